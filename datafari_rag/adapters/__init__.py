@@ -1,0 +1,1 @@
+"""The world outside behind the ports; one library a file."""

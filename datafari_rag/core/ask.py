@@ -1,0 +1,97 @@
+"""
+What somebody asks, after a dialect has read it and before anything is done about it.
+
+Values only. Nothing in an ask names the user or widens his rights: identity comes from the adapter, never from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+AnswerFormat = Literal["bulletpoint", "text", "stepbystep", "default"]
+ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("bulletpoint", "text", "stepbystep", "default")
+
+MAX_QUESTION_CHARS = 4000
+"""Longest `q`, in characters (SPEC.md §4.2, queryTooLong; Datafari's own limit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of the conversation before the question; *role* is user, assistant or system."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """
+    One narrowing of the search on a field of `solr.facets`, matched raw: a *value*, or a range (*low*, *high*).
+
+    A bound that is None is open. *is_excluded* turns it round.
+    """
+
+    field: str
+    value: str | None = None
+    low: str | None = None
+    high: str | None = None
+    is_excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A text file sent along with the question: a source of this answer alone."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """
+    How many tokens the documents may take (seed 004): the /v1 arithmetic of SPEC.md §4.3.
+
+    *documents* is the budget itself, *node* the most one passage may have; *max_documents* 0 means no bound.
+    """
+
+    documents: int
+    node: int
+    max_documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """
+    A question with all that its sender may decide.
+
+    *question* goes to the model last and word for word. None means "as the settings say" for *language*,
+    *answer_format*, *max_documents*, *temperature*, *max_tokens*, *min_score* and *model*. *ignored* names what was
+    sent and has no effect here, for the trace and the counters (names only, never values).
+    """
+
+    question: str
+    search_text: str | None = None
+    """What to search for when that is not the question itself (merged turns, earlier turns)."""
+    history: tuple[Turn, ...] = ()
+    language: str | None = None
+    accept_language: str | None = None
+    answer_format: AnswerFormat | None = None
+    is_streamed: bool = False
+    wants_trace: bool = False
+    wants_followups: bool = False
+    restrictions: tuple[Restriction, ...] = ()
+    max_documents: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    min_score: float | None = None
+    model: str | None = None
+    prompt_template: str | None = None
+    wants_captions: bool = False
+    token_budget: TokenBudget | None = None
+    attachments: tuple[Attachment, ...] = ()
+    sampling: Mapping[str, object] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

@@ -1,0 +1,89 @@
+"""What the search returns and what the model will see of it: documents, passages, extracts. Values only."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """
+    One hit, as the user who searched may see it.
+
+    *text* is the stored text of *field* (for highlighting: the snippets, joined), untouched: offsets of passages and
+    citations are code points in it. *score* is the engine's BM25, higher is better. *title* and *url* may be None.
+    *version* is the engine's (Solr's `_version_`), for the audit.
+    """
+
+    id: str
+    text: str
+    field: str = "exactContent"
+    title: str | None = None
+    url: str | None = None
+    score: float = 0.0
+    language: str | None = None
+    last_modified: str | None = None
+    version: str | None = None
+    best_window: tuple[int, int] | None = None
+    """Where the engine itself found the densest evidence in *text*, when it says."""
+    meta: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of a document's stored text: code points *start* to *end*, and how well it answers."""
+
+    start: int
+    end: int
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """
+    What the model sees of one document: "Document *number*.", its *label*, its *text*.
+
+    *text* is cleaned and joined from *passages* (in order of the document, joined by " … " where they do not touch).
+    *origins[i]* is the offset in ``document.text`` of ``text[i]``, or -1 for a character of a joint.
+    """
+
+    number: int
+    label: str
+    document: Document
+    passages: tuple[Passage, ...]
+    text: str
+    origins: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Why a document or a passage is in or out, for the trace: *verdict* is one of the words of `passages`."""
+
+    document_id: str
+    rank: int
+    score: float
+    verdict: str
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """
+    One mark of the answer, resolved (SPEC.md §8).
+
+    ``document.text[start:end] == quote`` whenever they are not None. *status* is verified, supported, unsupported or
+    unknown.
+    """
+
+    label: str
+    status: str
+    document_id: str | None = None
+    url: str | None = None
+    title: str | None = None
+    field: str | None = None
+    start: int | None = None
+    end: int | None = None
+    quote: str | None = None

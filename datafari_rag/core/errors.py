@@ -1,0 +1,249 @@
+"""
+Every way in which an answer can fail, as one tree; what a dialect makes of it is the dialect's.
+
+An error knows its label, its code of SPEC.md §4.2 and a sentence that is safe to show. It knows no HTTP status and
+never holds a library's message, a filter, a document's text or a secret in what it shows.
+
+    RagError
+        BadRequest              400 badRequest
+            ContextTooLong      400 contextTooLong
+        NotAuthenticated        401 notAuthenticated
+        NotAllowed              403 notAllowed
+        NotFound                404 notFound
+            NoSuchIndex         404 notFound
+        MethodNotAllowed        405 methodNotAllowed
+        UnsupportedMediaType    415 unsupportedMediaType
+        QueryTooLong            413 queryTooLong
+        BodyTooLarge            413 bodyTooLarge
+        NoQuery                 422 noQuery
+        NoDocuments             428 noDocuments
+        NoAnswer                428 noAnswer
+        BadSetting              500 badSetting
+        SearchError
+            SearchUnavailable   502 searchUnavailable
+            SearchTimeout       504 searchTimeout
+        AuthorityError
+            AuthorityUnavailable 502 authorityUnavailable
+            AuthorityTimeout    504 authorityTimeout
+        ModelError
+            ContentFiltered     400 contentFiltered
+            ModelRefused        502 modelRefused
+            ModelUnavailable    502 modelUnavailable
+            ModelGarbled        502 modelGarbled
+            ModelBusy           503 modelBusy
+            ModelTimeout        504 modelTimeout
+        TooManyRequests         429 tooManyRequests
+        Overloaded              503 overloaded
+        Internal                500 internal
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RagError(Exception):
+    """One failure: *label* for translating, *code* of the table, *reason* in English, safe to show."""
+
+    label: ClassVar[str] = "internal"
+    code: ClassVar[int] = 500
+    sentence: ClassVar[str] = "The request could not be answered because of an internal error."
+
+    def __init__(self, reason: str | None = None, *, retry_after_s: float | None = None, log: str = "") -> None:
+        """
+        Hold what may be shown and what may be logged.
+
+        *reason* replaces the class's own sentence. *retry_after_s* is when a repeat can help, where that is known.
+        *log* is for the log alone (statuses, sizes, host names): never shown, never document text or a secret.
+        """
+        self.reason = self.sentence if reason is None else reason
+        self.retry_after_s = retry_after_s
+        self.log = log
+        super().__init__(self.reason)
+
+
+class BadRequest(RagError):
+    """Unreadable body, unknown action, or a value out of range: the reason names the field."""
+
+    label, code, sentence = "badRequest", 400, "The request could not be read."
+
+
+class ContextTooLong(BadRequest):
+    """The conversation alone does not fit the model's window (seed 004)."""
+
+    label, code, sentence = "contextTooLong", 400, "Prompt length exceeds context window."
+
+
+class NotAuthenticated(RagError):
+    """An identity is required and there is none."""
+
+    label, code, sentence = "notAuthenticated", 401, "Sign in to ask this service."
+
+
+class NotAllowed(RagError):
+    """The identity is known and does not suffice."""
+
+    label, code, sentence = "notAllowed", 403, "This is not permitted here."
+
+
+class NotFound(RagError):
+    """No such path, or no such document for this user: the two are not told apart."""
+
+    label, code, sentence = "notFound", 404, "Nothing was found at this address."
+
+
+class NoSuchIndex(NotFound):
+    """`index_name` names no index of `openai.indexes` (seed 004)."""
+
+
+class MethodNotAllowed(RagError):
+    """The path exists, the method does not."""
+
+    label, code, sentence = "methodNotAllowed", 405, "This address does not take this method."
+
+
+class UnsupportedMediaType(RagError):
+    """The body is of a type this path does not read."""
+
+    label, code, sentence = "unsupportedMediaType", 415, "This address does not take a body of this media type."
+
+
+class QueryTooLong(RagError):
+    """`q` is over the limit."""
+
+    label, code, sentence = "queryTooLong", 413, "The query is longer than 4000 characters."
+
+
+class BodyTooLarge(RagError):
+    """The body is over `server.max_body_bytes`."""
+
+    label, code, sentence = "bodyTooLarge", 413, "The request body is larger than this service takes."
+
+
+class NoQuery(RagError):
+    """`q` is missing or blank."""
+
+    label, code, sentence = "noQuery", 422, "No query was provided."
+
+
+class NoDocuments(RagError):
+    """The search worked and found nothing usable (sentence of seed 002)."""
+
+    label, code = "noDocuments", 428
+    sentence = "The query cannot be answered because no associated documents were found."
+
+
+class NoAnswer(RagError):
+    """The model answered nothing: empty or null content, a refusal, tool calls in place of text."""
+
+    label, code, sentence = "noAnswer", 428, "The model could not provide an answer."
+
+
+class BadSetting(RagError):
+    """A setting's value cannot be used; the reason names the key and what was wanted."""
+
+    label, code, sentence = "badSetting", 500, "A setting of this service has an invalid value."
+
+
+class SearchError(RagError):
+    """The search failed; never taken for "nothing found"."""
+
+
+class SearchUnavailable(SearchError):
+    """The search engine is down, refuses, or answers something unreadable."""
+
+    label, code, sentence = "searchUnavailable", 502, "The search engine is not available at the moment."
+
+
+class SearchTimeout(SearchError):
+    """The search engine did not answer in time."""
+
+    label, code, sentence = "searchTimeout", 504, "The search engine did not answer in time."
+
+
+class AuthorityError(RagError):
+    """The user's rights cannot be learnt: no answer."""
+
+
+class AuthorityUnavailable(AuthorityError):
+    """The source of rights is down or answers badly."""
+
+    label, code, sentence = "authorityUnavailable", 502, "Your access rights cannot be checked at the moment."
+
+
+class AuthorityTimeout(AuthorityError):
+    """The source of rights did not answer in time."""
+
+    label, code, sentence = "authorityTimeout", 504, "Your access rights could not be checked in time."
+
+
+class ModelError(RagError):
+    """The model failed; which way is told apart by the subclass."""
+
+
+class ContentFiltered(ModelError):
+    """`finish_reason` content_filter, or the provider's 400 saying so (sentence of seed 003)."""
+
+    label, code = "contentFiltered", 400
+    sentence = "Your message contains content that was flagged by the OpenAI content filter."
+
+
+class ModelRefused(ModelError):
+    """The model's server answered 400, 401, 403 or 404: a repeat cannot help."""
+
+    label, code, sentence = "modelRefused", 502, "The language model refused the request."
+
+
+class ModelUnavailable(ModelError):
+    """408, 5xx, no connection, or an answer that broke off."""
+
+    label, code, sentence = "modelUnavailable", 502, "The language model is not available at the moment."
+
+
+class ModelGarbled(ModelError):
+    """The model's server answered something unreadable."""
+
+    label, code, sentence = "modelGarbled", 502, "The language model's answer could not be read."
+
+
+class ModelBusy(ModelError):
+    """The model's server answered 429; its Retry-After is passed on."""
+
+    label, code, sentence = "modelBusy", 503, "The language model is busy. Try again in a moment."
+
+
+class ModelTimeout(ModelError):
+    """No first token, a stall, or over the total limit."""
+
+    label, code, sentence = "modelTimeout", 504, "The language model did not answer in time."
+
+
+class TooManyRequests(RagError):
+    """Our own limit for a user or an address."""
+
+    label, code, sentence = "tooManyRequests", 429, "Too many requests. Try again in a moment."
+
+
+class Overloaded(RagError):
+    """Too many open streams."""
+
+    label, code, sentence = "overloaded", 503, "This service is answering as many questions as it can. Try again soon."
+
+
+class Internal(RagError):
+    """Anything else; the reason holds an id to find it in the log by."""
+
+    @classmethod
+    def with_id(cls, incident: str) -> Internal:
+        """Return the error whose sentence names *incident*, under which the log has the rest."""
+        return cls(f"{cls.sentence} Its id in the log is {incident}.")
+
+
+def leaves(root: type[RagError] = RagError) -> tuple[type[RagError], ...]:
+    """Return every class of the tree that has a label of its own, in the order of definition."""
+    found: list[type[RagError]] = []
+    for child in root.__subclasses__():
+        if "label" in child.__dict__ or child is Internal:
+            found.append(child)
+        found.extend(leaves(child))
+    return tuple(found)

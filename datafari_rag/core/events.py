@@ -1,0 +1,86 @@
+"""
+The answer as a short sequence of frozen events: `Sources`, `Delta`…, then exactly one `Finished` or `Failed`.
+
+A whole answer is a fold over them (`pipeline.collect`), a stream a map. Values only; no dialect's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.errors import RagError
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One step shown to a reader who asks how the answer was made; *props* are None or plain JSON values."""
+
+    title: str
+    description: object
+    props: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """
+    What is known of the model's reply besides its text: as it came, or None / empty where it did not.
+
+    *extras* holds the keys that dialects copy verbatim when present: system_fingerprint, usage,
+    content_filter_results (of the choice), prompt_filter_results.
+    """
+
+    name: str | None = None
+    id: str | None = None
+    created: int | None = None
+    extras: Mapping[str, object] = field(default_factory=dict)
+    tries: int = 1
+    is_fallback: bool = False
+
+
+UNKNOWN_MODEL = ModelFacts()
+"""Facts of a model that said nothing of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The documents of which the model will see text, best first; and how they were found."""
+
+    extracts: tuple[Extract, ...]
+    thoughts: tuple[Thought, ...] = ()
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of the answer, never empty, with links already made safe."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """
+    The end of a good answer; *text* equals all deltas joined.
+
+    *finish_reason* is "stop" or "length". *followups* is None when none were asked for.
+    """
+
+    text: str
+    finish_reason: str = "stop"
+    citations: tuple[Citation, ...] = ()
+    followups: tuple[str, ...] | None = None
+    facts: ModelFacts = UNKNOWN_MODEL
+    thoughts: tuple[Thought, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The end of a bad one: before the first delta a failure of the request, after it the last line of a stream."""
+
+    error: RagError
+    facts: ModelFacts = UNKNOWN_MODEL
+
+
+Event = Sources | Delta | Finished | Failed

@@ -1,0 +1,59 @@
+"""The name under which the model, the citations and the page speak of a document (SPEC.md §8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit
+
+from datafari_rag.core.documents import Document
+
+MAX_LABEL_CHARS = 60
+
+_UNWANTED = re.compile(r"[\[\]［］【】\r\n\t\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_SPACES = re.compile(r"\s+")
+
+
+def title_of(document: Document) -> str:
+    """Return the title, else the file name of the URL, else the id; never empty."""
+    return (document.title or "").strip() or _file_name(document.url or "") or document.id
+
+
+def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
+    """
+    Return one label for each document, unique without regard to case, in the same order.
+
+    A label has no square bracket, no line end and no colon followed by a space, and at most 60 characters; a second
+    one of the same spelling gets " (2)", a third " (3)".
+    """
+    taken: set[str] = set()
+    labels: list[str] = []
+    for document in documents:
+        label = _unique(_clean(title_of(document)) or "document", taken)
+        taken.add(label.casefold())
+        labels.append(label)
+    return tuple(labels)
+
+
+def _clean(text: str) -> str:
+    text = _SPACES.sub(" ", _UNWANTED.sub(" ", text))
+    while ": " in text:
+        text = text.replace(": ", " ")
+    return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")
+
+
+def _unique(label: str, taken: set[str]) -> str:
+    wanted, number = label, 1
+    while wanted.casefold() in taken:
+        number += 1
+        suffix = f" ({number})"
+        wanted = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix
+    return wanted
+
+
+def _file_name(url: str) -> str:
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        return ""
+    return unquote(path.rstrip("/").rpartition("/")[2])

@@ -1,0 +1,105 @@
+"""What is asked of a search engine, as values; how an engine spells it is its adapter's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.documents import Document
+
+Operator = Literal["AND", "OR"]
+Content = Literal["exactContent", "preview_content", "highlighting"]
+
+MAX_ROWS = 100
+"""Most hits of a plain search in one page (SPEC.md §6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """
+    One try at finding documents: *words* (never query syntax), and how many of them must be there.
+
+    *min_match* is the percentage of words that must match, None for "all" with AND and "one" with OR. *name* is for
+    the trace: asked, no question words, half of the words, any word.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    operator: Operator = "AND"
+    min_match: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """
+    One round trip for the documents of an answer.
+
+    *question* is the searcher's text for engines that analyse it themselves; *rows* the number of candidates;
+    *fragment_chars* the snippet size when *content* is highlighting (0 = the whole field); *document_id* narrows to
+    one document; *index* is an alias of `openai.indexes`, None for the only one.
+    """
+
+    question: str
+    step: Step
+    rows: int
+    content: Content = "exactContent"
+    fragment_chars: int = 200
+    language: str = "en"
+    restrictions: tuple[Restriction, ...] = ()
+    min_score: float = 0.0
+    index: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """
+    What came back: *documents* best first, *total* hits that this user may see.
+
+    *is_partial* is True when a shard was missing and the settings tolerate that. *took_ms* is the engine's own time.
+    *query* is what was really sent, without the filter, for the trace.
+    """
+
+    documents: tuple[Document, ...]
+    total: int
+    is_partial: bool = False
+    took_ms: float | None = None
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Browse:
+    """
+    A plain search as `/select` takes it, after the whitelist of SPEC.md §6.
+
+    *text* None means everything the user may see. *sort* is (field, descending) or None for the score. *fields* None
+    means all stored fields but the ACL's. *facet_fields* are counted over what the user may see, and nothing else.
+    """
+
+    text: str | None
+    start: int = 0
+    rows: int = 10
+    sort: tuple[str, bool] | None = None
+    restrictions: tuple[Restriction, ...] = ()
+    facet_fields: tuple[str, ...] = ()
+    wants_highlighting: bool = False
+    fields: tuple[str, ...] | None = None
+    operator: Operator = "AND"
+    language: str = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Names of the schema's fields: Datafari's, unless `solr.field.*` says otherwise."""
+
+    id: str = "id"
+    title: str = "title"
+    url: str = "url"
+    exact_content: str = "exactContent"
+    preview_content: str = "preview_content"
+    content_prefix: str = "content_"
+    language: str = "language"
+    last_modified: str = "last_modified"
+    acl: Mapping[str, str] = field(default_factory=dict)
+    """Names of ACL fields that differ: `allow_token_document` → the schema's own."""

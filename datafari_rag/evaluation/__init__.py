@@ -1,0 +1,1 @@
+"""Questions into tables and plots."""

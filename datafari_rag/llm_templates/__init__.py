@@ -1,0 +1,1 @@
+"""Dialects spoken to the model, pure: values in, plain dicts out."""

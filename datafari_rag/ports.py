@@ -1,0 +1,122 @@
+"""
+What the pipeline needs from outside, as `typing.Protocol`s; adapters fulfil them, `bootstrap` chooses.
+
+Ports speak core values and raise core errors: no foreign exception, no library's type crosses here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.search import Browse, Found, Search
+
+
+class Retriever(Protocol):
+    """A search engine: the same documents for the same user, whatever stands behind it."""
+
+    def search(self, search: Search, access: Filter) -> Found:
+        """
+        Return the best documents for one step that *access* lets through; none found is an empty `Found`.
+
+        Raises:
+            SearchUnavailable: no connection, a refusal, or an unreadable answer.
+            SearchTimeout: no answer within the limits.
+        """
+        ...
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        """Return Solr's own JSON (`response`, `highlighting`, `facet_counts`) for a plain search. Raises as search."""
+        ...
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        """Return one document with the stored text of *field*, None when absent or not for this user. Raises so."""
+        ...
+
+    def probe(self) -> str | None:
+        """Return None when a search would work now, else one sentence that says what is wrong."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some text of the model, never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """
+    The last thing a model says: *failure* is None for success, else the one named way in which it failed.
+
+    *finish_reason* is the model's ("stop", "length", …) or None. A cut answer (length) is a success here that the
+    reader is told of; a filtered one is a failure.
+    """
+
+    finish_reason: str | None
+    failure: RagError | None = None
+    facts: ModelFacts = UNKNOWN_MODEL
+
+
+class Model(Protocol):
+    """Something that answers a prompt; an outcome is a value, so nothing is raised."""
+
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Iterator[Piece | Ending]:
+        """
+        Yield pieces, then exactly one `Ending`; closing the iterator closes the connection at once.
+
+        *is_streamed* asks the model's server for a stream; else one piece holds the whole answer.
+        """
+        ...
+
+
+class RightsSource(Protocol):
+    """Where a user's tokens come from: a file, ManifoldCF's authority service, or his own claims."""
+
+    def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
+        """
+        Return the tokens of *name*; a user whom the source does not know has none.
+
+        *claimed* are tokens from a verified identity token, used only by the claims source.
+
+        Raises:
+            AuthorityUnavailable: the source cannot be read or answers badly.
+            AuthorityTimeout: the source did not answer in time.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Who sent the request, proved: *name* None is nobody; *claims* are tokens of a verified identity token."""
+
+    name: str | None = None
+    claims: tuple[str, ...] = ()
+
+
+class Identity(Protocol):
+    """Reads who is asking from what cannot be forged; never from a parameter."""
+
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+        """
+        Return who is asking.
+
+        Raises:
+            NotAuthenticated: a credential was given and is not valid, or one is required and absent.
+        """
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as the model's tokenizer would, or estimates never too low."""
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of *text*; 0 for the empty string."""
+        ...

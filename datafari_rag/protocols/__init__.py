@@ -1,0 +1,1 @@
+"""Dialects spoken to callers, pure: plain dicts in, asks and plain dicts out."""

@@ -1,0 +1,1 @@
+"""Flask: routes, admin, pages, metrics, limits."""
