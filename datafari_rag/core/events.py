@@ -50,6 +50,8 @@ class Sources:
     extracts: tuple[Extract, ...]
     thoughts: tuple[Thought, ...] = ()
     language: str = "en"
+    timings_ms: tuple[tuple[str, float], ...] = ()
+    """Milliseconds of each stage before the model, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,16 @@ class Finished:
     citations: tuple[Citation, ...] = ()
     followups: tuple[str, ...] | None = None
     facts: ModelFacts = UNKNOWN_MODEL
-    thoughts: tuple[Thought, ...] = ()
+    timings_ms: tuple[tuple[str, float], ...] = ()
+    """Milliseconds of each stage of the line, in order; they add up to the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole good answer: what `pipeline.collect` folds the events into."""
+
+    sources: Sources
+    finished: Finished
 
 
 @dataclass(frozen=True, slots=True)

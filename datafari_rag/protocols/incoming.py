@@ -1,0 +1,53 @@
+"""What every protocol is given: the request as plain values, and around a reply the facts that are not in the events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from datafari_rag.core.ask import Ask, Attachment
+from datafari_rag.core.settings import Settings
+
+Params = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """
+    One request, decoded and without its framework.
+
+    *query* and *form* hold every value of a name in order; *body* is the decoded JSON, None when there is none.
+    *headers* have lower-case names; identity is never read from here. *files* are text files sent along.
+    """
+
+    path: str
+    query: Params = field(default_factory=dict)
+    form: Params = field(default_factory=dict)
+    body: object = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Attachment, ...] = ()
+
+    def param(self, name: str) -> str | None:
+        """Return the first value of *name* in the query string, else in the form, else None."""
+        values = self.query.get(name) or self.form.get(name)
+        return values[0] if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyContext:
+    """What a reply needs besides the answer: the ask, one snapshot of the settings, an id and the time of the answer."""
+
+    ask: Ask
+    settings: Settings
+    id: str
+    now_s: float
+    session_state: object = None
+    """What the reply carries as session state: the client's own, or one issued here."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassThrough:
+    """A request of /v1 that goes to the model as it is (seed 004): *body* without our own keys."""
+
+    body: Mapping[str, object]
+    is_streamed: bool = False
