@@ -6,7 +6,7 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,9 +68,9 @@ class Ending:
 class Model(Protocol):
     """Something that answers a prompt; an outcome is a value, so nothing is raised."""
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Iterator[Piece | Ending]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
         """
-        Yield pieces, then exactly one `Ending`; closing the iterator closes the connection at once.
+        Yield pieces, then exactly one `Ending`; closing the generator closes the connection at once.
 
         *is_streamed* asks the model's server for a stream; else one piece holds the whole answer.
         """

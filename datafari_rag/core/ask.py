@@ -91,6 +91,8 @@ class Ask:
     wants_captions: bool = False
     token_budget: TokenBudget | None = None
     attachments: tuple[Attachment, ...] = ()
+    index: str | None = None
+    """Alias of `openai.indexes`; None is the index of `solr.url`."""
     sampling: Mapping[str, object] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     overrides: Mapping[str, str] = field(default_factory=dict)
