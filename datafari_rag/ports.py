@@ -44,6 +44,34 @@ class Retriever(Protocol):
         ...
 
 
+class Writer(Protocol):
+    """Puts documents into a search engine, under Datafari's field names; an adapter maps them to its schema's."""
+
+    def add(self, documents: Sequence[Mapping[str, object]]) -> None:
+        """
+        Take *documents*, each in Solr's shape (`id` is needed), in place of those with the same ids.
+
+        Values are strings or lists of strings. An ACL field that is missing or empty becomes `__nosecurity__`. Nothing
+        can be found before `commit`.
+
+        Raises:
+            SearchUnavailable: the engine refuses or is gone; nothing of this batch is certain then.
+        """
+        ...
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove the documents with *ids*; an id that is not there is no error. Raises as add."""
+        ...
+
+    def commit(self) -> None:
+        """Return when all that was added can be found and all that was deleted cannot. Raises as add."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the engine; what was not committed is given up."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Some text of the model, never empty."""
