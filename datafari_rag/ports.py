@@ -6,7 +6,7 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
