@@ -94,6 +94,12 @@ class Ask:
     index: str | None = None
     """Alias of `openai.indexes`; None is the index of `solr.url`."""
     sampling: Mapping[str, object] = field(default_factory=dict)
+    earlier_text: str | None = None
+    """The questions before this one: what to search for when the words of this one find nothing (SPEC.md §4.3)."""
+    session_state: object = None
+    """What the client wants back with the answer; never read for anything but our own signed memory."""
+    warnings: tuple[str, ...] = ()
+    """Sentences for the log, such as a lowered max_tokens; numbers and names only."""
     ignored: tuple[str, ...] = ()
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

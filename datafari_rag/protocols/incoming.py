@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from datafari_rag.core.ask import Ask, Attachment
@@ -26,6 +26,10 @@ class Incoming:
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Attachment, ...] = ()
+    user_name: str | None = None
+    """Who was proved to be asking, for what is bound to him (signed memory); set by the edge, never by the request."""
+    now_s: float = 0.0
+    """Seconds since 1970 when the request came."""
 
     def param(self, name: str) -> str | None:
         """Return the first value of *name* in the query string, else in the form, else None."""
@@ -41,8 +45,10 @@ class ReplyContext:
     settings: Settings
     id: str
     now_s: float
-    session_state: object = None
-    """What the reply carries as session state: the client's own, or one issued here."""
+    user_name: str | None = None
+    """As in `Incoming`. The client's session state is in the ask."""
+    clock: Callable[[], float] | None = None
+    """Seconds since the epoch, for dialects that date each line; None means all at *now_s*."""
 
 
 @dataclass(frozen=True, slots=True)
