@@ -74,9 +74,10 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some text of the model, never empty."""
+    """Some text of the model, never empty; the first one carries what is known of the model by then."""
 
     text: str
+    facts: ModelFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,10 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of the answer, never empty, with links already made safe."""
+    """A piece of the answer, never empty, with links already made safe; the first one names the model."""
 
     text: str
+    facts: ModelFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

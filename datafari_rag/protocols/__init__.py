@@ -1,1 +1,12 @@
-"""Dialects spoken to callers, pure: plain dicts in, asks and plain dicts out."""
+"""
+Dialects spoken to callers, pure: plain dicts in, asks and plain dicts out.
+
+A protocol is a module with four functions, and `accepts` where one path has two of them:
+
+    parse(incoming: Incoming, settings: Settings) -> Ask        raises core errors
+    reply(answer: Answer, context: ReplyContext) -> dict         the whole answer
+    stream(events: Iterator[Event], context) -> Iterator[dict]   a line each; a failure is the last line
+    failure(error: RagError, settings: Settings) -> (int, dict)  HTTP status and body before the first line
+
+Turning dicts into bytes is the edge's; the route's row names the encoding.
+"""

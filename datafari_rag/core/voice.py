@@ -1,0 +1,48 @@
+"""What the reader gets of the model's words: links made safe, follow-up marks taken out, as it streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.followups import Followups
+from datafari_rag.core.links import SafeLinks
+
+
+class Voice:
+    """
+    One answer on its way to the reader: `feed` and `end` return what may be shown now, maybe nothing.
+
+    *text* is all that was shown. *followups* are the questions after the end, None when none were asked for.
+    """
+
+    def __init__(self, extracts: Sequence[Extract], *, wants_followups: bool, links: str) -> None:
+        """Allow the URLs and labels of *extracts*; *links* is the setting `security.answer.links`."""
+        urls = {extract.document.url for extract in extracts if extract.document.url} if links == "documents" else set()
+        self._links = SafeLinks(urls, {extract.label for extract in extracts})
+        self._marks = Followups() if wants_followups else None
+        self._shown: list[str] = []
+
+    def feed(self, text: str) -> str:
+        """Take a piece of the model's and return what may be shown."""
+        return self._show(self._links.feed(self._marks.feed(text) if self._marks else text))
+
+    def end(self) -> str:
+        """Return what was held back."""
+        rest = self._links.feed(self._marks.end()) if self._marks else ""
+        return self._show(rest + self._links.end())
+
+    @property
+    def text(self) -> str:
+        """Return all that was shown so far."""
+        return "".join(self._shown)
+
+    @property
+    def followups(self) -> tuple[str, ...] | None:
+        """Return the questions that the model proposed, None when it was not asked to."""
+        return tuple(self._marks.questions) if self._marks else None
+
+    def _show(self, text: str) -> str:
+        if text:
+            self._shown.append(text)
+        return text

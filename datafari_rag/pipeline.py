@@ -1,0 +1,204 @@
+"""
+The line: ask → plan → search as that user → passages → prompt → model → events, and the two folds over them.
+
+Every dialect runs this and nothing else. The user's filter is attached here and nowhere else. The line knows ports,
+not what stands behind them; it opens no file and no socket of its own, and keeps nothing of a request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+from datafari_rag.core.access import Filter, User, filter_for
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.citations import resolve
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.fit import Selected, evidence_for
+from datafari_rag.core.language import detect
+from datafari_rag.core.laps import Laps
+from datafari_rag.core.planning import language_for, prompt_for, searches_for
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.search import Browse, Found
+from datafari_rag.core.settings import Settings
+from datafari_rag.core.thoughts import Trace, Tried, thoughts_for
+from datafari_rag.core.voice import Voice
+from datafari_rag.ports import Ending, Model, Retriever, TokenCounter
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """
+    What one snapshot of the settings stands on.
+
+    *instructions* is the text of `rag.instructions.file`; *new_nonce* makes an unguessable word; *clock* gives
+    seconds that never go back; *endpoint* names the model's server for administrators.
+    """
+
+    retriever: Retriever
+    model: Model
+    counter: TokenCounter
+    instructions: str
+    new_nonce: Callable[[], str]
+    clock: Callable[[], float]
+    endpoint: str = ""
+
+
+def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
+    """
+    Yield `Sources`, then deltas, then exactly one `Finished` or `Failed`; closing the generator frees the model.
+
+    A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect.
+    """
+    try:
+        yield from _line(ask, user, settings=settings, parts=parts)
+    except RagError as error:
+        yield Failed(error)
+
+
+def browse(plain: Browse, user: User, *, settings: Settings, parts: Parts) -> Mapping[str, object]:
+    """Return Solr's own JSON for a plain search as *user*. Raises: SearchError, NotAuthenticated."""
+    return parts.retriever.browse(plain, _access(user, settings))
+
+
+def fetch(document_id: str, field: str, user: User, *, settings: Settings, parts: Parts) -> Document | None:
+    """Return one document as *user* may see it, None when absent or hidden. Raises: SearchError, NotAuthenticated."""
+    return parts.retriever.fetch(document_id, field, _access(user, settings))
+
+
+def collect(events: Iterator[Event]) -> Answer:
+    """
+    Fold the events of one answer into the whole.
+
+    Raises:
+        RagError: the answer failed, before or after its first words.
+    """
+    sources = Sources(())
+    for event in events:
+        match event:
+            case Sources():
+                sources = event
+            case Finished():
+                return Answer(sources, event)
+            case Failed():
+                raise event.error
+            case Delta():
+                continue
+    raise NoAnswer
+
+
+def begun(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    """
+    Wait for the answer's first words, then return all of its events.
+
+    What fails before them is raised, so that it can still be a status.
+
+    Raises:
+        RagError: the answer failed before its first words.
+    """
+    held: list[Event] = []
+    for event in events:
+        if isinstance(event, Failed):
+            raise event.error
+        held.append(event)
+        if not isinstance(event, Sources):
+            break
+    return _resumed(held, events)
+
+
+def _resumed(held: list[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    with closing(events):
+        yield from held
+        yield from events
+
+
+def _access(user: User, settings: Settings) -> Filter:
+    return filter_for(user, mode=settings.security_mode, anonymous=settings.security_anonymous)
+
+
+def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator[Event]:
+    laps = Laps(parts.clock)
+    access = _access(user, settings)
+    language = language_for(ask, detect)
+    found, tried = _search(ask, language, access, settings=settings, parts=parts)
+    laps.lap("search")
+    selected = evidence_for(ask, found.documents, language=language, settings=settings, count=parts.counter.count)
+    laps.lap("passages")
+    if not selected.extracts:
+        raise NoDocuments
+    prompt = prompt_for(
+        ask, selected.extracts, language=language, settings=settings, written=(parts.instructions, parts.new_nonce())
+    )
+    laps.lap("prompt")
+    if settings.rag_enable_logs:
+        _log_steps(found, tried, selected)
+    trace = Trace(
+        ask=ask,
+        language=language,
+        tried=tried,
+        extracts=selected.extracts,
+        prompt=prompt,
+        candidates=selected.candidates,
+        access=repr(access),
+        endpoint=parts.endpoint,
+        timings_ms=laps.ms,
+    )
+    yield Sources(selected.extracts, thoughts_for(trace, is_admin=user.is_admin), language, laps.ms)
+    yield from _spoken(ask, prompt, settings=settings, model=parts.model, laps=laps)
+
+
+def _search(
+    ask: Ask, language: str, access: Filter, *, settings: Settings, parts: Parts
+) -> tuple[Found, tuple[Tried, ...]]:
+    """Run the steps of the plan until one finds something; each is one round trip."""
+    found, tried = Found((), 0), []
+    for search in searches_for(ask, language=language, settings=settings):
+        found = parts.retriever.search(search, access)
+        tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
+        if found.documents:
+            break
+    return found, tuple(tried)
+
+
+def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps: Laps) -> Iterator[Event]:
+    """Yield the model's words with safe links and without follow-up marks, then how it ended."""
+    voice = Voice(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
+    ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
+    with closing(model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
+        for said in said_by_model:
+            if isinstance(said, Ending):
+                ending = said
+                break
+            yield from _deltas(voice.feed(said.text), said.facts)
+    if ending.failure is not None:
+        yield Failed(ending.failure, ending.facts)
+        return
+    yield from _deltas(voice.end(), ending.facts)
+    laps.lap("model")
+    if not voice.text.strip():
+        yield Failed(NoAnswer(), ending.facts)
+        return
+    citations = resolve(voice.text, prompt.extracts, language=prompt.language)
+    laps.lap("citations")
+    yield Finished(
+        voice.text, ending.finish_reason or "stop", citations, voice.followups, facts=ending.facts, timings_ms=laps.ms
+    )
+
+
+def _deltas(text: str, facts: ModelFacts | None) -> Iterator[Delta]:
+    if text:
+        yield Delta(text, facts)
+
+
+def _log_steps(found: Found, tried: tuple[Tried, ...], selected: Selected) -> None:
+    """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
+    for step in tried:
+        log.info("search step=%r found=%d", step.name, step.total)
+    log.info("documents ids=%r took_ms=%s", [document.id for document in found.documents], found.took_ms)
+    log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))

@@ -1,0 +1,163 @@
+"""
+Datafari's `search/select?action=rag` (seed 002; its stream as Datafari 7 has it): the envelope and its events.
+
+Pure: parameters in, dicts out. Line breaks inside a message follow `rag.linebreaks`, character by character, so that
+the joined deltas equal the whole message.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, Thought
+from datafari_rag.core.labels import title_of
+from datafari_rag.core.parameters import Parameters, merged, read
+from datafari_rag.core.settings import Settings
+from datafari_rag.protocols.incoming import Incoming, ReplyContext
+
+TRANSPORT_CODES = frozenset({405, 413, 415})
+"""Codes that are HTTP's own business when HTTP raises them, whatever `rag.http.errors` says."""
+
+
+def accepts(incoming: Incoming) -> bool:
+    """Say whether the request asks for an answer and not for a plain search."""
+    return (incoming.param("action") or "").strip().lower() == "rag"
+
+
+def parse(incoming: Incoming, settings: Settings) -> Ask:
+    """
+    Read the ask out of query and form (SPEC.md §4.1, §6).
+
+    Raises:
+        NoQuery: no words were given.
+        QueryTooLong: over 4000 characters.
+        BadRequest: the words hold what no text can hold (lone surrogates).
+    """
+    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets)
+    return Ask(
+        question=_question(parameters),
+        language=parameters.language,
+        accept_language=incoming.headers.get("accept-language"),
+        answer_format=parameters.answer_format,
+        is_streamed=parameters.is_streamed,
+        wants_trace=parameters.wants_trace,
+        restrictions=parameters.restrictions,
+        ignored=(*parameters.ignored, *parameters.for_search),
+    )
+
+
+def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
+    """Return the envelope of a good answer."""
+    return {"status": "OK", "content": _content(answer.sources, answer.finished, context)}
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
+    """Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (SPEC.md §4.1)."""
+    broken = LINE_BREAKS[context.settings.rag_linebreaks]
+    sources = Sources(())
+    yield _event("stream.started", {}, context)
+    for event in events:
+        match event:
+            case Sources():
+                sources = event
+                items = [_document(extract) for extract in event.extracts]
+                yield _event("sources.final", {"items": items}, context)
+            case Delta():
+                yield _event("message.delta", {"text": broken(event.text)}, context)
+            case Finished():
+                content = _content(sources, event, context)
+                final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
+                yield _event("message.final", final, context)
+                yield _event("stream.completed", {"status": "OK"}, context)
+            case Failed():
+                yield _event("error", _error(event.error), context)
+                yield _event("stream.completed", {"status": "ERROR"}, context)
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+    """Return the envelope of a failure, nested as in the seed's example; HTTP 200 unless `rag.http.errors`."""
+    status = error.code if settings.rag_http_errors else 200
+    return status, {"status": "ERROR", "content": {"error": _error(error)}}
+
+
+def _question(parameters: Parameters) -> str:
+    text = parameters.text or ""
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QueryTooLong
+    if not text.strip():
+        raise NoQuery
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise BadRequest("The parameter q is not valid Unicode text.")
+    return text
+
+
+def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
+    settings = context.settings
+    content: dict[str, object] = {
+        "message": LINE_BREAKS[settings.rag_linebreaks](finished.text),
+        "documents": SHAPES[settings.rag_documents_shape]([_document(extract) for extract in sources.extracts]),
+        "citations": [_citation(citation) for citation in finished.citations],
+    }
+    if finished.finish_reason == "length":
+        content["finish_reason"] = "length"
+    if context.ask.wants_trace:
+        content["thoughts"] = [_thought(thought) for thought in sources.thoughts]
+    return content
+
+
+def _document(extract: Extract) -> dict[str, object]:
+    document = extract.document
+    return {
+        "id": document.id,
+        "url": document.url or document.id,
+        "title": title_of(document),
+        "content": extract.text,
+    }
+
+
+def _citation(citation: Citation) -> dict[str, object]:
+    return asdict(citation)
+
+
+def _thought(thought: Thought) -> dict[str, object]:
+    return {"title": thought.title, "description": thought.description, "props": thought.props}
+
+
+def _error(error: RagError) -> dict[str, object]:
+    return {"code": error.code, "reason": error.reason, "label": error.label}
+
+
+def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> dict[str, object]:
+    now_s = context.clock() if context.clock is not None else context.now_s
+    return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
+
+
+def _escaped(text: str) -> str:
+    """Write a line break as the two characters that the seed shows."""
+    return text.replace("\r", "").replace("\n", "\\n")
+
+
+def _newline(text: str) -> str:
+    return text.replace("\r", "")
+
+
+def _html(text: str) -> str:
+    return html.escape(text.replace("\r", "")).replace("\n", "<br/>")
+
+
+def _array(documents: Sequence[Mapping[str, object]]) -> object:
+    return list(documents)
+
+
+def _object(documents: Sequence[Mapping[str, object]]) -> object:
+    return {str(place): document for place, document in enumerate(documents)}
+
+
+LINE_BREAKS: Mapping[str, Callable[[str], str]] = {"escaped": _escaped, "newline": _newline, "html": _html}
+
+SHAPES: Mapping[str, Callable[[Sequence[Mapping[str, object]]], object]] = {"array": _array, "object": _object}
