@@ -1,0 +1,76 @@
+"""
+Who a proved name belongs to: Datafari's mapping of names, and which peers may vouch for one.
+
+Pure rules. What is proved, and by what, is an identity adapter's; nothing here reads a request's parameters.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+from datafari_rag.core.errors import NotAuthenticated
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+MAX_NAME_CHARS = 256
+"""Longest name that is believed; a longer one is nobody's."""
+
+UNSET = frozenset({"", "(null)"})
+"""Values that mean "nobody": Apache's mod_headers writes the second for a variable that is not set."""
+
+
+def mapped_name(name: str, domain: str = "") -> str:
+    r"""
+    Return the principal that the source of rights knows: `DOMAIN\` is stripped, `@domain` appended when none is there.
+
+    The empty string when nothing is left of *name*. Case is kept, as Datafari keeps it.
+    """
+    bare = name.strip().rpartition("\\")[2].strip()
+    if bare == "" or "@" in bare or domain == "":
+        return bare
+    return f"{bare}@{domain.lstrip('@')}"
+
+
+def believed_name(value: str | None, domain: str = "") -> str | None:
+    """
+    Return the mapped name in a header's or a claim's *value*; None when it is absent or blank.
+
+    Raises:
+        NotAuthenticated: the value cannot be a name: too long, a control character in it, two names joined by a
+            comma (a header sent twice), or nothing left after mapping. Whoever sent it is not taken for nobody.
+    """
+    if value is None or value.strip() in UNSET:
+        return None
+    if len(value) > MAX_NAME_CHARS or "," in value or not value.isprintable():
+        raise NotAuthenticated
+    name = mapped_name(value, domain)
+    if name == "" or name.startswith("@"):
+        raise NotAuthenticated
+    return name
+
+
+def networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """
+    Return the networks that *texts* write, blank ones left out.
+
+    Raises:
+        ValueError: one of them is no network; the message is the standard library's and names it.
+    """
+    return tuple(ipaddress.ip_network(text.strip()) for text in texts if text.strip())
+
+
+def is_trusted(peer_address: str, trusted: Iterable[Network]) -> bool:
+    """
+    Say whether *peer_address*, the other end of the connection, lies in one of the networks.
+
+    An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address. What is no address (a socket's
+    path, nothing) is not trusted.
+    """
+    try:
+        address = ipaddress.ip_address(peer_address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return any(address in network for network in trusted)
