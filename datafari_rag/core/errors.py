@@ -49,16 +49,25 @@ class RagError(Exception):
     code: ClassVar[int] = 500
     sentence: ClassVar[str] = "The request could not be answered because of an internal error."
 
-    def __init__(self, reason: str | None = None, *, retry_after_s: float | None = None, log: str = "") -> None:
+    def __init__(
+        self,
+        reason: str | None = None,
+        *,
+        retry_after_s: float | None = None,
+        log: str = "",
+        field: str | None = None,
+    ) -> None:
         """
         Hold what may be shown and what may be logged.
 
         *reason* replaces the class's own sentence. *retry_after_s* is when a repeat can help, where that is known.
         *log* is for the log alone (statuses, sizes, host names): never shown, never document text or a secret.
+        *field* is the request's field that is to blame, where one is.
         """
         self.reason = self.sentence if reason is None else reason
         self.retry_after_s = retry_after_s
         self.log = log
+        self.field = field
         super().__init__(self.reason)
 
 
