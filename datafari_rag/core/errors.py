@@ -7,6 +7,7 @@ never holds a library's message, a filter, a document's text or a secret in what
     RagError
         BadRequest              400 badRequest
             ContextTooLong      400 contextTooLong
+            RefusedByModel      400 badRequest
         NotAuthenticated        401 notAuthenticated
         NotAllowed              403 notAllowed
         NotFound                404 notFound
@@ -81,6 +82,14 @@ class ContextTooLong(BadRequest):
     """The conversation alone does not fit the model's window (seed 004)."""
 
     label, code, sentence = "contextTooLong", 400, "Prompt length exceeds context window."
+
+
+class RefusedByModel(BadRequest):
+    """
+    The model's own 400, 404 or 422 to a passed-through body (SPEC.md §4.3).
+
+    *reason* is the model's message, meant for the sender of that body alone: never log it.
+    """
 
 
 class NotAuthenticated(RagError):
@@ -188,6 +197,24 @@ class AuthorityTimeout(AuthorityError):
 
 class ModelError(RagError):
     """The model failed; which way is told apart by the subclass."""
+
+    def __init__(
+        self,
+        reason: str | None = None,
+        *,
+        retry_after_s: float | None = None,
+        log: str = "",
+        status: int | None = None,
+        can_repeat: bool = False,
+    ) -> None:
+        """
+        Hold, besides what every error holds, the HTTP *status* of the model's server where it gave one.
+
+        *can_repeat* says that the same request may succeed in a moment (429, 502, 503, 504, connection refused).
+        """
+        super().__init__(reason, retry_after_s=retry_after_s, log=log)
+        self.status = status
+        self.can_repeat = can_repeat
 
 
 class ContentFiltered(ModelError):
