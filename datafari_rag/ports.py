@@ -106,6 +106,24 @@ class Model(Protocol):
         ...
 
 
+class Relay(Protocol):
+    """Hands a caller's own body to the model's server and its reply back, both unchanged (SPEC.md §4.3)."""
+
+    def relay(
+        self, body: Mapping[str, object], *, is_streamed: bool
+    ) -> Generator[Mapping[str, object] | Ending, None, None]:
+        """
+        Yield the whole reply as one mapping, or each chunk of a stream as it came; then exactly one `Ending`.
+
+        *body* is sent as it is, with the service's own key; *is_streamed* says what its `stream` says. An `Ending`
+        without failure means that all was handed on: on a stream, write `[DONE]` then. Its failure is a
+        `RefusedByModel` for the model's 400, 404 and 422 (its message is the reason), else as `Model.generate` has
+        it. What the model refused or filtered inside a 200 is a reply like any other here. Closing the generator
+        closes the connection at once.
+        """
+        ...
+
+
 class RightsSource(Protocol):
     """Where a user's tokens come from: a file, ManifoldCF's authority service, or his own claims."""
 

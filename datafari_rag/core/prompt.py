@@ -7,6 +7,7 @@ string, and only the two slots `{language}` and `{format}` of the instructions a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -35,3 +36,54 @@ class Prompt:
     temperature: float | None = 0.7
     max_tokens: int | None = 250
     sampling: Mapping[str, object] = field(default_factory=dict)
+
+
+FORMATS: Mapping[AnswerFormat, str] = {
+    "bulletpoint": "a list of bullet points",
+    "stepbystep": "numbered steps",
+    "text": "running text without lists",
+    "default": "the form that suits the question best",
+}
+"""What `{format}` becomes."""
+
+LANGUAGES: Mapping[str, str] = {
+    "ar": "Arabic",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "ja": "Japanese",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "zh": "Chinese",
+}
+"""What `{language}` becomes; a code that is not here stands for itself."""
+
+_SLOTS = re.compile(r"\{language\}|\{format\}")
+
+
+def instructions_for(text: str, *, language: str, answer_format: AnswerFormat | None) -> str:
+    """
+    Return *text* with `{language}` and `{format}` replaced, in one pass, and nothing else touched.
+
+    What replaces a slot is never read again, and braces of any other kind stay as they are.
+    """
+    filling = {
+        "{language}": LANGUAGES.get(language, language),
+        "{format}": FORMATS[answer_format or "default"],
+    }
+    return _SLOTS.sub(lambda slot: filling[slot[0]], text)
+
+
+def document_message(extract: Extract, nonce: str) -> str:
+    """
+    Return what the model is told of one document: its number, then label and text between two fences.
+
+    The label stands inside, because a title is the document's own word too. Only the nonce makes a fence: should a
+    text hold it, which nobody can guess, it is taken out.
+    """
+    label, text = (part.replace(nonce, "") for part in (extract.label, extract.text))
+    return f"Document {extract.number}. <data {nonce}>\n[{label}]\n{text}\n</data {nonce}>"
