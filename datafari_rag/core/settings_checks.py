@@ -1,0 +1,204 @@
+"""
+What a setting's value may be: each `Check` reads the text of a properties file, or says what was wanted.
+
+Pure: no check opens a file or an address. A check raises `ValueError` with the *second sentence* of SPEC.md §4.2's
+badSetting ("An integer is expected."), never with the value itself, because the value may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal
+
+Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "mapping"]
+
+Reader = Callable[[str, str], object]
+"""Takes the stripped text and the folder that relative paths start from; gives the value. Raises: ValueError."""
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """
+    One rule for values: how to read one, and what to say when it does not fit.
+
+    *wanted* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for forms;
+    *is_optional* says that the empty text is a value of its own here.
+    """
+
+    kind: Kind
+    read: Reader
+    wanted: str
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    is_optional: bool = False
+
+
+def flag() -> Check:
+    """Return the check for true and false, in any case as Java's `parseBoolean` has it."""
+    wanted = _valid_values(("true", "false"))
+
+    def read(text: str, folder: str) -> bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(wanted)
+        return text.lower() == "true"
+
+    return Check("flag", read, wanted, choices=("true", "false"))
+
+
+def choice(*names: str) -> Check:
+    """Return the check for exactly one of *names*."""
+    wanted = _valid_values(names)
+
+    def read(text: str, folder: str) -> str:
+        if text not in names:
+            raise ValueError(wanted)
+        return text
+
+    return Check("choice", read, wanted, choices=names)
+
+
+def integer(low: int, high: int, *, is_optional: bool = False) -> Check:
+    """Return the check for a whole number of *low* to *high*; an empty optional one is None."""
+
+    def read(text: str, folder: str) -> int | None:
+        if is_optional and not text:
+            return None
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            raise ValueError("An integer is expected.")
+        _require_within(int(text), low, high)
+        return int(text)
+
+    return Check("integer", read, "An integer is expected.", low=low, high=high, is_optional=is_optional)
+
+
+def number(low: float, high: float) -> Check:
+    """Return the check for a number of *low* to *high*, written with a point."""
+
+    def read(text: str, folder: str) -> float:
+        if not re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+            raise ValueError(_between(low, high))
+        _require_within(float(text), low, high)
+        return float(text)
+
+    return Check("number", read, _between(low, high), low=low, high=high)
+
+
+def text(phrase: str = "texts without control characters", pattern: re.Pattern[str] | None = None) -> Check:
+    """Return the check for one line of text, empty or matching *pattern*; *phrase* says which texts are meant."""
+    wanted = f"Valid values are {phrase}."
+
+    def read(value: str, folder: str) -> str:
+        if CONTROL.search(value) or (value and pattern is not None and not pattern.fullmatch(value)):
+            raise ValueError(wanted)
+        return value
+
+    return Check("text", read, wanted, is_optional=True)
+
+
+def header_name() -> Check:
+    """Return the check for the name of an HTTP header; empty does not fit."""
+    return filled(text("names of HTTP headers", _HEADER))
+
+
+def search_handler() -> Check:
+    """Return the check for the path of a request handler; empty does not fit."""
+    return filled(text("paths of request handlers such as /select", re.compile(r"(/[\w.-]+)+")))
+
+
+def claim() -> Check:
+    """Return the check for the name of a claim; empty does not fit."""
+    return filled(text("names of claims"))
+
+
+def path() -> Check:
+    """Return the check for a file or folder; a relative one starts at the folder of the properties file."""
+    wanted = "Valid values are paths of files."
+
+    def read(value: str, folder: str) -> str:
+        if CONTROL.search(value):
+            raise ValueError(wanted)
+        return str(PurePath(folder) / value) if value else ""
+
+    return Check("path", read, wanted, is_optional=True)
+
+
+def names(phrase: str = "lists of names, separated by commas", allowed: Sequence[str] = ()) -> Check:
+    """Return the check for a list; with *allowed*, of those alone. Items keep their order; doubles are dropped."""
+    wanted = f"Valid values are {phrase}." if not allowed else _valid_values(allowed)
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(items_of(value)))
+        if any(CONTROL.search(item) or (allowed and item not in allowed) for item in found):
+            raise ValueError(wanted)
+        return found
+
+    return Check("list", read, wanted, choices=tuple(allowed), is_optional=True)
+
+
+def plain_list() -> Check:
+    """Return the check for a list whose places matter: doubles and empty items are kept."""
+    wanted = "Valid values are lists, separated by commas."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        if CONTROL.search(value):
+            raise ValueError(wanted)
+        return tuple(item.strip() for item in value.split(",")) if value else ()
+
+    return Check("list", read, wanted, is_optional=True)
+
+
+def field_name() -> Check:
+    """Return the check for the name of a field of the search engine; empty does not fit."""
+    return filled(text("names of fields", _FIELD_NAME))
+
+
+def field_names() -> Check:
+    """Return the check for a list of field names."""
+    wanted = "Valid values are lists of names of fields, separated by commas."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(items_of(value)))
+        if not all(_FIELD_NAME.fullmatch(item) for item in found):
+            raise ValueError(wanted)
+        return found
+
+    return Check("list", read, wanted, is_optional=True)
+
+
+def items_of(value: str) -> tuple[str, ...]:
+    """Return the items of a list separated by commas, stripped, empty ones left out."""
+    return tuple(item.strip() for item in value.split(",") if item.strip())
+
+
+def filled(check: Check) -> Check:
+    """Return *check* without its empty value."""
+
+    def read(value: str, folder: str) -> object:
+        if not value:
+            raise ValueError(check.wanted)
+        return check.read(value, folder)
+
+    return Check(check.kind, read, check.wanted)
+
+
+def _require_within(value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ValueError(_between(low, high))
+
+
+def _between(low: float, high: float) -> str:
+    return f"A number between {low:.15g} and {high:.15g} is expected."
+
+
+def _valid_values(names: Sequence[str]) -> str:
+    quoted = [f'"{name}"' for name in names]
+    listed = quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return f"Valid values are {listed}."
