@@ -1,0 +1,86 @@
+"""
+From words to a tantivy query: what is searched, in which fields, with which weights. The place for tuning.
+
+Queries are built from analysed words, never parsed, so that no character of a user's text is syntax. Rights are not
+added here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tantivy import Occur, Query, Schema, Searcher, TextAnalyzer
+
+from datafari_rag.adapters.embedded_schema import LANGUAGES, analyzer_of
+from datafari_rag.core.search import Step
+
+OTHER_LANGUAGE = 0.6
+"""Weight of a stemmed field of another language than the question's, against the question's own."""
+
+WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2, "url_search": 0.1}
+"""Weights of the fields, or of the families of fields with one for each language."""
+
+MAX_WORDS = 400
+"""Words of one query that are looked for; a question has at most 4,000 characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What turns words into terms: the index as it is now, its schema and its analysers by name."""
+
+    searcher: Searcher
+    schema: Schema
+    analyzers: Mapping[str, TextAnalyzer]
+
+    def terms(self, field: str, word: str) -> list[str]:
+        """Return the terms of *word* in *field*, in order; empty when it has no letter or digit."""
+        return list(self.analyzers[analyzer_of(field)].analyze(word))
+
+    def knows(self, field: str, terms: Sequence[str]) -> bool:
+        """Say whether each of *terms* stands somewhere in *field*; deleted documents count until they are merged."""
+        return all(self.searcher.doc_freq(field, term) for term in terms)
+
+
+def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None:
+    """
+    Return the query for the words of *step*, None when none of them has a letter or digit.
+
+    Each word is looked for in all fields and counts once, however many hold it.
+    """
+    words = [word for word in step.words[:MAX_WORDS] if vocabulary.terms("exactContent", word)]
+    if not words:
+        return None
+    parts = [_word_query(word, language, vocabulary) for word in words]
+    if step.operator == "AND" and step.min_match is None:
+        return Query.boolean_query([(Occur.Must, part) for part in parts])
+    needed = max(1, len(parts) * (step.min_match or 0) // 100)
+    return Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
+
+
+def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:
+    found = [
+        Query.boost_query(query, weight)
+        for field, weight in _fields(language)
+        if (query := _field_query(field, vocabulary.terms(field, word), vocabulary)) is not None
+    ]
+    return Query.boolean_query([(Occur.Should, query) for query in found]) if found else Query.empty_query()
+
+
+def _fields(language: str) -> Iterator[tuple[str, float]]:
+    for family, weight in WEIGHTS.items():
+        if family not in ("content", "title"):
+            yield family, weight
+            continue
+        for code in LANGUAGES:
+            yield f"{family}_{code}", weight if code == language else weight * OTHER_LANGUAGE
+
+
+def _field_query(field: str, terms: list[str], vocabulary: Vocabulary) -> Query | None:
+    """Return None for what the field does not know: a cheap look that spares four languages' empty postings."""
+    if not terms or not vocabulary.knows(field, terms):
+        return None
+    if len(terms) == 1:
+        return Query.term_query(vocabulary.schema, field, terms[0])
+    # What an analyser splits (2024-report, l'entretien) belongs together: Datafari's autoGeneratePhraseQueries.
+    return Query.phrase_query(vocabulary.schema, field, list(terms))

@@ -1,0 +1,143 @@
+"""
+From tantivy's hits to what callers read: documents, Solr's JSON, highlighting, facet counts.
+
+The ACL fields are not stored, so nothing here could show them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tantivy import Document as Stored
+from tantivy import Query, Schema, Searcher, SnippetGenerator
+
+from datafari_rag.adapters.embedded_schema import LANGUAGES, RAW_FIELDS, STORED_FIELDS
+from datafari_rag.core.documents import Document
+from datafari_rag.core.search import Browse
+
+MARK_START, MARK_END = '<span class="em">', "</span>"
+"""Tags around the words found, as Datafari's handler has them."""
+
+BROWSE_FRAGMENT_CHARS = 200
+FACET_LIMIT = 100
+
+LISTS = frozenset({"title", "exactContent", "preview_content", "source", *(f"content_{code}" for code in LANGUAGES)})
+"""Fields that are lists in Solr's schema, and so in its JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippets:
+    """Cuts the stretch around the words of *query* from a text, in the terms of one index."""
+
+    searcher: Searcher
+    schema: Schema
+    query: Query
+
+    def of(self, text: str, language: str | None, max_chars: int) -> str | None:
+        """Return the best stretch of at most *max_chars* characters (0: all), None when no word is in *text*."""
+        return next((cut for _, cut, _ in self._cuts(text, language, max_chars)), None)
+
+    def marked(self, text: str, language: str | None) -> dict[str, list[str]]:
+        """Return HTML-escaped stretches with marks, by field; empty when no word is in *text*."""
+        cuts = self._cuts(text, language, BROWSE_FRAGMENT_CHARS)
+        return {field: [_marked(cut, spans)] for field, cut, spans in cuts}
+
+    def _cuts(
+        self, text: str, language: str | None, max_chars: int
+    ) -> Iterator[tuple[str, str, Sequence[tuple[int, int]]]]:
+        for field in _content_fields(language):
+            generator = SnippetGenerator.create(self.searcher, self.query, self.schema, field)
+            # Zero would cut nothing at all; the whole text is at most as many bytes.
+            generator.set_max_num_chars(max_chars or len(text.encode()))
+            snippet = generator.snippet_from_doc(Stored(**{field: text}))
+            spans = [(span.start, span.end) for span in snippet.highlighted()]
+            if spans:
+                yield field, snippet.fragment() if max_chars else text, spans
+
+
+def document_of(stored: Mapping[str, Sequence[Any]], *, field: str, text: str, score: float) -> Document:
+    """Return the hit as the pipeline knows it, *text* being what its reader may use of it."""
+    meta = {name: stored[name][0] for name in ("extension", "source") if stored.get(name)}
+    return Document(
+        id=stored["id"][0],
+        text=text,
+        field=field,
+        title=_first(stored, "title"),
+        url=_first(stored, "url"),
+        score=score,
+        language=_first(stored, "language"),
+        last_modified=iso_of(stored),
+        meta=meta,
+    )
+
+
+def text_of(stored: Mapping[str, Sequence[Any]], field: str) -> str | None:
+    """Return the stored text of *field*, "" where the document has none, None when no document can have it."""
+    if field.startswith("content_") and field.removeprefix("content_") in LANGUAGES:
+        is_its_own = field == f"content_{_first(stored, 'language')}"
+        return (_first(stored, "exactContent") or "") if is_its_own else ""
+    if field == "last_modified":
+        return iso_of(stored) or ""
+    return (_first(stored, field) or "") if field in STORED_FIELDS else None
+
+
+def row_of(stored: Mapping[str, Sequence[Any]], browse: Browse, score: float) -> dict[str, object]:
+    """Return one entry of Solr's `docs`: the fields asked for that this document has, the score only when asked for."""
+    wanted = browse.fields or (*STORED_FIELDS, *(f"content_{code}" for code in LANGUAGES))
+    row: dict[str, object] = {
+        name: [text] if name in LISTS else text for name in wanted if (text := text_of(stored, name))
+    }
+    if browse.fields is not None and "score" in browse.fields:
+        row["score"] = score
+    return row
+
+
+def facet_counts(fields: Sequence[str], query: Query, searcher: Searcher) -> dict[str, object]:
+    """Return Solr's `facet_counts`: for each field that can be counted a flat list of value, number, value, number…."""
+    counted = {field: _buckets(field, query, searcher) for field in fields if field in RAW_FIELDS}
+    empty: dict[str, object] = {}
+    return {
+        "facet_queries": empty,
+        "facet_fields": counted,
+        "facet_ranges": {},
+        "facet_intervals": {},
+        "facet_heatmaps": {},
+    }
+
+
+def iso_of(stored: Mapping[str, Sequence[Any]]) -> str | None:
+    """Return last_modified as Solr spells it, None when the document has none."""
+    found = _first(stored, "last_modified")
+    if not isinstance(found, datetime.datetime):
+        return None
+    text = found.astimezone(datetime.UTC).isoformat(timespec="milliseconds" if found.microsecond else "seconds")
+    return text.replace("+00:00", "Z")
+
+
+def _buckets(field: str, query: Query, searcher: Searcher) -> list[object]:
+    wanted = {"f": {"terms": {"field": field, "size": FACET_LIMIT, "segment_size": 10 * FACET_LIMIT}}}
+    buckets = searcher.aggregate(query, wanted)["f"]["buckets"]
+    ordered = sorted(buckets, key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
+    return [part for bucket in ordered for part in (bucket["key"], int(bucket["doc_count"]))]
+
+
+def _first(stored: Mapping[str, Sequence[Any]], name: str) -> Any:
+    values = stored.get(name)
+    return values[0] if values else None
+
+
+def _content_fields(language: str | None) -> tuple[str, ...]:
+    return (f"content_{language}", "exactContent") if language in LANGUAGES else ("exactContent",)
+
+
+def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Escape *text* and put marks around *spans*, which are bytes of its UTF-8."""
+    raw, pieces, done = text.encode(), [], 0
+    for start, end in spans:
+        pieces += [html.escape(raw[done:start].decode()), MARK_START, html.escape(raw[start:end].decode()), MARK_END]
+        done = end
+    return "".join([*pieces, html.escape(raw[done:].decode())])

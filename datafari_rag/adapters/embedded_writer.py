@@ -1,0 +1,123 @@
+"""
+The writer into an index in a folder of this machine: one at a time, all or nothing at each commit.
+
+Takes documents under Datafari's field names. A crash at any moment leaves the index as the last commit made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tantivy import Document, Index, IndexWriter
+
+from datafari_rag.adapters.embedded_filter import date_of
+from datafari_rag.adapters.embedded_schema import LANGUAGES, MAX_TERM_CHARS, RAW_FIELDS, created, translated
+from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
+from datafari_rag.core.errors import SearchUnavailable
+
+HEAP_BYTES = 64_000_000
+"""What the writer collects before it writes a segment: 100,000 documents of 2 KB stay far below 500 MB with it."""
+
+
+class EmbeddedWriter:
+    """A `ports.Writer` into the index in *directory*, which is made when there is none."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the index for itself. Raises: SearchUnavailable: it is taken, damaged, or of another version."""
+        self._directory = directory
+        self._index: Index = created(directory)
+        with translated(directory):
+            self._writer: IndexWriter | None = self._index.writer(HEAP_BYTES, 1)
+
+    def add(self, documents: Sequence[Mapping[str, object]]) -> None:
+        """Take *documents* in place of those with the same ids. Raises: SearchUnavailable."""
+        writer = self._open_writer()
+        with translated(self._directory):
+            for document in documents:
+                stored = _stored(document)
+                writer.delete_documents_by_term("id", _text(document, "id"))
+                writer.add_document(stored)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove the documents with *ids*. Raises: SearchUnavailable."""
+        writer = self._open_writer()
+        with translated(self._directory):
+            for document_id in ids:
+                writer.delete_documents_by_term("id", document_id)
+
+    def commit(self) -> None:
+        """Return when all can be found: readers see it at their next search. Raises: SearchUnavailable."""
+        with translated(self._directory):
+            self._open_writer().commit()
+
+    def close(self) -> None:
+        """Give the index back; what was not committed is given up. Merges that run are waited for."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with translated(self._directory):
+                writer.rollback()
+                writer.wait_merging_threads()
+
+    def _open_writer(self) -> IndexWriter:
+        if self._writer is None:
+            raise SearchUnavailable("The search index is not open for writing any more.")
+        return self._writer
+
+
+def _stored(document: Mapping[str, object]) -> Document:
+    text, title, url = (_text(document, name) for name in ("exactContent", "title", "url"))
+    language = _text(document, "language")
+    stored = Document()
+    for name in ("id", "preview_content", *RAW_FIELDS):
+        if value := _text(document, name):
+            stored.add_text(name, value)
+    for name, value in (("exactContent", text), (f"content_{language}", text)):
+        if value and (name == "exactContent" or language in LANGUAGES):
+            stored.add_text(name, value)
+    _add_title(stored, title)
+    if url:
+        stored.add_text("url", url)
+        stored.add_text("url_search", url)
+    if moment := date_of(_text(document, "last_modified")):
+        stored.add_date("last_modified", moment)
+    for name in ACL_FIELDS:
+        for token in _tokens(document, name):
+            stored.add_text(name, token)
+    return stored
+
+
+def _add_title(stored: Document, title: str) -> None:
+    if not title:
+        return
+    for name in ("title", "exactTitle", *(f"title_{code}" for code in LANGUAGES)):
+        stored.add_text(name, title)
+    stored.add_text("title_sort", title.casefold()[:MAX_TERM_CHARS])
+
+
+def _text(document: Mapping[str, object], name: str) -> str:
+    """Return the value of *name*, "" when there is none; of several the texts are joined by line ends."""
+    value = document.get(name)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return "\n".join(part for part in value if isinstance(part, str))
+    return ""
+
+
+def _tokens(document: Mapping[str, object], name: str) -> Sequence[str]:
+    """
+    Return the raw terms of an ACL field, `__nosecurity__` when it is missing or empty.
+
+    Raises:
+        SearchUnavailable: a value that cannot be a term: a document is refused rather than opened.
+    """
+    value = document.get(name)
+    tokens = [value] if isinstance(value, str) else value
+    if tokens is None or tokens == [] or tokens == ():
+        return (NO_SECURITY,)
+    if not isinstance(tokens, Sequence) or not all(isinstance(token, str) for token in tokens):
+        raise SearchUnavailable(f"The values of {name} are not texts: the document is refused.")
+    if any(len(token) > MAX_TERM_CHARS for token in tokens):
+        raise SearchUnavailable(f"A value of {name} is longer than {MAX_TERM_CHARS} characters: it is refused.")
+    return tokens
