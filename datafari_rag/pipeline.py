@@ -93,26 +93,43 @@ def collect(events: Iterator[Event]) -> Answer:
     raise NoAnswer
 
 
-def begun(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+@dataclass(frozen=True, slots=True)
+class Begun:
     """
-    Wait for the answer's first words, then return all of its events.
+    An answer whose first words are there: what is known so far, and *events*, all of them from the start.
+
+    *close* frees the model even when nobody ever read the events: a generator that never began has no end to run.
+    """
+
+    sources: Sources
+    facts: ModelFacts | None
+    events: Generator[Event, None, None]
+    close: Callable[[], None]
+
+
+def begun(events: Generator[Event, None, None]) -> Begun:
+    """
+    Wait for the answer's first words.
 
     What fails before them is raised, so that it can still be a status.
 
     Raises:
         RagError: the answer failed before its first words.
     """
-    held: list[Event] = []
+    sources = Sources(())
     for event in events:
-        if isinstance(event, Failed):
-            raise event.error
-        held.append(event)
-        if not isinstance(event, Sources):
-            break
-    return _resumed(held, events)
+        match event:
+            case Sources():
+                sources = event
+            case Failed():
+                events.close()
+                raise event.error
+            case Delta() | Finished():
+                return Begun(sources, event.facts, _resumed((sources, event), events), events.close)
+    raise NoAnswer
 
 
-def _resumed(held: list[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _resumed(held: tuple[Event, ...], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
         yield from held
         yield from events
@@ -170,12 +187,14 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     voice = Voice(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
+    known: ModelFacts | None = None
     with closing(model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
         for said in said_by_model:
             if isinstance(said, Ending):
                 ending = said
                 break
-            yield from _deltas(voice.feed(said.text), said.facts)
+            known = known or said.facts
+            yield from _deltas(voice.feed(said.text), known)
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return

@@ -88,7 +88,8 @@ def _nodes(
 ) -> Selected:
     """Take the best passages whatever document they are of; one that does not fit is skipped (seed 004)."""
     ranked = nodes(ask.search_text or ask.question, documents, node_size=budget.node, size_of=count)
-    left, kept = budget.documents, {}
+    left = budget.documents
+    kept: dict[str, tuple[Document, list[Passage]]] = {}
     for document, passage in ranked:
         is_new = document.id not in kept
         cost = count(document.text[passage.start : passage.end])

@@ -1,0 +1,219 @@
+"""One request of a dialect into one response, whole or streamed: the edge around the pipeline."""
+
+from __future__ import annotations
+
+import logging
+import math
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from flask import Response
+
+from datafari_rag.core.access import User
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import Internal, RagError
+from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.model_reply import header_value
+from datafari_rag.core.parameters import identity_attempts
+from datafari_rag.core.settings import Settings
+from datafari_rag.pipeline import Begun, answer, begun, collect
+from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.web.encoding import Encoding
+from datafari_rag.web.metrics import Metrics
+from datafari_rag.web.service import Line, Service
+from datafari_rag.web.streams import Streams
+from datafari_rag.web.timing import server_timing
+from datafari_rag.web.user import user_for
+
+log = logging.getLogger(__name__)
+
+STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+class Dialect(Protocol):
+    """The four functions of a protocol's module."""
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask: ...  # noqa: D102 # protocols/__init__ says it
+    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]: ...  # noqa: D102 # as above
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]: ...  # noqa: D102 # as above
+    def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]: ...  # noqa: D102 # as above
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One dialect on a route: its *name* in the metrics, its functions, how its dicts become bytes."""
+
+    name: str
+    dialect: Dialect
+    encoding: Encoding
+    accepts: Callable[[Incoming], bool] | None = None
+    """Whether this row serves a request to a path that several rows share; None takes all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every request needs of this worker: the service, its counters, its open streams, ids and the time."""
+
+    service: Service
+    metrics: Metrics
+    streams: Streams
+    new_id: Callable[[], str]
+    now: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question on its way: everything about it that the functions below hand on."""
+
+    desk: Desk
+    row: Row
+    line: Line
+    context: ReplyContext
+    user: User
+    started: float
+
+    def events(self) -> Generator[Event, None, None]:
+        """Return the answer's events; a defect becomes a failure with an id, so that no stream breaks off unsaid."""
+        try:
+            with closing(
+                answer(self.context.ask, self.user, settings=self.line.settings, parts=self.line.parts)
+            ) as events:
+                yield from events
+        except Exception as defect:  # the one edge where a defect of ours is caught
+            yield Failed(internal(defect, self.desk.new_id()))
+
+    def elapsed_ms(self) -> float:
+        """Return the milliseconds since the request came."""
+        return (self.line.parts.clock() - self.started) * 1000
+
+
+def internal(defect: Exception, incident: str) -> Internal:
+    """Log *defect* by its type and place, never by its text, which may hold anything; return what may be shown."""
+    frames = traceback.extract_tb(defect.__traceback__)
+    where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-6:]))
+    log.error("incident %s: %s at %s", incident, type(defect).__name__, where)
+    return Internal.with_id(incident)
+
+
+def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
+    """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
+    line = desk.service.line()
+    try:
+        asked = _asked(desk, row, line, incoming=incoming, peer=peer)
+        return _streamed(asked) if asked.context.ask.is_streamed else _whole(asked)
+    except RagError as error:
+        return failed(desk, row, error, line.settings)
+
+
+def failed(desk: Desk, row: Row, error: RagError, settings: Settings) -> Response:
+    """Return a failure in the dialect's own shape, counted and logged by its label."""
+    desk.metrics.count_answer(row.name, error.label)
+    log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
+    status, body = row.dialect.failure(error, settings)
+    response = json_response(row.encoding.whole(body), status)
+    if error.retry_after_s is not None:
+        response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+    return response
+
+
+def json_response(body: bytes, status: int = 200) -> Response:
+    """Return JSON that nobody may keep: what it holds is for one user."""
+    response = Response(body, status, mimetype="application/json")
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _asked(desk: Desk, row: Row, line: Line, *, incoming: Incoming, peer: str) -> Asked:
+    started, settings = line.parts.clock(), line.settings
+    identified = line.identity.identify(incoming.headers, peer)
+    incoming = replace(incoming, user_name=identified.name)
+    ask = row.dialect.parse(incoming, settings)
+    attempts = identity_attempts(ask.ignored)
+    desk.metrics.count_ignored(others=len(ask.ignored) - attempts, identity=attempts)
+    if line.bad_setting is not None:
+        raise line.bad_setting
+    context = ReplyContext(ask, settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
+    return Asked(desk, row, line, context, user_for(identified, line), started)
+
+
+def _whole(asked: Asked) -> Response:
+    with closing(asked.events()) as events:
+        whole = collect(events)
+    body = asked.row.encoding.whole(asked.row.dialect.reply(whole, asked.context))
+    asked.desk.metrics.count_answer(asked.row.name, "ok")
+    asked.desk.metrics.time_stages(whole.finished.timings_ms)
+    _log_answer(asked, "ok", whole.finished.facts, documents=len(whole.sources.extracts))
+    response = json_response(body)
+    _say_who_answered(response, whole.finished.facts)
+    response.headers["Server-Timing"] = server_timing(
+        whole.finished.timings_ms, asked.elapsed_ms(), is_admin=asked.user.is_admin
+    )
+    return response
+
+
+def _streamed(asked: Asked) -> Response:
+    with asked.desk.streams.opened(asked.line.settings.server_max_streams) as opened:
+        first = begun(asked.events())
+        response = Response(_lines(asked, first), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS)
+        opened.is_kept = True
+    response.call_on_close(first.close)
+    response.call_on_close(opened.leave)
+    if first.facts is not None:
+        _say_who_answered(response, first.facts)
+    response.headers["Server-Timing"] = server_timing(
+        first.sources.timings_ms, asked.elapsed_ms(), is_admin=asked.user.is_admin
+    )
+    return response
+
+
+def _lines(asked: Asked, first: Begun) -> Iterator[bytes]:
+    """Yield the stream's bytes; whoever hangs up closes this, and with it the model's connection."""
+    ending: list[Finished | Failed] = []
+    row = asked.row
+    try:
+        with closing(first.events) as events:
+            for line in row.dialect.stream(_noted(events, ending), asked.context):
+                yield row.encoding.line(line)
+            if ending and isinstance(ending[0], Finished) and row.encoding.last:
+                yield row.encoding.last
+    finally:
+        _count_stream(asked, ending[0] if ending else None, documents=len(first.sources.extracts))
+
+
+def _noted(events: Iterator[Event], ending: list[Finished | Failed]) -> Iterator[Event]:
+    for event in events:
+        if isinstance(event, Finished | Failed):
+            ending.append(event)
+        yield event
+
+
+def _count_stream(asked: Asked, ending: Finished | Failed | None, *, documents: int) -> None:
+    outcome = "aborted"
+    if isinstance(ending, Finished):
+        outcome = "ok"
+        asked.desk.metrics.time_stages(ending.timings_ms)
+    elif ending is not None:
+        outcome = ending.error.label
+    asked.desk.metrics.count_answer(asked.row.name, outcome)
+    _log_answer(asked, outcome, ending.facts if ending else None, documents=documents)
+
+
+def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, documents: int) -> None:
+    log.info(
+        "answer id=%s dialect=%s outcome=%s documents=%d ms=%.0f tries=%d fallback=%d",
+        asked.context.id,
+        asked.row.name,
+        outcome,
+        documents,
+        asked.elapsed_ms(),
+        facts.tries if facts else 0,
+        bool(facts and facts.is_fallback),
+    )
+
+
+def _say_who_answered(response: Response, facts: ModelFacts) -> None:
+    response.headers["X-RAG-Model"] = header_value(facts)

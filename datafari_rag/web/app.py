@@ -1,0 +1,135 @@
+"""The Flask application: every path, every method, and the last edge where a defect becomes a sentence."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import HTTPException
+
+from datafari_rag import resources
+from datafari_rag.core.errors import (
+    BadRequest,
+    BodyTooLarge,
+    MethodNotAllowed,
+    NotFound,
+    RagError,
+    UnsupportedMediaType,
+)
+from datafari_rag.protocols.incoming import Incoming
+from datafari_rag.web import failure, health
+from datafari_rag.web.answering import Desk, answered, failed, internal, json_response
+from datafari_rag.web.documents import document_view
+from datafari_rag.web.encoding import plain
+from datafari_rag.web.metrics import Metrics
+from datafari_rag.web.reading import incoming_from
+from datafari_rag.web.routes import ROUTES, Route
+from datafari_rag.web.searching import search_failed, searched
+from datafari_rag.web.service import Service
+from datafari_rag.web.streams import Streams
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+MAX_TARGET_BYTES = 65_536
+"""Longest path and query that is taken (SPEC.md §3)."""
+
+_BY_STATUS: dict[int, type[RagError]] = {
+    404: NotFound,
+    405: MethodNotAllowed,
+    413: BodyTooLarge,
+    415: UnsupportedMediaType,
+}
+
+
+def app_for(service: Service) -> Flask:
+    """Return the application over *service*; it keeps counters and open streams, nothing of a request."""
+    folder = Path(resources.__file__).parent
+    app = Flask(__name__, static_folder=None, template_folder=str(folder / "templates"))
+    app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
+    desk = Desk(service, Metrics(), Streams(), lambda: g.request_id, service.clock)
+    app.extensions["datafari_rag"] = desk
+    for route in ROUTES:
+        for path in route.paths:
+            app.add_url_rule(path, f"{route.name}:{path}", _view(desk, route), methods=list(route.methods))
+    app.add_url_rule("/documents", "documents", lambda: document_view(desk, _bodyless()), methods=["GET"])
+    for path, view in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
+        app.add_url_rule(path, path, _plain_view(desk, view), methods=["GET"])
+    _add_edges(app, desk)
+    return app
+
+
+def _view(desk: Desk, route: Route) -> Callable[[], Response]:
+    def view() -> Response:
+        settings = desk.service.line().settings
+        try:
+            incoming = incoming_from(
+                request, max_body_bytes=settings.server_max_body_bytes, takes=route.takes, now_s=desk.now()
+            )
+        except RagError as error:
+            return _refused(desk, route, error)
+        row = route.row_for(incoming)
+        peer = request.remote_addr or ""
+        return searched(desk, incoming, peer) if row is None else answered(desk, row, incoming, peer)
+
+    return view
+
+
+def _plain_view(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Response]:
+    return lambda: view(desk)
+
+
+def _bodyless() -> Incoming:
+    """Return the request without a body, for what is decided before or without one."""
+    query = {name: tuple(several) for name, several in request.args.lists()}
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return Incoming(request.path, query, headers=headers)
+
+
+def _refused(desk: Desk, route: Route | None, error: RagError) -> Response:
+    """Return a failure of HTTP itself in the shape of the path's dialect, under its own status."""
+    settings = desk.service.line().settings
+    if route is None:
+        status, body = failure.failure(error, settings)
+        return json_response(plain(body), status)
+    row = route.row_for(_bodyless())
+    response = search_failed(desk, error, settings) if row is None else failed(desk, row, error, settings)
+    if error.code in (405, 413, 415):
+        response.status_code = error.code
+    return response
+
+
+def _add_edges(app: Flask, desk: Desk) -> None:
+    @app.before_request
+    def begin() -> Response | None:
+        given = request.headers.get("X-Request-ID", "")
+        g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        if len(request.environ.get("QUERY_STRING", "")) + len(request.path) > MAX_TARGET_BYTES:
+            return _refused(desk, _route_of(request.path), BadRequest("The request line is longer than 64 KiB."))
+        return None
+
+    @app.after_request
+    def end(response: Response) -> Response:
+        response.headers["X-Request-ID"] = g.get("request_id", "")
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        return response
+
+    @app.errorhandler(HTTPException)
+    def refused(error: HTTPException) -> Response:
+        kind = _BY_STATUS.get(error.code or 500, BadRequest)
+        response = _refused(desk, _route_of(request.path), kind())
+        if isinstance(error.get_response(), Response) and "Allow" in error.get_response().headers:
+            response.headers["Allow"] = error.get_response().headers["Allow"]
+        return response
+
+    @app.errorhandler(Exception)
+    def broken(defect: Exception) -> Response:
+        return _refused(desk, _route_of(request.path), internal(defect, g.get("request_id", uuid.uuid4().hex)))
+
+
+def _route_of(path: str) -> Route | None:
+    bare = path.rstrip("/")
+    return next((route for route in ROUTES if bare in route.paths), None)

@@ -1,0 +1,51 @@
+"""Dicts into bytes: the only place where an answer becomes text on the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+Encode = Callable[[Mapping[str, object]], bytes]
+
+
+def plain(value: Mapping[str, object]) -> bytes:
+    """Return *value* as UTF-8 JSON; a lone surrogate, which UTF-8 has no bytes for, is written as an escape."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=True, default=str).encode("ascii")
+
+
+def ascii_only(value: Mapping[str, object]) -> bytes:
+    """Return *value* as JSON in which every character beyond ASCII is an escape (orjson cannot do that)."""
+    encoded = plain(value)
+    return encoded if encoded.isascii() else json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+def _line(encode: Encode) -> Encode:
+    def encode_line(value: Mapping[str, object]) -> bytes:
+        return encode(value) + b"\n"
+
+    return encode_line
+
+
+def _event(value: Mapping[str, object]) -> bytes:
+    return b"data: " + plain(value) + b"\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How one dialect's answers are written: *whole* for one body, *line* for each of a stream, *last* at its end."""
+
+    whole: Encode
+    line: Encode
+    stream_type: str
+    last: bytes = b""
+
+
+NDJSON = Encoding(plain, _line(plain), "application/x-ndjson")
+JSON_LINES = Encoding(plain, _line(ascii_only), "application/json-lines")
+SSE = Encoding(plain, _event, "text/event-stream", b"data: [DONE]\n\n")

@@ -1,0 +1,11 @@
+"""The shape of an error where no dialect has one: `/documents`, health and unknown paths."""
+
+from __future__ import annotations
+
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings import Settings
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+    """Return `{"error": {"code", "label", "reason"}}` with the code as HTTP status (SPEC.md §3)."""
+    return error.code, {"error": {"code": error.code, "label": error.label, "reason": error.reason}}

@@ -1,0 +1,62 @@
+"""Plain secure search and the opening of one document: no model, the same rights."""
+
+from __future__ import annotations
+
+import logging
+
+from flask import Response
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import NotFound, RagError
+from datafari_rag.core.search import Browse
+from datafari_rag.core.settings import Settings
+from datafari_rag.pipeline import browse, fetch
+from datafari_rag.protocols import select
+from datafari_rag.protocols.incoming import Incoming
+from datafari_rag.web.answering import Desk, json_response
+from datafari_rag.web.encoding import plain
+from datafari_rag.web.service import Line
+from datafari_rag.web.user import user_for
+
+log = logging.getLogger(__name__)
+
+
+def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
+    """Return Solr's own JSON for a plain search as the user who asks."""
+    line = desk.service.line()
+    try:
+        wanted = _wanted(line, incoming)
+        user = user_for(line.identity.identify(incoming.headers, peer), line)
+        found = browse(wanted, user, settings=line.settings, parts=line.parts)
+    except RagError as error:
+        return search_failed(desk, error, line.settings)
+    desk.metrics.count_answer("select", "ok")
+    return json_response(plain(found))
+
+
+def search_failed(desk: Desk, error: RagError, settings: Settings) -> Response:
+    """Return the failure of a plain search as Datafari's search has it."""
+    desk.metrics.count_answer("select", error.label)
+    log.info("search outcome=%s %s", error.label, error.log)
+    status, body = select.failure(error, settings)
+    return json_response(plain(body), status)
+
+
+def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer: str) -> Document:
+    """
+    Return a document that its reader may see, rights checked now.
+
+    Raises:
+        NotFound: absent, forbidden, or without that field: not told apart.
+        RagError: the search or the rights failed.
+    """
+    line = desk.service.line()
+    user = user_for(line.identity.identify(incoming.headers, peer), line)
+    document = fetch(document_id, field, user, settings=line.settings, parts=line.parts)
+    if document is None:
+        raise NotFound
+    return document
+
+
+def _wanted(line: Line, incoming: Incoming) -> Browse:
+    return select.parse(incoming, line.settings)

@@ -1,0 +1,58 @@
+"""How many streams are open in this worker; above the limit a new one is refused at once, never queued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from datafari_rag.core.errors import Overloaded
+
+RETRY_AFTER_S = 5.0
+
+
+class Place:
+    """
+    One open stream's place; left once, however often `leave` is called.
+
+    With *is_kept* it outlives the block that opened it, and whoever streams leaves it.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        """Take a place."""
+        self._streams: Streams | None = streams
+        streams.open += 1
+        self.is_kept = False
+
+    def leave(self) -> None:
+        """Give the place back."""
+        if self._streams is not None:
+            self._streams.open -= 1
+            self._streams = None
+
+
+class Streams:
+    """The worker's count of open streams; *is_closing* refuses new ones while the last ones finish."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.open = 0
+        self.is_closing = False
+
+    @contextmanager
+    def opened(self, limit: int) -> Iterator[Place]:
+        """
+        Hold a place while the answer begins; it is given back unless it was kept.
+
+        Raises:
+            Overloaded: *limit* streams are open, or the worker is about to stop.
+        """
+        if self.is_closing or self.open >= limit:
+            raise Overloaded(retry_after_s=RETRY_AFTER_S)
+        place = Place(self)
+        try:
+            yield place
+        except BaseException:
+            place.leave()
+            raise
+        if not place.is_kept:
+            place.leave()

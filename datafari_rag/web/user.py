@@ -1,0 +1,30 @@
+"""Who is asking, with his rights: the proved identity, then its tokens; a failure of either is no answer."""
+
+from __future__ import annotations
+
+import logging
+
+from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
+from datafari_rag.ports import Identified
+from datafari_rag.web.service import Line
+
+log = logging.getLogger(__name__)
+
+
+def user_for(identified: Identified, line: Line) -> User:
+    """
+    Return the user with the tokens that the source of rights gives him.
+
+    Raises:
+        AuthorityError: the source cannot be read; nobody is answered without his rights being known.
+    """
+    name = identified.name
+    if name is None:
+        return ANONYMOUS
+    is_admin = name in line.settings.security_admins
+    if line.settings.security_mode != "tokens":
+        return User(name, is_admin=is_admin)
+    tokens, dropped = usable_tokens(line.rights.tokens_of(name, identified.claims))
+    if dropped:
+        log.warning("dropped %d unusable tokens of a user (empty or __nosecurity__)", dropped)
+    return User(name, tokens, is_admin=is_admin, dropped=dropped)

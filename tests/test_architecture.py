@@ -1,0 +1,255 @@
+"""
+The house's outer walls (STYLE.md, "Where things are" and "Functions and modules"), measured on the code itself.
+
+A failing case names file and line; the rule stands in the table at the top.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "datafari_rag"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "resources" not in path.parts)
+
+# What a room may import of ours; the longest matching prefix counts.
+OURS: dict[str, set[str]] = {
+    "core": {"core"},
+    "ports": {"core"},
+    "llm_templates": {"core", "ports", "llm_templates"},
+    "protocols": {"core", "ports", "protocols"},
+    "pipeline": {"core", "ports"},
+    "adapters": {"core", "ports", "adapters", "llm_templates"},
+    "web": {"core", "ports", "pipeline", "protocols", "web", "resources"},
+    "server": {"bootstrap"},
+    "ingest": {"core", "ports", "ingest", "resources"},
+    "evaluation": {"core", "ports", "pipeline", "evaluation"},
+    "services": {"core", "protocols", "adapters", "services", "llm_templates", "ports"},
+}
+FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
+
+# What a room may import besides the standard library; a room that is absent may take one library a file.
+BESIDES: dict[str, set[str]] = {
+    "core": set(),
+    "ports": set(),
+    "llm_templates": set(),
+    "protocols": set(),
+    "pipeline": set(),
+    "web": {
+        "flask",
+        "werkzeug",
+        "jinja2",
+        "markupsafe",
+        "prometheus_client",
+        "itsdangerous",
+        "flask_limiter",
+        "limits",
+        "flask_babel",
+        "orjson",
+    },
+    "server": {"gunicorn", "gevent"},
+    "commands": {"click", "rich"},
+}
+# Libraries that come in one file as one: what the first stands on, or what only describes the second.
+TOGETHER = [
+    {"pysolr", "requests", "urllib3"},
+    {"pysolr", "kazoo", "requests", "urllib3"},
+    {"requests", "urllib3"},
+    {"urllib3", "orjson", "tenacity"},
+    {"aiohttp", "orjson"},
+    {"matplotlib", "rich"},
+    {"jwt", "cryptography"},
+]
+PURE_ROOMS = {"core", "ports", "llm_templates", "protocols", "pipeline"}
+IMPURE_STANDARD = {
+    "asyncio", "concurrent", "ctypes", "http", "io", "logging", "mmap", "multiprocessing", "os", "pathlib", "queue",
+    "random", "secrets", "select", "selectors", "shutil", "signal", "socket", "socketserver", "sqlite3", "ssl",
+    "subprocess", "sys", "tempfile", "threading", "time", "uuid",
+}  # fmt: skip
+# The pipeline may log (STYLE.md); urllib.parse is pure, urllib.request is not.
+PURE_EXCEPTIONS = {("pipeline", "logging")}
+
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 50
+MAX_BRANCHES = 14
+MAX_PARAMETERS = 5
+USUAL_FUNCTION_LINES = 22
+
+
+def room(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            if node.module == "datafari_rag":
+                yield from ((f"datafari_rag.{alias.name}", node.lineno) for alias in node.names)
+            else:
+                yield node.module, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            yield "a relative import", node.lineno
+
+
+def is_impure(name: str) -> bool:
+    return name.split(".")[0] in IMPURE_STANDARD or name == "urllib.request"
+
+
+def foreign(path: Path) -> list[str]:
+    """Return what the imports of one module break."""
+    here, broken, libraries = room(path), [], set()
+    for name, line in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        top = name.split(".")[0]
+        where = f"{path.relative_to(ROOT)}:{line}: {name}"
+        if top == "datafari_rag":
+            target = [*name.split("."), "__init__"][1]
+            if here not in FREE and target not in OURS[here] | {"__init__"}:
+                broken.append(f"{where} may not be imported from {here}")
+        elif top not in sys.stdlib_module_names:
+            libraries.add(top)
+            if here in BESIDES and top not in BESIDES[here]:
+                broken.append(f"{where} is no library of {here}")
+        elif (here, top) not in PURE_EXCEPTIONS and here in PURE_ROOMS and is_impure(name):
+            broken.append(f"{where} is not pure")
+    if (
+        here not in BESIDES
+        and here not in FREE
+        and len(libraries) > 1
+        and not any(libraries <= set_ for set_ in TOGETHER)
+    ):
+        broken.append(f"{path.relative_to(ROOT)}: more than one library: {sorted(libraries)}")
+    return broken
+
+
+def functions(path: Path) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node, f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
+
+
+def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    length = (node.end_lineno or node.lineno) - node.lineno + 1
+    doc = node.body[0]
+    if isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant) and isinstance(doc.value.value, str):
+        length -= (doc.end_lineno or doc.lineno) - doc.lineno + 1
+    return length
+
+
+def branches(node: ast.AST) -> int:
+    total = 1
+    for inner in ast.walk(node):
+        match inner:
+            case ast.If() | ast.For() | ast.AsyncFor() | ast.While() | ast.ExceptHandler() | ast.IfExp():
+                total += 1
+            case ast.BoolOp():
+                total += len(inner.values) - 1
+            case ast.comprehension():
+                total += 1 + len(inner.ifs)
+            case ast.match_case():
+                total += 1
+    return total
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return sum(argument.arg not in ("self", "cls") for argument in arguments)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
+    assert foreign(path) == []
+
+
+def test_no_module_is_longer_than_four_hundred_lines() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}: {lines}"
+        for path in MODULES
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_MODULE_LINES
+    ]
+    assert long == []
+
+
+def test_no_function_is_longer_than_fifty_lines() -> None:
+    assert [
+        f"{name}: {lines}"
+        for path in MODULES
+        for node, name in functions(path)
+        if (lines := body_lines(node)) > MAX_FUNCTION_LINES
+    ] == []
+
+
+def test_nine_functions_in_ten_have_at_most_twenty_two_lines() -> None:
+    sizes = [body_lines(node) for path in MODULES for node, _ in functions(path)]
+    assert sum(size <= USUAL_FUNCTION_LINES for size in sizes) >= 0.9 * len(sizes)
+
+
+def test_no_function_has_more_than_fourteen_branches() -> None:
+    assert [
+        f"{name}: {count}"
+        for path in MODULES
+        for node, name in functions(path)
+        if (count := branches(node)) > MAX_BRANCHES
+    ] == []
+
+
+def test_no_function_has_more_than_five_parameters() -> None:
+    crowded = []
+    for path in MODULES:
+        if room(path) == "commands":
+            continue  # click hands every option over as a parameter
+        for node, name in functions(path):
+            total = parameters(node)
+            if total > MAX_PARAMETERS and node.name != "__init__":
+                crowded.append(f"{name}: {total}")
+    assert crowded == []
+
+
+def test_there_is_no_room_without_a_noun() -> None:
+    forbidden = re.compile(r"utils?|common|helpers?|manager|base|misc")
+    assert [
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        if any(forbidden.fullmatch(p) for p in (path.stem, *path.parts[:-1]))
+    ] == []
+
+
+def test_exceptions_are_caught_wholesale_only_at_the_edge() -> None:
+    caught = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in MODULES
+        if room(path) not in {"commands", "services"}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}))
+        and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
+    ]
+    assert caught == [place for place in caught if place.startswith("datafari_rag/web/answering.py")]
+    assert len(caught) <= 1
+
+
+def test_the_filter_is_made_in_one_place() -> None:
+    callers = {
+        str(path.relative_to(ROOT))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "filter_for"
+    }
+    assert callers == {"datafari_rag/pipeline.py"}
+
+
+def test_at_most_one_test_in_twenty_uses_a_mock() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    texts = [path.read_text(encoding="utf-8") for path in tests]
+    count = sum(len(re.findall(r"^\s*(?:async )?def test_", text, re.M)) for text in texts)
+    mocks = sum(len(re.findall(r"monkeypatch\.setattr|\bMock\(|\bpatch\(|MagicMock", text)) for text in texts)
+    assert mocks * 20 <= count
