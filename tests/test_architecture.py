@@ -92,8 +92,8 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            if node.module == "datafari_rag":
-                yield from ((f"datafari_rag.{alias.name}", node.lineno) for alias in node.names)
+            if node.module in ("datafari_rag", "pathlib"):
+                yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
             else:
                 yield node.module, node.lineno
         elif isinstance(node, ast.ImportFrom):
@@ -101,7 +101,7 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def is_impure(name: str) -> bool:
-    return name.split(".")[0] in IMPURE_STANDARD or name == "urllib.request"
+    return name == "urllib.request" or (name.split(".")[0] in IMPURE_STANDARD and not name.startswith("pathlib.Pure"))
 
 
 def foreign(path: Path) -> list[str]:
