@@ -18,7 +18,8 @@ REGION_CHARS = 2000
 """How far around a place `bounds_around` looks for boundaries."""
 
 _ABBREVIATION_LIST = """mr mrs ms dr prof st sr jr vs etc eg ie inc ltd co corp no nos art arts fig figs al vol
-    pp p ed eds rev gen col sgt capt lt gov sen rep approx dept est min max ca cf resp sec ch ref refs eq eqs univ ave blvd rd mt
+    pp p ed eds rev gen col sgt capt lt gov sen rep approx dept est min max ca cf resp sec ch ref refs eq eqs
+    univ ave blvd rd mt
     jan feb mar apr jun jul aug sep sept oct nov dec
     m mm mme mlle mgr av apr chap env ex hab janv févr avr juil déc tél réf n° al. l r
     bzw ca usw evtl ggf inkl nr str hr fr hrsg bd jh abs vgl sog geb gest dipl ing mio mrd z d u o
@@ -26,15 +27,16 @@ _ABBREVIATION_LIST = """mr mrs ms dr prof st sr jr vs etc eg ie inc ltd co corp 
     sig dott ing avv ecc pag sigg
     г гг в вв т д п стр см рис табл ул им тыс млн млрд руб др пр проф акад св"""
 _ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
-_END = re.compile(
-    r"(?P<stop>[.!?…؟۔।]+[\"'»”’)\]]*(?:\[\d+\])*)(?P<gap>\s+)(?=[\"'«»“”„‘(\[¿¡\-–—•*]*\s?(?P<next>\w))"
-    r"|[。！？]+[」』”’）]*\s*"
-    r"|[ \t\u00a0]*\n[ \t\u00a0]*\n\s*"
-    r"|[ \t\u00a0]*\n[ \t\u00a0]*(?=(?P<mark>[•*\-–—·▪●○◦■□►➢✓]+\s|\(?\w{1,3}[.)]\s)?[\"'«“„‘(\[¿¡]*(?P<line>\S))"
-)
+# The leading single character lets the engine skip ahead; a repeated one would not.
+_MARK = re.compile(r"[.!?…؟۔।。！？\n][.!?…؟۔।。！？\n]*[\"'»”’)\]」』）]*(?:\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))")
+_OPENERS = "\"'«“”„‘([¿¡ \u00a0"
+_BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
+_ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
 _LAST_WORD = re.compile(r"([^\s.,;:()\[\]\"'«»“”]+(?:\.[^\W\d_])*)$")
 _TERMINAL = frozenset(".!?…:;。！？؟")
+_WIDE = frozenset("。！？")
 _WRAP_CHARS = 55
+_LONG_LINE_CHARS = 110
 
 
 def spans(text: str) -> list[tuple[int, int]]:
@@ -56,64 +58,74 @@ def bounds_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return _spans_between(text, low, high)
 
 
+def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
+    """Return the index of the sentence of *bounds* that holds *offset*, or of the last one before it; 0 at least."""
+    return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
+
+
 def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     begin = low
-    for match in _END.finditer(text, low, high):
-        if _is_boundary(text, match, begin):
-            stop = match.end("stop") if match["stop"] else match.start()
-            if match["stop"] is None and text[match.start()] in "。！？":
-                stop = match.end()
-            _add(found, text, begin, stop)
-            begin = match.end()
+    for match in _MARK.finditer(text, low, high):
+        run, after = match.group(), match.end()
+        if after < high and _is_boundary(text, run, begin, after):
+            _add(found, text, begin, match.start() + len(run.rstrip()))
+            begin = after
     _add(found, text, begin, high)
     return found
 
 
-def _is_boundary(text: str, match: re.Match[str], begin: int) -> bool:
-    if match["stop"] is not None:
-        return "\n\n" in match["gap"] or _ends_sentence(text, match, begin)
-    if match["line"] is not None:
-        return _ends_line(text, match, begin)
-    return True
-
-
-def _ends_sentence(text: str, match: re.Match[str], begin: int) -> bool:
-    following = match["next"]
-    if following.islower():
-        return False
-    if match["stop"][0] != "." or match["stop"].startswith(".."):
+def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
+    if run[0] in _WIDE:
         return True
-    word = _LAST_WORD.search(text, max(begin, match.start() - 30), match.start())
-    if word is None:
+    if not run[-1].isspace():
+        return False
+    lines = run.count("\n")
+    if lines > 1:
         return True
-    last = word.group(1)
-    if last.lower() in _ABBREVIATIONS:
-        return False
-    if len(last) == 1 and last.isalpha() and last.isupper():
-        return False
-    if "." in last and last.replace(".", "").isalpha():  # U.S., z.B., e.g: ends one only before a common opener
-        return False
-    return not (last.isdigit() and match.start() - begin <= len(last) + 1)
+    if lines and _is_line_end(text, after - len(run), begin, after):
+        return True
+    return run[0] != "\n" and _is_sentence_end(text, run, begin, after)
 
 
-def _ends_line(text: str, match: re.Match[str], begin: int) -> bool:
-    """Tell a line that ends from a line that was wrapped: the next one goes on in lower case, or this one is full."""
-    line, position = match["line"], match.start()
-    if match["mark"]:
+def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
+    following = text[after]
+    while following in _OPENERS and after + 1 < len(text):
+        after += 1
+        following = text[after]
+    if following.islower() or not (following.isalnum() or following in _BULLETS):
+        return False
+    if run[0] != "." or run.startswith(".."):
         return True
+    stop = text.rfind(".", begin, after)
+    word = _LAST_WORD.search(text, max(begin, stop - 30), stop)
+    return word is None or not _is_abbreviation(word.group(1), stop - begin)
+
+
+def _is_abbreviation(word: str, chars: int) -> bool:
+    """Tell "Dr", "J", "U.S" and the number of a section from the last word of a sentence of *chars* characters."""
+    if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):
+        return True
+    if "." in word and word.replace(".", "").isalpha():
+        return True
+    return word.isdigit() and chars <= len(word) + 1
+
+
+def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
+    """Tell a line that ends from one that was wrapped: then the next goes on in lower case, or this one is full."""
+    if _ITEM.match(text, after):
+        return True
+    line = text[after]
     if line.islower() or line in ",;:.)":
         return False
-    line_start = max(begin, text.rfind("\n", begin, position) + 1)
-    is_full = position - line_start >= _WRAP_CHARS and text[position - 1] not in _TERMINAL
-    if not is_full:
-        return True
-    next_end = text.find("\n", match.end())
-    next_chars = (next_end if next_end >= 0 else len(text)) - match.end()
-    return position - line_start > 110 and next_chars > 0
+    position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))
+    before = text[position - 1 : position]
+    line_chars = position - max(begin, text.rfind("\n", begin, position) + 1)
+    return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
 
 
 def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Add *start* to *end* without white space around it, in pieces when it is too long."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -127,8 +139,3 @@ def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
             start += 1
     if start < end:
         found.append((start, end))
-
-
-def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
-    """Return the index of the sentence of *bounds* that holds *offset*, or of the last one before it; 0 at least."""
-    return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
