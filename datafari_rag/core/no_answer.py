@@ -1,0 +1,67 @@
+"""
+"Nothing was found" and "the model said nothing" as answers, for dialects whose readers are in a conversation.
+
+SPEC.md §4.2: on the chat paths these two are an answer without documents, in the answer's language. All else that
+fails stays a failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+
+from datafari_rag.core.errors import NoAnswer, NoDocuments
+from datafari_rag.core.events import Delta, Event, Failed, Finished, ModelFacts, Sources
+
+_SENTENCES = {
+    NoDocuments: {
+        "en": NoDocuments.sentence,
+        "fr": "Aucune réponse n'est possible, car aucun document associé n'a été trouvé.",
+    },
+    NoAnswer: {
+        "en": NoAnswer.sentence,
+        "fr": "Le modèle n'a pas pu fournir de réponse.",
+    },
+}
+
+
+def sentence_for(error: NoDocuments | NoAnswer, language: str) -> str:
+    """Return what the reader is told, in French for a French answer, else in English."""
+    sentences = _SENTENCES[NoDocuments if isinstance(error, NoDocuments) else NoAnswer]
+    return sentences.get(language.lower().split("-")[0], sentences["en"])
+
+
+def answered(events: Generator[Event, None, None], *, language: str) -> Generator[Event, None, None]:
+    """
+    Yield *events*, with a failure for want of documents or words turned into an answer that says so.
+
+    Sources are held back until the first words, since such an answer has none; *language* is used when the line
+    failed before it knew the answer's. Closing the generator closes *events*.
+    """
+    held: list[Event] = []
+    is_begun = False
+    with closing(events):
+        for event in events:
+            if isinstance(event, Failed) and isinstance(event.error, (NoDocuments, NoAnswer)) and not is_begun:
+                yield from _said(event.error, event.facts, _sources(held, language))
+                return
+            held.append(event)
+            if is_begun or not _is_wordless(event):
+                is_begun = True
+                yield from held
+                held.clear()
+
+
+def _is_wordless(event: Event) -> bool:
+    return isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())
+
+
+def _sources(held: list[Event], language: str) -> Sources:
+    return next((event for event in held if isinstance(event, Sources)), Sources((), language=language))
+
+
+def _said(error: NoDocuments | NoAnswer, facts: ModelFacts, sources: Sources) -> Iterator[Event]:
+    text = sentence_for(error, sources.language)
+    yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
+    yield Delta(text)
+    yield Finished(text, facts=facts, timings_ms=sources.timings_ms)

@@ -1,0 +1,235 @@
+"""
+What `context.overrides` of the chat dialects may decide: one row a key, each with its check and its effect.
+
+Every key of the seeds has a row: it changes the ask, or it says in one sentence that it is not in use here. A value
+that does not fit is a bad request that names the field; an unknown key never fails. Nothing here can widen rights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.settings import Settings
+
+PATH = "context.overrides"
+MAX_TEMPLATE_CHARS = 20_000
+_MAX_NOTED = 20
+_MAX_NOTED_CHARS = 60
+
+Check = Callable[[object, Settings], object]
+Effect = Callable[[Ask, object, Settings], Ask]
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """
+    One key: *check* returns the value as we use it or raises `ValueError` with what was wanted.
+
+    *effect* returns the changed ask; *says* is the sentence for the thoughts.
+    """
+
+    check: Check
+    says: str
+    effect: Effect | None = None
+
+
+def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> Ask:
+    """
+    Return *ask* with everything that *overrides* decide, and a sentence for each key that was sent.
+
+    A null is an absent key. Unknown keys are named in `ignored`.
+
+    Raises:
+        BadRequest: a value is of the wrong type or out of range; the reason names the field.
+    """
+    said: dict[str, str] = dict(ask.overrides)
+    unknown: list[str] = []
+    for name, value in overrides.items():
+        if value is None:
+            continue
+        row = OVERRIDES.get(name)
+        if row is None:
+            unknown.append(f"{PATH}.{name}"[:_MAX_NOTED_CHARS])
+            continue
+        taken = _checked(name, value, row, settings)
+        ask = ask if row.effect is None else row.effect(ask, taken, settings)
+        said[name] = _sentence(name, row, settings, taken=taken)
+    return replace(ask, overrides=said, ignored=(*ask.ignored, *unknown[:_MAX_NOTED]))
+
+
+def instructed(template: str | None, instructions: str) -> str:
+    """Return *instructions* as `prompt_template` changes them: replaced, or with ">>>" in front added to."""
+    if template is None:
+        return instructions
+    if template.startswith(">>>"):
+        return f"{instructions}\n{template[3:]}"
+    return template
+
+
+def _checked(name: str, value: object, row: Override, settings: Settings) -> object:
+    try:
+        return row.check(value, settings)
+    except ValueError as error:
+        field = f"{PATH}.{name}"
+        raise BadRequest(f"{field} must be {error}.", field=field) from None
+
+
+def _sentence(name: str, row: Override, settings: Settings, *, taken: object) -> str:
+    if row.effect is not None and (taken is False or taken == ""):
+        return "Not asked for."
+    if name == "prompt_template" and not settings.chat_prompt_template_allowed:
+        return "Not in use here: chat.prompt_template.allowed is off."
+    return row.says
+
+
+# Checks: each returns the value, or raises ValueError with what "must be …" is completed by.
+
+
+def _flag(value: object, _: Settings) -> object:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _number(lowest: float, highest: float = math.inf) -> Check:
+    wanted = f"a number between {lowest:g} and {highest:g}" if highest != math.inf else f"a number from {lowest:g} up"
+
+    def check(value: object, _: Settings) -> object:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(wanted)
+        if not lowest <= value <= highest or value == math.inf:
+            raise ValueError(wanted)
+        return float(value)
+
+    return check
+
+
+def _top(value: object, settings: Settings) -> object:
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not is_whole or not 1 <= value <= settings.chat_top_max:  # type: ignore[operator]
+        raise ValueError(f"an integer between 1 and {settings.chat_top_max}")
+    return int(value)  # type: ignore[call-overload]
+
+
+def _integer(value: object, _: Settings) -> object:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
+        raise ValueError("an integer")
+    return value
+
+
+def _one_of(*words: str) -> Check:
+    def check(value: object, _: Settings) -> object:
+        if value not in words:
+            raise ValueError("one of " + ", ".join(words))
+        return value
+
+    return check
+
+
+def _text(max_chars: int) -> Check:
+    def check(value: object, _: Settings) -> object:
+        if not isinstance(value, str) or len(value) > max_chars or not _is_unicode(value):
+            raise ValueError(f"a string of at most {max_chars} characters")
+        return value
+
+    return check
+
+
+def _language(value: object, _: Settings) -> object:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}|", value):
+        raise ValueError("a language code such as en or fr")
+    return re.split("[-_]", value)[0].lower()
+
+
+def _names(value: object, _: Settings) -> object:
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+        return value
+    raise ValueError("a list of strings")
+
+
+def _anything(value: object, _: Settings) -> object:
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+# Effects: an empty text is as good as none.
+
+
+def _set(field: str) -> Effect:
+    def effect(ask: Ask, value: object, _: Settings) -> Ask:
+        return replace(ask, **{field: value}) if value != "" else ask  # type: ignore[arg-type]
+
+    return effect
+
+
+def _category(*, is_excluded: bool) -> Effect:
+    def effect(ask: Ask, value: object, settings: Settings) -> Ask:
+        if not isinstance(value, str) or not value:
+            return ask
+        narrowed = Restriction(settings.chat_category_field, value=value, is_excluded=is_excluded)
+        return replace(ask, restrictions=(*ask.restrictions, narrowed))
+
+    return effect
+
+
+def _template(ask: Ask, value: object, settings: Settings) -> Ask:
+    if not settings.chat_prompt_template_allowed or not isinstance(value, str) or not value:
+        return ask
+    return replace(ask, prompt_template=value)
+
+
+def _seed(ask: Ask, value: object, _: Settings) -> Ask:
+    return replace(ask, sampling={**ask.sampling, "seed": value})
+
+
+_VECTORS = "Not in use here: documents are found by their words, not by vectors."
+_IMAGES = "Not in use here: only the text of documents is used."
+_RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
+_AGENTS = "Not in use here: each question is one search in this service's own index."
+_INPUTS = ("text", "texts", "textAndImages", "images")
+
+OVERRIDES: Mapping[str, Override] = {
+    "top": Override(_top, "In use: the most documents of this answer.", _set("max_documents")),
+    "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature")),
+    "retrieval_mode": Override(
+        _one_of("text", "vectors", "hybrid"), "Documents are found by their words (text), whatever is sent."
+    ),
+    "semantic_ranker": Override(_flag, "Not in use here: documents are ranked by BM25."),
+    "semantic_captions": Override(_flag, "In use: the model sees highlighted snippets.", _set("wants_captions")),
+    "query_rewriting": Override(_flag, "Decided by chat.query.rewriting.enabled, not by the request."),
+    "suggest_followup_questions": Override(_flag, "In use: follow-up questions.", _set("wants_followups")),
+    "use_oid_security_filter": Override(_flag, _RIGHTS),
+    "use_groups_security_filter": Override(_flag, _RIGHTS),
+    "vector_fields": Override(_names, _VECTORS),
+    "use_gpt4v": Override(_flag, _IMAGES),
+    "gpt4v_input": Override(_one_of(*_INPUTS), _IMAGES),
+    "prompt_template": Override(_text(MAX_TEMPLATE_CHARS), "In use: changes the instructions.", _template),
+    "prompt_template_prefix": Override(_anything, "Not in use here."),
+    "prompt_template_suffix": Override(_anything, "Not in use here."),
+    "minimum_search_score": Override(_number(0), "In use: weaker hits are dropped (BM25).", _set("min_score")),
+    "minimum_reranker_score": Override(_number(0), "Not in use here: there is no second ranking."),
+    "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
+    "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
+    "language": Override(_language, "In use: the language of the answer.", _set("language")),
+    "seed": Override(_integer, "In use: sent to the model.", _seed),
+    "reasoning_effort": Override(_anything, "Not in use here: the model's own default is used."),
+    "send_text_sources": Override(_flag, "Not in use here: the text of the documents is always sent."),
+    "send_image_sources": Override(_flag, _IMAGES),
+    "search_text_embeddings": Override(_flag, _VECTORS),
+    "search_image_embeddings": Override(_flag, _IMAGES),
+    "use_agentic_retrieval": Override(_anything, _AGENTS),
+    "use_agentic_knowledgebase": Override(_anything, _AGENTS),
+    "retrieval_reasoning_effort": Override(_anything, _AGENTS),
+    "results_merge_strategy": Override(_anything, _AGENTS),
+    "use_web_source": Override(_anything, _AGENTS),
+    "use_sharepoint_source": Override(_anything, _AGENTS),
+}
+"""Every key of seeds 000 and 003 and of the demo behind them."""

@@ -1,0 +1,87 @@
+"""
+Seed 003: `/chat` and `/ask` without a `stream` key, `/chat/stream`. Errors are `{"error": "text"}`.
+
+A stream is one object a line: role and context first, then words, then what is known only at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.settings import Settings
+from datafari_rag.protocols import choices
+from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.protocols.parts import (
+    Json,
+    closing_context,
+    fitted_context,
+    is_state_issued,
+    opening_context,
+    opening_state,
+    session_state,
+    status_of,
+)
+from datafari_rag.protocols.reading import ask_of
+
+
+def parse(incoming: Incoming, settings: Settings) -> Ask:
+    """Read the ask; the path says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
+    return ask_of(incoming, settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
+
+
+def reply(answer: Answer, context: ReplyContext) -> Json:
+    """Return the whole answer, in both shapes at once unless `chat.both_shapes` is off."""
+    body = bare_reply(answer) | _with_state(session_state(context, answer.finished.text))
+    return {**choices.reply(answer, context), **body} if context.settings.chat_both_shapes else body
+
+
+def bare_reply(answer: Answer) -> Json:
+    """Return message and context of the whole answer, without a session state."""
+    return {
+        "message": {"content": answer.finished.text, "role": "assistant", "function_call": None, "tool_calls": None},
+        "context": opening_context(answer.sources) | closing_context(answer.finished),
+    }
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+    """Yield one object for each line; a failure is the last."""
+    for line in bare_stream(events, context):
+        if "delta" in line and "session_state" in line:
+            line |= _with_state(line["session_state"])
+        yield line
+
+
+def bare_stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+    """Yield the lines with `session_state` as the only key of the state; a failure is `{"error": text}`."""
+    for event in events:
+        match event:
+            case Sources():
+                opening = fitted_context(event)
+                yield {"delta": {"role": "assistant"}, "context": opening, "session_state": opening_state(context)}
+            case Delta():
+                yield {"delta": {"content": event.text, "role": "assistant"}}
+            case Finished():
+                closing: Json = {"delta": {}, "context": closing_context(event)}
+                if is_state_issued(context):
+                    closing["session_state"] = session_state(context, event.text)
+                yield closing
+            case Failed():
+                yield failure_line(event.error)
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return the HTTP status and the error as a string, as seed 003 has it."""
+    return status_of(error), failure_line(error)
+
+
+def failure_line(error: RagError) -> Json:
+    """Return the line that ends a broken stream."""
+    return {"error": error.reason}
+
+
+def _with_state(state: object) -> Json:
+    """Return the path's own key, and the later spelling beside it when there is a state."""
+    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}

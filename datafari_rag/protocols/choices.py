@@ -1,0 +1,112 @@
+"""Seed 000: `/ask`, and `/chat` with a `stream` key: OpenAI's completion with a context in its one choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import BadRequest, RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.settings import Settings
+from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.protocols.parts import (
+    COPIED,
+    Json,
+    closing_context,
+    completion_id,
+    fitted_context,
+    is_state_issued,
+    model_name,
+    opening_context,
+    opening_state,
+    session_state,
+    status_of,
+)
+from datafari_rag.protocols.reading import ask_of, body_of
+
+
+def accepts(incoming: Incoming) -> bool:
+    """Say whether the body has a `stream` key: then it is this dialect and not seed 003's. Null is absent."""
+    return isinstance(incoming.body, Mapping) and incoming.body.get("stream") is not None
+
+
+def parse(incoming: Incoming, settings: Settings) -> Ask:
+    """Read the ask; `stream` says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
+    is_streamed = body_of(incoming).get("stream")
+    if is_streamed is not None and not isinstance(is_streamed, bool):
+        raise BadRequest("stream must be true or false.", field="stream")
+    return ask_of(incoming, settings, is_streamed=bool(is_streamed))
+
+
+def reply(answer: Answer, context: ReplyContext) -> Json:
+    """Return the completion with message, context and session state in its one choice."""
+    finished = answer.finished
+    choice: Json = {
+        "index": 0,
+        "message": {"content": finished.text, "role": "assistant", "function_call": None, "tool_calls": None},
+        "finish_reason": finished.finish_reason,
+        "context": opening_context(answer.sources) | closing_context(finished),
+        **_state(session_state(context, finished.text)),
+        **_filtered(finished.facts),
+    }
+    copied = {key: finished.facts.extras[key] for key in COPIED if key in finished.facts.extras}
+    return {
+        "id": completion_id(context, finished.facts),
+        "object": "chat.completion",
+        "created": finished.facts.created or int(context.now_s),
+        "model": model_name(context, finished.facts),
+        "choices": [choice],
+        "usage": None,
+        "system_fingerprint": None,
+        **copied,
+    }
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+    """Yield chunks: role and context without text, words, then the one with the finish reason; a failure is last."""
+    for event in events:
+        match event:
+            case Sources():
+                opening = {"context": fitted_context(event), **_state(opening_state(context))}
+                yield _chunk({"role": "assistant"}, context, **opening)
+            case Delta():
+                words: Json = {"content": event.text, "role": "assistant", "function_call": None, "tool_calls": None}
+                yield _chunk(words, context)
+            case Finished():
+                yield _closing(event, context)
+            case Failed():
+                yield failure(event.error, context.settings)[1]
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return the HTTP status and the error as a string, as seed 003 has it."""
+    return status_of(error), {"error": error.reason}
+
+
+def _closing(finished: Finished, context: ReplyContext) -> Json:
+    state = _state(session_state(context, finished.text)) if is_state_issued(context) else {}
+    chunk = _chunk({}, context, finish_reason=finished.finish_reason, context=closing_context(finished), **state)
+    chunk["choices"][0] |= _filtered(finished.facts)  # type: ignore[index]
+    extras = finished.facts.extras
+    return chunk | {key: extras[key] for key in COPIED if key in extras}
+
+
+def _chunk(delta: Json, reply_context: ReplyContext, /, **of_choice: object) -> Json:
+    return {
+        "id": completion_id(reply_context, UNKNOWN_MODEL),
+        "object": "chat.completion.chunk",
+        "created": int(reply_context.now_s),
+        "model": model_name(reply_context, UNKNOWN_MODEL),
+        "choices": [{"index": 0, "delta": delta, "finish_reason": None, **of_choice}],
+        "system_fingerprint": None,
+    }
+
+
+def _state(state: object) -> Json:
+    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
+
+
+def _filtered(facts: ModelFacts) -> Json:
+    """Return the choice's filter results where the model gave some; Azure alone does."""
+    key = "content_filter_results"
+    return {key: facts.extras[key]} if key in facts.extras else {}
