@@ -1,0 +1,67 @@
+"""
+A circuit breaker: after several failures in a row an endpoint is left alone for a while, then tried with one request.
+
+Our own, because the known libraries have had no release for a year or more and each of them is larger than what is
+needed here: a counter, a time and a lock. The clock comes in as an argument. No I/O, no log.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Breaker:
+    """
+    One endpoint's breaker, shared by all its requests; safe for threads and greenlets.
+
+    Closed: all may pass. Open, for *reset_s* seconds: none may. Then one may pass as a probe; how it ends decides.
+    """
+
+    def __init__(self, failures: int, reset_s: float, clock: Callable[[], float]) -> None:
+        """Start closed. *failures* in a row open it, 0 turns it off; *clock* gives seconds that never go back."""
+        self._most, self._reset_s, self._clock = failures, reset_s, clock
+        self._lock = threading.Lock()
+        self._in_a_row = 0
+        self._opened_at: float | None = None
+        self._is_probed = False
+
+    def wait_s(self) -> float:
+        """
+        Return 0 when one request may pass now, which must then be reported; else the seconds until one may.
+
+        A request that was let through is reported by exactly one of `failed`, `passed`, `answered` and `gave_up`.
+        """
+        with self._lock:
+            if self._opened_at is None:
+                return 0.0
+            left = self._opened_at + self._reset_s - self._clock()
+            if left <= 0 and not self._is_probed:
+                self._is_probed = True
+                return 0.0
+            return max(left, 1.0)
+
+    def failed(self) -> None:
+        """Note a failure that is the endpoint's."""
+        with self._lock:
+            self._in_a_row += 1
+            if self._opened_at is not None or (self._most and self._in_a_row >= self._most):
+                self._opened_at = self._clock()
+            self._is_probed = False
+
+    def passed(self) -> None:
+        """Note an answer: the endpoint is there."""
+        with self._lock:
+            self._in_a_row, self._opened_at, self._is_probed = 0, None, False
+
+    def answered(self) -> None:
+        """Note a failure that is not the endpoint's: it ends a probe well, and counts for nothing else."""
+        with self._lock:
+            if self._opened_at is not None:
+                self._in_a_row, self._opened_at = 0, None
+            self._is_probed = False
+
+    def gave_up(self) -> None:
+        """Note a request that says nothing of the endpoint, because its reader left."""
+        with self._lock:
+            self._is_probed = False

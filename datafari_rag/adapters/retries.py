@@ -1,0 +1,118 @@
+"""
+Asking again: only before the first word, only what may succeed in a moment, with jitter, and never past the deadline.
+
+The rule is ours, the repeating is tenacity's. An attempt is a generator that ends with an `Ending`; the first thing
+it yields decides whether it is repeated.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import tenacity
+
+from datafari_rag.core.errors import ModelError
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.ports import Ending, Piece
+
+T = TypeVar("T")
+Answering = Generator[T | Ending, None, None]
+
+FIRST_WAIT_S = 0.25
+"""Longest wait before the second try; it doubles with each further one, and chance takes some of it off."""
+
+LONGEST_WAIT_S = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """How to repeat: *retries* further tries, all of them before *left_s* says 0; *sleep* waits."""
+
+    retries: int
+    left_s: Callable[[], float]
+    sleep: Callable[[float], None]
+    jitter: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Begun(Generic[T]):
+    """An attempt that has said its first thing: *first*, and the *rest* of it."""
+
+    first: T | Ending
+    rest: Answering[T]
+
+
+def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Answering[T]:
+    """Yield what the first attempt yields that is not to be repeated, with the number of tries in its facts."""
+    tries = 0
+
+    def ask() -> Begun[T]:
+        nonlocal tries
+        begun = _begun(attempt())
+        tries += _tries_of(begun.first)
+        return begun
+
+    begun = tenacity.Retrying(
+        retry=tenacity.retry_if_result(_can_repeat),
+        wait=lambda state: _wait_s(state, patient),
+        stop=lambda state: _is_enough(state, patient),
+        sleep=patient.sleep,
+        retry_error_callback=_last,
+    )(ask)
+    with closing(begun.rest):
+        yield counted(begun.first, tries)
+        for said in begun.rest:
+            yield counted(said, tries)
+
+
+def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
+    """Return *said* with the number of tries in its facts, where it has facts."""
+    if isinstance(said, Ending | Piece) and said.facts is not None:
+        facts: ModelFacts = replace(said.facts, tries=tries, is_fallback=is_fallback)
+        return replace(said, facts=facts)
+    return said
+
+
+def _begun(answering: Answering[T]) -> Begun[T]:
+    first = next(answering)
+    if isinstance(first, Ending):
+        answering.close()
+    return Begun(first, answering)
+
+
+def _tries_of(said: object) -> int:
+    return said.facts.tries if isinstance(said, Ending) else 1
+
+
+def _failure(begun: Begun[T]) -> ModelError | None:
+    failure = begun.first.failure if isinstance(begun.first, Ending) else None
+    return failure if isinstance(failure, ModelError) else None
+
+
+def _can_repeat(begun: Begun[T]) -> bool:
+    failure = _failure(begun)
+    return failure is not None and failure.can_repeat
+
+
+def _wait_s(state: tenacity.RetryCallState, patient: Patient) -> float:
+    """Return the time to wait: what the server asked for and a little more, or a random part of a doubling time."""
+    failure = _failure(_last(state))
+    most: float = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (state.attempt_number - 1))
+    if failure is not None and failure.retry_after_s is not None:
+        return failure.retry_after_s + patient.jitter() * FIRST_WAIT_S
+    return most * (0.5 + 0.5 * patient.jitter())
+
+
+def _is_enough(state: tenacity.RetryCallState, patient: Patient) -> bool:
+    return state.attempt_number > patient.retries or state.upcoming_sleep >= patient.left_s()
+
+
+def _last(state: tenacity.RetryCallState) -> Begun[T]:
+    if state.outcome is None:
+        raise RuntimeError("tenacity asked about a try that was not made")
+    last: Begun[T] = state.outcome.result()
+    return last

@@ -1,0 +1,266 @@
+"""
+What a model's reply means: HTTP statuses, error objects, finish reasons and Retry-After, each to one named outcome.
+
+Seed 001 is the authority. Pure: replies come in as parsed JSON, the time as a number. No text of a reply gets into an
+error, except the message of a refused pass-through, which is its sender's own (`refused_by_model`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+
+from datafari_rag.core.errors import (
+    ContentFiltered,
+    ModelBusy,
+    ModelError,
+    ModelGarbled,
+    ModelRefused,
+    ModelUnavailable,
+    NoAnswer,
+    RagError,
+    RefusedByModel,
+)
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+
+REPEATABLE = frozenset({429, 502, 503, 504})
+"""Statuses where the same request may succeed in a moment."""
+
+RELAYED = frozenset({400, 404, 422})
+"""Statuses whose message a pass-through's sender is shown (SPEC.md §4.3)."""
+
+MAX_MESSAGE_CHARS = 1000
+
+_LOGGED_HEADERS = ("content-type", "retry-after", "x-request-id", "server")
+_FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """
+    What one reply, or one chunk of a stream, says.
+
+    *is_declined* is a refusal, or tool calls in place of text. *failure* is an error object inside a 200, or a shape
+    that cannot be read. *facts* is None where a chunk has nothing new.
+    """
+
+    text: str = ""
+    finish_reason: str | None = None
+    is_declined: bool = False
+    failure: ModelError | None = None
+    facts: ModelFacts | None = None
+
+
+NOTHING_SAID = Said()
+"""A chunk without text or news: a keep-alive, the role alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An answer that is not 200: *error* is the model's own error object (empty when there is none)."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    size_bytes: int = 0
+    error: Mapping[str, object] = field(default_factory=dict)
+
+
+def failure_for(rejection: Rejection, *, now_s: float) -> ModelError:
+    """
+    Return the named failure of a status other than 200; its log has status, size and a few headers, no text.
+
+    *now_s* is the time in seconds since 1970, for a Retry-After that is a date.
+    """
+    kind = _kind(rejection)
+    return kind(
+        retry_after_s=retry_after_s(rejection.headers, now_s=now_s) if rejection.status in (429, 503) else None,
+        log=_log(rejection),
+        status=rejection.status,
+        can_repeat=rejection.status in REPEATABLE,
+    )
+
+
+def refused_by_model(rejection: Rejection) -> RefusedByModel:
+    """Return the failure of a passed-through body, with the model's message as its reason (cut, in one line)."""
+    message = rejection.error.get("message")
+    text = _CONTROL.sub(" ", message).strip()[:MAX_MESSAGE_CHARS] if isinstance(message, str) else ""
+    return RefusedByModel(text or ModelRefused.sentence, log=_log(rejection))
+
+
+def failure_in(error: Mapping[str, object]) -> ModelError:
+    """Return the failure of an error object that came inside a 200, by its own code or type."""
+    status = _status_of(error)
+    kind = _kind(Rejection(status, error=error))
+    return kind(log=f"error object inside a 200, code {status}", status=status, can_repeat=status in REPEATABLE)
+
+
+def error_object(body: object) -> Mapping[str, object]:
+    """Return the error object of a reply, whatever its form: OpenAI's, a bare string, or FastAPI's `detail`; or {}."""
+    if not isinstance(body, Mapping):
+        return {}
+    error = body.get("error") or body.get("detail")
+    if isinstance(error, Mapping):
+        return error
+    if isinstance(error, str):
+        return {"message": error}
+    return {"message": body["message"]} if isinstance(body.get("message"), str) and "choices" not in body else {}
+
+
+def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
+    """
+    Return when a repeat can help, in seconds from *now_s*, never negative; None when absent or not to be read.
+
+    *headers* has lower-case names. Seconds and HTTP dates are read, and `retry-after-ms`, which is finer.
+    """
+    seconds = _number(headers.get("retry-after-ms"))
+    if seconds is not None:
+        return max(0.0, seconds / 1000)
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None:
+        return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(value or "").timestamp() - now_s)
+    except (ValueError, OverflowError):
+        return None
+
+
+def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> RagError | None:
+    """
+    Return what a reply that was read to its end failed by, or None: a cut answer (length) with text is none.
+
+    "Stop" and words that nobody knows are good endings; None is not asked about here.
+    """
+    if finish_reason == "content_filter":
+        return ContentFiltered(log="finish_reason content_filter", status=200)
+    if is_declined or not has_text:
+        return NoAnswer(log=f"finish_reason {'tool calls' if is_declined else 'given'}, no text of the model")
+    return None
+
+
+class Tally:
+    """One reply, added up while it comes: its facts, its ending and whether anything was said."""
+
+    def __init__(self, asked_model: str) -> None:
+        """Start with the name of the model that was asked for; the reply's own name replaces it."""
+        self.finish_reason: str | None = None
+        self.has_text = False
+        self._is_declined = False
+        self._facts = replace(UNKNOWN_MODEL, name=asked_model or None)
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Return what is known so far."""
+        return self._facts
+
+    def add(self, said: Said) -> None:
+        """Take one chunk's news. Raises: ModelError, the chunk's own failure."""
+        if said.failure is not None:
+            raise said.failure
+        if said.text and not self.has_text:
+            self.has_text = not said.text.isspace()
+        if said.finish_reason is not None:
+            self.finish_reason = said.finish_reason
+        self._is_declined = self._is_declined or said.is_declined
+        if said.facts is not None:
+            self._facts = _joined(self._facts, said.facts)
+
+    def failure(self) -> RagError | None:
+        """Return what the reply failed by, now that all of it is read; None is success."""
+        return verdict(self.finish_reason, has_text=self.has_text, is_declined=self._is_declined)
+
+
+def header_value(facts: ModelFacts) -> str:
+    """Return the value of `X-RAG-Model`: a model's name, never an address; safe as a header whatever it was."""
+    name = facts.name or "unknown"
+    if "://" in name:
+        name = "unknown"
+    name = re.sub(r"[^\x20-\x7e]|[;,]", "", name).strip()[:100] or "unknown"
+    return f"{name}; tries={facts.tries}; fallback={int(facts.is_fallback)}"
+
+
+def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
+    return replace(
+        old,
+        name=new.name or old.name,
+        id=new.id if old.id is None else old.id,
+        created=new.created if old.created is None else old.created,
+        extras={**old.extras, **new.extras} if new.extras else old.extras,
+    )
+
+
+def _kind(rejection: Rejection) -> type[ModelError]:
+    if rejection.status in (400, 403, 422) and _is_filtered(rejection.error):
+        return ContentFiltered
+    if rejection.status in KINDS:
+        return KINDS[rejection.status]
+    return FAMILIES.get(rejection.status // 100, ModelGarbled)
+
+
+def _is_filtered(error: Mapping[str, object]) -> bool:
+    inner = error.get("innererror")
+    codes = (error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, Mapping) else None)
+    if any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes):
+        return True
+    message = error.get("message")
+    # LiteLLM keeps the kind in the message alone (reference: parts.md §2).
+    return isinstance(message, str) and "ContentPolicyViolationError" in message
+
+
+def _status_of(error: Mapping[str, object]) -> int:
+    """Return the status an error object speaks of: its code as a number, else by the words of its code and type."""
+    for key in ("code", "status"):
+        number = _number(str(error.get(key)))
+        if number is not None and 400 <= number < 600:
+            return int(number)
+    words = f"{error.get('code')} {error.get('type')}".lower()
+    return next((status for word, status in WORDS if word in words), 500)
+
+
+def _number(value: str | None) -> float | None:
+    if value is None or not re.fullmatch(r"\s*-?\d{1,12}(\.\d{1,12})?\s*", value):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _log(rejection: Rejection) -> str:
+    seen = [f"{name}={rejection.headers[name][:80]!r}" for name in _LOGGED_HEADERS if name in rejection.headers]
+    return " ".join([f"status={rejection.status}", f"bytes={rejection.size_bytes}", *seen])
+
+
+KINDS: Mapping[int, type[ModelError]] = {
+    400: ModelRefused,
+    401: ModelRefused,
+    403: ModelRefused,
+    404: ModelRefused,
+    408: ModelUnavailable,
+    429: ModelBusy,
+    500: ModelUnavailable,
+    502: ModelUnavailable,
+    503: ModelUnavailable,
+    504: ModelUnavailable,
+}
+"""Statuses of the seed's table and the labels of SPEC.md §4.2."""
+
+FAMILIES: Mapping[int, type[ModelError]] = {4: ModelRefused, 5: ModelUnavailable}
+"""Other statuses, by their first digit; what is neither (a redirect, an empty 204) cannot be read as an answer."""
+
+WORDS: tuple[tuple[str, int], ...] = (
+    ("content_filter", 400),
+    ("content_policy", 400),
+    ("rate_limit", 429),
+    ("throttling", 429),
+    ("insufficient_quota", 429),
+    ("overloaded", 503),
+    ("authentication", 401),
+    ("permission", 403),
+    ("not_found", 404),
+    ("context_length", 400),
+    ("invalid_request", 400),
+)
+"""Words of an error object's code and type, where it names no status."""

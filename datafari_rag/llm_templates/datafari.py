@@ -1,0 +1,68 @@
+"""
+The "Datafari External LLM" dialect (seed 002): one context, one question; one output. It does not stream.
+
+The conversation, which this API has no place for, stands between the instructions and the documents. Takes and gives
+plain JSON values; it sends nothing and knows no HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from datafari_rag.core.errors import ModelGarbled, ModelUnavailable
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model_reply import Said
+from datafari_rag.core.prompt import Prompt, document_message
+
+
+def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
+    """
+    Return `{"input": {context, max_tokens, question, temperature[, format]}}`; the answer comes whole in any case.
+
+    The instructions, when the prompt has some, head the context. *max_tokens* and *temperature* are left out where
+    the prompt has none.
+    """
+    given: dict[str, object] = {
+        "context": "\n".join(_context(prompt)),
+        "max_tokens": prompt.max_tokens,
+        "question": prompt.question,
+        "temperature": prompt.temperature,
+        "format": prompt.answer_format,
+    }
+    return {"input": {key: value for key, value in given.items() if value is not None}}
+
+
+def answer(reply: Mapping[str, object]) -> Said:
+    """Return what a reply says; an empty output beside an error's text is a failure of the service."""
+    output = reply.get("output")
+    if not output and reply.get("error"):
+        return Said(failure=ModelUnavailable(log="an error in place of an output", status=200))
+    if output is not None and not isinstance(output, str):
+        return Said(failure=ModelGarbled(log="an output that is no text"))
+    if output is None and "output" not in reply:
+        return Said(failure=ModelGarbled(log="a reply without output"))
+    return Said(output or "", finish_reason="stop", facts=_facts(reply))
+
+
+def delta(chunk: Mapping[str, object]) -> Said:
+    """Return what a chunk says: the API has one for the whole answer, so it is read as one."""
+    return answer(chunk)
+
+
+def _context(prompt: Prompt) -> Iterator[str]:
+    if prompt.instructions is not None:
+        yield prompt.instructions
+    for turn in prompt.history:
+        yield f"{turn.role}: {turn.text}"
+    for extract in prompt.extracts:
+        yield document_message(extract, prompt.nonce)
+
+
+def _facts(reply: Mapping[str, object]) -> ModelFacts:
+    metadata = reply.get("metadata")
+    run_id = metadata.get("run_id") if isinstance(metadata, Mapping) else None
+    model = reply.get("model")
+    return ModelFacts(
+        name=model if isinstance(model, str) and model else None,
+        id=run_id if isinstance(run_id, str) and run_id else None,
+    )

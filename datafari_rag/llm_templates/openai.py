@@ -1,0 +1,126 @@
+"""
+The OpenAI chat completions dialect (seeds 001 and 002): the body sent, a whole reply read, a chunk of a stream read.
+
+Reads tolerantly: unknown keys, null content, lists of parts, several choices and chunks without choices are no
+surprise. Takes and gives plain JSON values; it sends nothing and knows no HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from datafari_rag.core.errors import ModelGarbled
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model_reply import NOTHING_SAID, Said, error_object, failure_in
+from datafari_rag.core.prompt import Prompt, document_message
+
+_EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
+_TOOLS = ("tool_calls", "function_call")
+
+
+def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
+    """
+    Return `{model, messages, temperature, max_tokens[, stream]}` and then the prompt's sampling keys.
+
+    Messages: the instructions, the history in order, one message for each document, the question last, word for
+    word. *model*, *temperature* and *max_tokens* are left out where the prompt has none.
+    """
+    sent: dict[str, object] = {
+        "model": prompt.model or None,
+        "messages": list(_messages(prompt)),
+        "temperature": prompt.temperature,
+        "max_tokens": prompt.max_tokens,
+        "stream": True if is_streamed else None,
+    }
+    sent = {key: value for key, value in sent.items() if value is not None}
+    further = {key: value for key, value in prompt.sampling.items() if key not in _OURS}
+    if not is_streamed:
+        further.pop("stream_options", None)
+    return sent | further
+
+
+def answer(reply: Mapping[str, object]) -> Said:
+    """Return what a whole reply says; of several choices the first."""
+    if reply.get("error"):
+        return Said(failure=failure_in(error_object(reply)))
+    choices = reply.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, Mapping) else None
+    if not isinstance(first, Mapping) or not isinstance(message, Mapping):
+        return Said(failure=ModelGarbled(log="a reply without choices"))
+    return Said(
+        text=_text(message.get("content")),
+        finish_reason=_word(first.get("finish_reason")),
+        is_declined=_is_declined(message),
+        facts=_facts(reply, first),
+    )
+
+
+def delta(chunk: Mapping[str, object]) -> Said:
+    """Return what one chunk of a stream says; one without choices says nothing but, perhaps, its usage."""
+    if chunk.get("error"):
+        return Said(failure=failure_in(error_object(chunk)))
+    choices = chunk.get("choices")
+    if not choices:
+        return Said(facts=_facts(chunk, {})) if "usage" in chunk or choices is not None else NOTHING_SAID
+    first = choices[0] if isinstance(choices, list) else None
+    if not isinstance(first, Mapping):
+        return Said(failure=ModelGarbled(log="a chunk whose choices cannot be read"))
+    if first.get("index"):
+        return NOTHING_SAID  # another choice than the first: nobody asked for it
+    piece = first.get("delta")
+    if not isinstance(piece, Mapping):
+        piece = {}
+    text, finish_reason = _text(piece.get("content")), _word(first.get("finish_reason"))
+    if text and finish_reason is None and not first.get("content_filter_results"):
+        return Said(text)
+    return Said(text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first))
+
+
+def _messages(prompt: Prompt) -> Iterator[dict[str, str]]:
+    if prompt.instructions is not None:
+        yield {"role": "system", "content": prompt.instructions}
+    for turn in prompt.history:
+        yield {"role": turn.role, "content": turn.text}
+    for extract in prompt.extracts:
+        yield {"role": "user", "content": document_message(extract, prompt.nonce)}
+    yield {"role": "user", "content": prompt.question}
+
+
+def _text(content: object) -> str:
+    """Return the text of a content: itself, the texts of its parts, or nothing."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = (part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | Mapping))
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _is_declined(message: Mapping[str, object]) -> bool:
+    if message.get("refusal"):
+        return True
+    return any(message.get(key) for key in _TOOLS) and not _text(message.get("content"))
+
+
+def _word(value: object) -> str | None:
+    return FINISHES.get(value, value) if isinstance(value, str) and value else None
+
+
+def _facts(reply: Mapping[str, object], choice: Mapping[str, object]) -> ModelFacts:
+    extras = {key: reply[key] for key in _EXTRAS if reply.get(key) is not None}
+    if choice.get("content_filter_results") is not None:
+        extras["content_filter_results"] = choice["content_filter_results"]
+    name, reply_id, created = reply.get("model"), reply.get("id"), reply.get("created")
+    return ModelFacts(
+        name=name if isinstance(name, str) and name else None,
+        id=reply_id if isinstance(reply_id, str) and reply_id else None,
+        created=created if isinstance(created, int) else None,
+        extras=extras,
+    )
+
+
+_OURS = frozenset({"model", "messages", "temperature", "max_tokens", "stream"})
+
+FINISHES: Mapping[str, str] = {"max_tokens": "length", "model_length": "length"}
+"""Other servers' words for an answer that was cut, next to OpenAI's own."""
