@@ -101,5 +101,9 @@ class Fields:
     content_prefix: str = "content_"
     language: str = "language"
     last_modified: str = "last_modified"
+    exact_title: str = "exactTitle"
+    title_prefix: str = "title_"
+    title_sort: str = "title_sort"
+    url_search: str = "url_search"
     acl: Mapping[str, str] = field(default_factory=dict)
     """Names of ACL fields that differ: `allow_token_document` → the schema's own."""

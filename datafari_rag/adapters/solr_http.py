@@ -1,0 +1,269 @@
+"""
+Talking HTTP to Solr nodes: one session, limits on time and size, every failure told apart and named in our words.
+
+What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
+included.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import orjson
+import pysolr
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
+
+Headers = Callable[[], Mapping[str, str]]
+Answer = TypeVar("Answer")
+
+MAX_ANSWER_BYTES = 512 * 1024 * 1024
+"""Largest answer that is read; parsing one takes some four times its size in memory."""
+
+REST_S = 30.0
+"""How long a node that failed is asked only after the others."""
+
+_CHUNK_BYTES = 1 << 18
+_POOL = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """
+    How to reach Solr: time limits in seconds, credentials, certificates.
+
+    *ca_file* empty means the system's authorities; *verifies* False is for trials alone. *retries* is how often a
+    failed search is repeated on another node, or on the same when there is one. *headers* are added to each request.
+    """
+
+    connect_timeout_s: float = 2.0
+    timeout_s: float = 10.0
+    retries: int = 1
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    verifies: bool = True
+    headers: Headers = dict
+
+
+class Unfit(SearchUnavailable):
+    """Solr answered 400: something in the request does not fit this collection. Another node would say the same."""
+
+
+class Refused(SearchUnavailable):
+    """Solr answered 401, 403 or another 4xx: a repeat cannot help."""
+
+
+class Decoder:
+    """Reads an answer's bytes for pysolr, which would make a string of them first."""
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object. Raises: SearchUnavailable: it is none."""
+        try:
+            found = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            raise SearchUnavailable(log="Solr's answer is not JSON") from None
+        if not isinstance(found, dict):
+            raise SearchUnavailable(log="Solr's answer is not a JSON object")
+        return found
+
+
+def session_for(connection: Connection) -> requests.Session:
+    """Return the session of one purpose: pooled, without proxies, cookies or anything else of the environment."""
+    session = requests.Session()
+    session.trust_env = False
+    session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
+    session.verify = (connection.ca_file or True) if connection.verifies else False
+    if connection.cert_file:
+        session.cert = (connection.cert_file, connection.key_file) if connection.key_file else connection.cert_file
+    if connection.user:
+        session.auth = (connection.user, connection.password)
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, HTTPAdapter(pool_connections=16, pool_maxsize=_POOL))
+    return session
+
+
+class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
+    """pysolr's client of one node, with our session, and errors that say what happened."""
+
+    def __init__(self, url: str, session: requests.Session, connection: Connection) -> None:
+        """Make the client; nothing is sent yet."""
+        address, credentials = _without_credentials(url)
+        super().__init__(address, decoder=Decoder(), results_cls=dict, session=session, timeout=connection.timeout_s)
+        self._connection = connection
+        self._credentials = credentials
+        self.place = urlsplit(address).netloc
+
+    def _send_request(
+        self,
+        method: str,
+        path: str = "",
+        body: Any = None,
+        headers: Any = None,
+        files: Any = None,
+    ) -> bytes:
+        # The trailing slash is pysolr's; some proxies in front of Solr do not know the handler under that name.
+        path = path.replace("/?", "?", 1).removesuffix("/")
+        return self.send(method, path, body, headers=headers)
+
+    def send(
+        self, method: str, path: str, body: bytes | str | None = None, *, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """
+        Return the body of Solr's answer to one request.
+
+        Raises:
+            SearchTimeout: no whole answer within the limits.
+            Unfit, Refused: Solr answered 4xx.
+            SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
+        """
+        limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
+        try:
+            with self.get_session().request(
+                method.upper(),
+                self._create_full_url(path),
+                data=body.encode() if isinstance(body, str) else body,
+                headers={**(headers or {}), **self._connection.headers()},
+                timeout=(self._connection.connect_timeout_s, self._connection.timeout_s),
+                auth=self._credentials,
+                stream=True,
+                allow_redirects=False,
+            ) as reply:
+                self._check(reply.status_code)
+                return self._whole(reply, limit)
+        except requests.exceptions.ConnectTimeout as error:
+            raise SearchUnavailable(log=f"{self.place}: no connection in time") from error
+        except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError) as error:
+            raise SearchTimeout(log=f"{self.place}: no answer in time") from error
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+            if _is_timeout(error):
+                raise SearchTimeout(log=f"{self.place}: no answer in time") from error
+            raise SearchUnavailable(log=f"{self.place}: {type(error).__name__}") from error
+
+    def _check(self, status: int) -> None:
+        if status == 200:
+            return
+        log = f"{self.place} answered {status}"
+        if status == 400:
+            raise Unfit(log=log)
+        if status in (404, 408, 429) or status >= 500 or status < 400:
+            raise SearchUnavailable(log=log)
+        raise Refused(log=log)
+
+    def _whole(self, reply: requests.Response, limit: float) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        for part in reply.iter_content(_CHUNK_BYTES):
+            size += len(part)
+            if size > MAX_ANSWER_BYTES:
+                raise SearchUnavailable(log=f"{self.place}: an answer of more than {MAX_ANSWER_BYTES} bytes")
+            if time.monotonic() > limit:
+                # The limit of the socket is for silence; an answer that drips has to end, too.
+                raise SearchTimeout(log=f"{self.place}: an answer that does not end")
+            parts.append(part)
+        return b"".join(parts)
+
+
+class Addresses(Protocol):
+    """Where the nodes are now."""
+
+    def current(self) -> Sequence[str]:
+        """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedAddresses:
+    """The addresses of `solr.url`, tried in turn."""
+
+    urls: tuple[str, ...]
+
+    def current(self) -> Sequence[str]:
+        """Return them all, as written."""
+        return self.urls
+
+
+class Nodes:
+    """The nodes of one collection: asks one, and another when that fails. Safe for many threads."""
+
+    def __init__(self, addresses: Addresses, connection: Connection) -> None:
+        """Remember the way; nothing is sent yet."""
+        self._addresses = addresses
+        self._connection = connection
+        self._session = session_for(connection)
+        self._clients: dict[str, TypedSolr] = {}
+        self._failed_at: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, question: Callable[[TypedSolr], Answer]) -> Answer:
+        """
+        Return what *question* gets from the first node that answers.
+
+        A node that failed is asked last for a while. A time-out is not repeated: the time is gone.
+
+        Raises:
+            SearchUnavailable: no node answers.
+            SearchTimeout: a node did not answer in time.
+        """
+        urls = self._in_order(self._addresses.current())
+        tries = max(len(urls), 1 + self._connection.retries) if urls else 0
+        limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
+        failure = SearchUnavailable(log="no node is known")
+        for url in (urls * tries)[:tries]:
+            if time.monotonic() > limit:
+                break
+            try:
+                answer = question(self._client(url))
+            except (Unfit, Refused):
+                raise
+            except SearchTimeout:
+                self._failed_at[url] = time.monotonic()
+                raise
+            except SearchUnavailable as error:
+                self._failed_at[url] = time.monotonic()
+                failure = error
+            else:
+                self._failed_at.pop(url, None)
+                return answer
+        raise failure
+
+    def _in_order(self, urls: Iterable[str]) -> list[str]:
+        now = time.monotonic()
+        return sorted(urls, key=lambda url: now - self._failed_at.get(url, now - REST_S) < REST_S)
+
+    def _client(self, url: str) -> TypedSolr:
+        with self._lock:
+            if url not in self._clients:
+                self._clients[url] = TypedSolr(url, self._session, self._connection)
+            return self._clients[url]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+
+def _is_timeout(error: BaseException | None) -> bool:
+    """Say whether a time-out is at the root: requests wraps one that happens while a body is read."""
+    while error is not None:
+        if isinstance(error, (TimeoutError, urllib3.exceptions.ReadTimeoutError)):
+            return True
+        error = next((arg for arg in error.args if isinstance(arg, BaseException)), None)
+    return False
+
+
+def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
+    """Return the address and the credentials that stood in it, which must not appear in a log."""
+    parts = urlsplit(url)
+    bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return bare, None if parts.username is None else (parts.username, parts.password or "")

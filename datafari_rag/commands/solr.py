@@ -1,0 +1,75 @@
+"""`datafari-rag solr`: a real Solr for trials and tests. Progress goes to stderr, what a script reads to stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from datafari_rag.adapters import solr_process
+from datafari_rag.adapters.solr_jars import CannotRunSolr
+
+FOLDER = click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("var/solr"),
+    show_default=True,
+    help="Folder for data, logs and the list of what runs.",
+)
+
+
+@click.group()
+def solr() -> None:
+    """Run a real Solr (or a small SolrCloud) for trials, on this machine's loopback alone."""
+
+
+@solr.command(
+    epilog="""\b
+Examples:
+  datafari-rag solr start
+  datafari-rag solr start --dir /tmp/cloud --cloud 2
+"""
+)
+@FOLDER
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the (first) node. [default: as last time, or free]"
+)
+@click.option("--cloud", "nodes", type=click.IntRange(1, 8), help="A SolrCloud of so many nodes, with a ZooKeeper.")
+def start(folder: Path, port: int | None, nodes: int | None) -> None:
+    """Start it and return when the collection FileShare can be searched.
+
+    The last line printed is the value for solr.url. Java 11 or newer and Maven are needed; Solr itself is fetched
+    from Maven Central the first time (85 MB).
+    """
+    try:
+        running = solr_process.started(folder, port=port, nodes=nodes or 0, say=_say)
+    except CannotRunSolr as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(running.url)
+
+
+@solr.command()
+@FOLDER
+def stop(folder: Path) -> None:
+    """Stop what was started in the folder; its data stays."""
+    ended = solr_process.stopped(folder)
+    _say(f"Stopped ({ended} programs)." if ended else "Nothing was running.")
+
+
+@solr.command()
+@FOLDER
+@click.pass_context
+def status(context: click.Context, folder: Path) -> None:
+    """Say what runs in the folder: exit code 0 when all of it does, 1 otherwise."""
+    running = solr_process.status(folder)
+    if running is None:
+        _say("Not running.")
+        context.exit(1)
+    for process in running.processes:
+        _say(f"{process.role}: process {process.pid}, port {process.port}")
+    click.echo(running.url)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,31 @@
+import java.util.Properties;
+import org.apache.solr.embedded.JettyConfig;
+import org.apache.solr.embedded.JettySolrRunner;
+
+/** Runs one Solr node from its own jars: java -cp 'lib/*' Launcher.java SOLR_HOME PORT [ZK_HOST] [PID]. Loopback only. */
+public class Launcher {
+  public static void main(String[] args) throws Exception {
+    Properties node = new Properties();
+    if (args.length > 2 && !args[2].isEmpty()) {
+      System.setProperty("zkHost", args[2]);
+    }
+    JettyConfig config = JettyConfig.builder().setPort(Integer.parseInt(args[1])).stopAtShutdown(false).build();
+    JettySolrRunner runner = new JettySolrRunner(args[0], node, config);
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(runner)));
+    if (args.length > 3) {
+      // Tests: end with the process that asked for it, even when that is killed without a chance to tidy up.
+      ProcessHandle.of(Long.parseLong(args[3]))
+          .ifPresentOrElse(owner -> owner.onExit().thenRun(() -> System.exit(0)), () -> System.exit(0));
+    }
+    runner.start();
+    Thread.currentThread().join();
+  }
+
+  private static void stop(JettySolrRunner runner) {
+    try {
+      runner.stop();
+    } catch (Exception error) {
+      error.printStackTrace();
+    }
+  }
+}
