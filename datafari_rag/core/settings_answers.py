@@ -65,7 +65,7 @@ class AnswerSettings:
     rag_max_files: int = setting(
         "rag.maxFiles",
         3,
-        checks.integer(1, 100),
+        checks.integer(1, 1000),
         "Most documents that one answer is made from. More of them cost time and tokens.",
     )
     rag_max_json_length: int = setting(

@@ -18,7 +18,8 @@ Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "m
 Reader = Callable[[str, str], object]
 """Takes the stripped text and the folder that relative paths start from; gives the value. Raises: ValueError."""
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""What no value has: control characters, line ends, halves of a character."""
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 

@@ -227,10 +227,9 @@ class SearchSettings(DialectSettings):
         checks.names("lists of user names, separated by commas"),
         "Users who may open /admin and see how answers were made. Empty: nobody.",
     )
-    security_answer_links: Literal["documents", "all"] = setting(
+    security_answer_links: Literal["documents", "none"] = setting(
         "security.answer.links",
         "documents",
-        checks.choice("documents", "all"),
-        "Links that an answer may carry: to its own documents alone, or all that the model writes (all lets a "
-        "hostile document send data out; for measurements only).",
+        checks.choice("documents", "none"),
+        "Links that an answer may carry: to its own documents alone, or none. Others become plain text.",
     )

@@ -17,6 +17,7 @@ from typing import Literal, cast
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.settings import ANSWER_GROUPS, Settings, fields_of, row_for, without_password
 from datafari_rag.core.settings_addresses import EMBEDDED
+from datafari_rag.core.settings_checks import CONTROL
 from datafari_rag.core.settings_row import Row
 
 MAX_SHOWN_CHARS = 80
@@ -115,10 +116,12 @@ def _take(found: dict[str, object], key: str, row: Row, value: object) -> None:
 
 def _quoted(text: str) -> str:
     short = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
-    return '"' + without_password(re.sub(r"[\x00-\x1f\x7f-\x9f]", "�", short)) + '"'
+    return '"' + without_password(CONTROL.sub("�", short)) + '"'
 
 
 def _hint(text: str) -> str:
+    if CONTROL.search(text):
+        return " A backslash is written as two."
     if re.search(r"\S\s+[#!]", text):
         return " A comment needs a line of its own."
     if text[:1] in ("'", '"') and text[-1:] == text[:1]:
