@@ -1,0 +1,158 @@
+"""
+What earlier runs took from which PATH into one search engine, so that a run does only what changed.
+
+The rows are written before the engine commits, marked as on their way, and settled after it. So whatever the moment
+of a crash, every document that may be in the engine is known here, and what is marked is simply done again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS files (root TEXT, path TEXT, stamp TEXT, next_stamp TEXT, PRIMARY KEY (root, path))
+    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (
+    root TEXT, path TEXT, id TEXT, digest TEXT, state INTEGER, PRIMARY KEY (root, path, id)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_id ON documents (id);
+"""
+_SETTLED, _ADDING, _REMOVING = 0, 1, 2
+
+
+class ManifestError(Exception):
+    """The manifest cannot be read or written; the text names its file and what to do."""
+
+
+class Manifest:
+    """The rows of one engine, for the PATH *root*; `close` it."""
+
+    def __init__(self, file: Path, root: str) -> None:
+        """Open *file*, made when absent; what a crash left on its way counts as not known. Raises: ManifestError."""
+        self._file, self._root = file, root
+        with self._guarded():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._rows = sqlite3.connect(file, timeout=5, isolation_level=None)
+            self._rows.execute("PRAGMA journal_mode=WAL")
+            self._rows.execute("PRAGMA synchronous=NORMAL")
+            self._rows.executescript(_TABLES)
+            self._rows.execute("UPDATE documents SET digest = '', state = 0 WHERE state <> 0")
+            self._rows.execute("UPDATE files SET next_stamp = '' WHERE next_stamp <> ''")
+
+    def stamp_of(self, path: str) -> str:
+        """Return the stamp under which *path* was last taken as a whole, "" when it never was."""
+        row = self._one("SELECT stamp FROM files WHERE root = ? AND path = ?", self._root, path)
+        return "" if row is None else str(row[0])
+
+    def paths(self) -> list[str]:
+        """Return every path that an earlier run took from this root."""
+        with self._guarded():
+            return [str(path) for (path,) in self._rows.execute("SELECT path FROM files WHERE root = ?", (self._root,))]
+
+    def digests_of(self, path: str) -> dict[str, str]:
+        """Return id → digest of what was taken from *path*; a digest is "" where a crash left it uncertain."""
+        with self._guarded():
+            rows = self._rows.execute(
+                "SELECT id, digest FROM documents WHERE root = ? AND path = ?", (self._root, path)
+            )
+            return {str(document_id): str(digest) for document_id, digest in rows}
+
+    def adding(self, path: str, digests: Mapping[str, str]) -> None:
+        """Note, before the engine hears of it, that the documents of *digests* (by id) are taken from *path*."""
+        with self._changing():
+            self._start(path)
+            self._rows.executemany(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)",
+                ((self._root, path, document_id, digest, _ADDING) for document_id, digest in digests.items()),
+            )
+
+    def removing(self, path: str, ids: Collection[str]) -> set[str]:
+        """
+        Note that *ids* are gone from *path*, and so from the engine.
+
+        Return the other files of this root that hold one of them: they have to be taken again, since nobody knows
+        which file's version the engine had. Those of other roots are taken again in their own next run.
+        """
+        others: set[str] = set()
+        with self._changing():
+            self._start(path)
+            for document_id in ids:
+                self._rows.execute(
+                    "UPDATE documents SET state = ?, digest = '' WHERE root = ? AND path = ? AND id = ?",
+                    (_REMOVING, self._root, path, document_id),
+                )
+                others |= self._forget_others(document_id)
+        return others
+
+    def read(self, path: str, stamp: str) -> None:
+        """Note that all of *path* has been handed on; *stamp* "" makes the next run look at it again."""
+        with self._changing():
+            self._start(path)
+            self._rows.execute("UPDATE files SET next_stamp = ? WHERE root = ? AND path = ?", (stamp, self._root, path))
+
+    def secure(self) -> None:
+        """Bring all notes to the disk, which has to be before the engine commits."""
+        with self._guarded():
+            self._rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def settle(self) -> None:
+        """Take all notes for done, which has to be after the engine has committed."""
+        with self._changing():
+            self._rows.execute("DELETE FROM documents WHERE state = ?", (_REMOVING,))
+            self._rows.execute("UPDATE documents SET state = ? WHERE state = ?", (_SETTLED, _ADDING))
+            self._rows.execute("UPDATE files SET stamp = next_stamp, next_stamp = '' WHERE next_stamp <> ''")
+            self._rows.execute(
+                "DELETE FROM files WHERE stamp = '' AND root = ? AND NOT EXISTS (SELECT 1 FROM documents"
+                " WHERE documents.root = files.root AND documents.path = files.path)",
+                (self._root,),
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._rows.close()
+
+    def _start(self, path: str) -> None:
+        """From here on *path* is uncertain, until `read` and `settle`."""
+        self._rows.execute(
+            "INSERT INTO files VALUES (?, ?, '', '') ON CONFLICT DO UPDATE SET stamp = ''", (self._root, path)
+        )
+
+    def _forget_others(self, document_id: str) -> set[str]:
+        held = self._rows.execute(
+            "SELECT root, path FROM documents WHERE id = ? AND state <> ?", (document_id, _REMOVING)
+        ).fetchall()
+        for root, path in held:
+            self._rows.execute("UPDATE files SET stamp = '', next_stamp = '' WHERE root = ? AND path = ?", (root, path))
+        self._rows.execute("UPDATE documents SET digest = '' WHERE id = ? AND state <> ?", (document_id, _REMOVING))
+        return {str(path) for root, path in held if root == self._root}
+
+    def _one(self, query: str, *values: object) -> tuple[object, ...] | None:
+        with self._guarded():
+            row: tuple[object, ...] | None = self._rows.execute(query, values).fetchone()
+            return row
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with self._guarded():
+            self._rows.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._rows.execute("ROLLBACK")
+                raise
+            self._rows.execute("COMMIT")
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise ManifestError(f"{self._file}: the list of what was indexed is in use, or its disk fails.") from error
+        except sqlite3.DatabaseError as error:
+            raise ManifestError(
+                f"{self._file}: the list of what was indexed is damaged. Remove it; the next run indexes everything."
+            ) from error
+        except OSError as error:
+            raise ManifestError(f"{self._file}: the list of what was indexed cannot be written there.") from error

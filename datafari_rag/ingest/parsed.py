@@ -1,0 +1,46 @@
+"""What a parser makes of one file, and how it says that it cannot; values only."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+MAX_CHARS = 20_000_000
+"""Longest text taken from one file, in characters; what follows is cut off."""
+
+
+class Unreadable(Exception):
+    """A file that cannot be taken; the text says why, for the person who indexes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The text of one file, and its title where it names one. Both may be empty."""
+
+    text: str
+    title: str | None = None
+
+
+def parsed(text: str, title: str | None = None) -> Parsed:
+    """
+    Return the result of a parser in the form in which it is stored.
+
+    Composed characters (NFC), so that an accent is found however it was typed; line ends as one character; no white
+    space at the ends; lone surrogates replaced; cut at `MAX_CHARS`.
+    """
+    name = " ".join(_clean(title).split()) if title else ""
+    return Parsed(_clean(text[:MAX_CHARS]).strip(), name or None)
+
+
+def encodable(text: str) -> str:
+    """Return *text* with every lone surrogate replaced, which no search engine takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _clean(text: str) -> str:
+    text = encodable(text).replace("\r\n", "\n").replace("\r", "\n")
+    return text if unicodedata.is_normalized("NFC", text) else unicodedata.normalize("NFC", text)
