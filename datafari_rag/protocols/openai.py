@@ -1,0 +1,214 @@
+"""
+Seed 004: `/v1/chat/completions`, OpenAI-compatible; `index_name` turns documents on, `/v1/models` lists both.
+
+The order of checks is SPEC.md §4.3: index and parameters, shape, bypass, turns, window. What a bypass rule names goes
+to the model as it came. Pure: tokens are counted with a function that is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from datafari_rag.core import conversation, token_budget, tokens
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, TokenBudget
+from datafari_rag.core.errors import NotAllowed, QueryTooLong, RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.settings import Settings
+from datafari_rag.protocols import completion
+from datafari_rag.protocols.completion import OwnParameters, Parameters
+from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
+from datafari_rag.protocols.parts import Json, citation, completion_id, model_name, status_of
+from datafari_rag.protocols.reading import body_of
+from datafari_rag.protocols.source_nodes import nodes_of
+
+OUR_KEYS = ("index_name", "context_token_ratio")
+"""Keys that a model's server does not know: they never leave here."""
+
+EXTRACTIVE = "builtin:extractive"
+
+_NOT_PASSED = "This request would go to the model without documents, which is not permitted here."
+
+
+def parse(
+    incoming: Incoming, settings: Settings, *, count: Callable[[str], int] = tokens.estimate
+) -> Ask | PassThrough:
+    """
+    Return the ask, or the request to be passed through; *count* gives the tokens of a text.
+
+    Raises:
+        NoSuchIndex: `index_name` names no index.
+        BadRequest: parameters or messages cannot be taken; ContextTooLong when they do not fit the window.
+        NotAllowed: it would be passed through, and that is off.
+        NoQuery, QueryTooLong: no user text since the last assistant message, or too much of it.
+    """
+    body = body_of(incoming)
+    parameters = completion.parameters_of(body, settings)
+    if parameters.index is None:
+        return _passed(body, settings)
+    messages = completion.messages_of(body)
+    if completion.must_bypass(body, messages):
+        return _passed(body, settings)
+    own = completion.own_parameters(body)
+    return _ask(messages, parameters, own, incoming=incoming, measured=(settings, count))
+
+
+def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
+    """Return the client's own request when nothing relevant was found, None when that must not be passed through."""
+    return _pass_through(body_of(incoming)) if may_pass_through(settings) else None
+
+
+def may_pass_through(settings: Settings) -> bool:
+    """Say whether requests may go to the model as they came; some models cannot be asked that way."""
+    is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != EXTRACTIVE
+    return settings.openai_passthrough and is_openai
+
+
+def reply(answer: Answer, context: ReplyContext) -> Json:
+    """Return the completion with `source_nodes` and `citations` beside its one choice."""
+    finished = answer.finished
+    extras = finished.facts.extras
+    return {
+        "id": completion_id(context, finished.facts),
+        "object": "chat.completion",
+        "created": finished.facts.created or int(context.now_s),
+        "model": model_name(context, finished.facts),
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": finished.text, "refusal": None},
+                "logprobs": None,
+                "finish_reason": finished.finish_reason,
+            }
+        ],
+        "usage": extras.get("usage"),
+        "system_fingerprint": extras.get("system_fingerprint"),
+        "source_nodes": nodes_of(answer.sources.extracts),
+        "citations": [citation(one) for one in finished.citations],
+    }
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+    """Yield chunks: role, words, the finish reason with nodes and citations, usage if asked for; a failure is last."""
+    sources = Sources(())
+    for event in events:
+        match event:
+            case Sources():
+                sources = event
+                yield _chunk(context, {"role": "assistant", "content": ""})
+            case Delta():
+                yield _chunk(context, {"content": event.text})
+            case Finished():
+                found = {
+                    "source_nodes": nodes_of(sources.extracts),
+                    "citations": [citation(one) for one in event.citations],
+                }
+                yield _chunk(context, {}, event.finish_reason) | found
+                if _wants_usage(context):
+                    yield _chunk(context, {}) | {"choices": [], "usage": event.facts.extras.get("usage")}
+            case Failed():
+                yield failure(event.error, context.settings)[1]
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return the HTTP status and the error as OpenAI's clients read it."""
+    status = status_of(error)
+    kind = ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return status, {"error": {"message": error.reason, "type": kind, "param": error.field, "code": error.label}}
+
+
+def relayed(reply: Mapping[str, object]) -> Json:
+    """Return the model's own reply to a passed-through request, marked as one without documents."""
+    return {**reply, "source_nodes": None}
+
+
+def relayed_chunk(chunk: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a chunk as it came; the one with the finish reason is marked as `relayed` does."""
+    choices = chunk.get("choices")
+    is_last = isinstance(choices, list) and any(isinstance(c, Mapping) and c.get("finish_reason") for c in choices)
+    return relayed(chunk) if is_last else chunk
+
+
+def models(settings: Settings, *, created_s: int) -> Json:
+    """Return the models that may be asked for, and the names of the indexes."""
+    names = settings.openai_models or ((settings.rag_model,) if settings.rag_model else ())
+    data = [{"id": name, "object": "model", "created": created_s, "owned_by": "datafari_rag"} for name in names]
+    return {"object": "list", "data": data, "indexes": list(settings.openai_indexes)}
+
+
+def _ask(
+    messages: Sequence[Mapping[str, object]],
+    parameters: Parameters,
+    own: OwnParameters,
+    *,
+    incoming: Incoming,
+    measured: tuple[Settings, Callable[[str], int]],
+) -> Ask:
+    """Return the ask with its token budget, after the turns and the window were checked."""
+    settings, count = measured
+    question, history = completion.split(completion.turns_of(messages))
+    said = count("\n\n".join([*(turn.text for turn in history), question]))
+    window = token_budget.Window(settings.llm_context_window, settings.openai_reserve_tokens)
+    token_budget.checked(said, window)
+    if len(question) > MAX_QUESTION_CHARS:
+        raise QueryTooLong(field="messages")
+    max_tokens = token_budget.clamped(own.max_tokens, said, window)
+    ask = Ask(
+        question=question,
+        history=history,
+        earlier_text=conversation.earlier_text(history),
+        accept_language=incoming.headers.get("accept-language"),
+        index=parameters.index,
+        model=parameters.model,
+        is_streamed=own.is_streamed,
+        temperature=own.temperature,
+        max_tokens=max_tokens,
+        token_budget=TokenBudget(
+            token_budget.for_documents(window, said=said, max_tokens=max_tokens, ratio=parameters.ratio),
+            settings.openai_node_tokens,
+            settings.rag_max_files if settings.openai_max_files is None else settings.openai_max_files,
+        ),
+        sampling=own.sampling,
+        ignored=own.ignored,
+    )
+    return ask if max_tokens == own.max_tokens else _warned(ask, own.max_tokens)
+
+
+def _passed(body: Mapping[str, object], settings: Settings) -> PassThrough:
+    if not may_pass_through(settings):
+        raise NotAllowed(_NOT_PASSED)
+    return _pass_through(body)
+
+
+def _pass_through(body: Mapping[str, object]) -> PassThrough:
+    kept = {key: value for key, value in body.items() if key not in OUR_KEYS}
+    return PassThrough(kept, is_streamed=kept.get("stream") is True)
+
+
+def _warned(ask: Ask, wanted: int | None) -> Ask:
+    lowered = f"max_tokens ({wanted}) is greater than what the window has left. Setting to {ask.max_tokens}."
+    return replace(ask, warnings=(lowered,))
+
+
+def _chunk(context: ReplyContext, delta: Json, finish_reason: str | None = None) -> Json:
+    chunk: Json = {
+        "id": completion_id(context, UNKNOWN_MODEL),
+        "object": "chat.completion.chunk",
+        "created": int(context.now_s),
+        "model": model_name(context, UNKNOWN_MODEL),
+        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}],
+    }
+    return chunk | {"usage": None} if _wants_usage(context) else chunk
+
+
+def _wants_usage(context: ReplyContext) -> bool:
+    options = context.ask.sampling.get("stream_options")
+    return isinstance(options, Mapping) and options.get("include_usage") is True
+
+
+ERROR_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
+"""What OpenAI calls a failure of this status; all other 4xx are invalid_request_error."""

@@ -1,0 +1,54 @@
+"""The passages that the model saw, as KAITO's clients know them: one node each (seed 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from datafari_rag.core.documents import Extract, Passage
+from datafari_rag.core.labels import title_of
+
+Node = dict[str, object]
+
+
+def nodes_of(extracts: Sequence[Extract]) -> list[Node]:
+    """Return one node for each passage: documents best first, within one the order of its text."""
+    return [node for extract in extracts for node in _nodes(extract)]
+
+
+def _nodes(extract: Extract) -> Iterator[Node]:
+    if extract.document.field == "highlighting" or not extract.passages:
+        yield _node(extract, extract.text, start=0, end=len(extract.text))
+        return
+    for passage in extract.passages:
+        text = _text_of(extract, passage)
+        if text.strip():
+            yield _node(extract, text, start=passage.start, end=passage.end)
+
+
+def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
+    document = extract.document
+    return {
+        "doc_id": document.id,
+        "node_id": f"{document.id}#{start}-{end}",
+        "text": text,
+        "score": document.score,
+        "metadata": {
+            "label": extract.label,
+            "number": extract.number,
+            "title": title_of(document),
+            "url": document.url or document.id,
+            "field": document.field,
+            "start": start,
+            "end": end,
+        },
+    }
+
+
+def _text_of(extract: Extract, passage: Passage) -> str:
+    """Return what the model saw of *passage*: the characters of the extract that stem from it."""
+    pieces = []
+    for run in extract.origins.runs:
+        first, last = max(run.stored, passage.start), min(run.stored + run.length, passage.end)
+        if first < last:
+            pieces.append(extract.text[run.start + first - run.stored : run.start + last - run.stored])
+    return "".join(pieces)
