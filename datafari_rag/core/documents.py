@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from datafari_rag.core.origins import NO_ORIGINS, Origins
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -46,7 +48,8 @@ class Extract:
     What the model sees of one document: "Document *number*.", its *label*, its *text*.
 
     *text* is cleaned and joined from *passages* (in order of the document, joined by " … " where they do not touch).
-    *origins[i]* is the offset in ``document.text`` of ``text[i]``, or -1 for a character of a joint.
+    *origins* leads from ``text`` back to ``document.text``; for highlighting, where the stored text is this very *text*
+    (SPEC.md §8), it leads from *text* to itself.
     """
 
     number: int
@@ -54,7 +57,7 @@ class Extract:
     document: Document
     passages: tuple[Passage, ...]
     text: str
-    origins: tuple[int, ...] = ()
+    origins: Origins = NO_ORIGINS
 
 
 @dataclass(frozen=True, slots=True)

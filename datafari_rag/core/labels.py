@@ -6,11 +6,13 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
+from datafari_rag.core.cleaning import LINE_ENDS, clean
 from datafari_rag.core.documents import Document
+from datafari_rag.core.folding import folded
 
 MAX_LABEL_CHARS = 60
 
-_UNWANTED = re.compile(r"[\[\]［］【】\r\n\t\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+")
+_UNWANTED = re.compile(f"[\\[\\]［］【】{LINE_ENDS}]+")
 _SPACES = re.compile(r"\s+")
 
 
@@ -21,7 +23,7 @@ def title_of(document: Document) -> str:
 
 def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     """
-    Return one label for each document, unique without regard to case, in the same order.
+    Return one label for each document, unique in the folding by which marks are compared, in the same order.
 
     A label has no square bracket, no line end and no colon followed by a space, and at most 60 characters; a second
     one of the same spelling gets " (2)", a third " (3)".
@@ -29,14 +31,15 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     taken: set[str] = set()
     labels: list[str] = []
     for document in documents:
-        label = _unique(_clean(title_of(document)) or "document", taken)
-        taken.add(label.casefold())
+        label = _unique(plain_label(title_of(document)) or "document", taken)
+        taken.add(folded(label))
         labels.append(label)
     return tuple(labels)
 
 
-def _clean(text: str) -> str:
-    text = _SPACES.sub(" ", _UNWANTED.sub(" ", text))
+def plain_label(text: str) -> str:
+    """Return *text* without what a label cannot have, at most 60 characters; may be empty."""
+    text = _SPACES.sub(" ", clean(_UNWANTED.sub(" ", text), is_full=False)[0])
     while ": " in text:
         text = text.replace(": ", " ")
     return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")
@@ -44,7 +47,7 @@ def _clean(text: str) -> str:
 
 def _unique(label: str, taken: set[str]) -> str:
     wanted, number = label, 1
-    while wanted.casefold() in taken:
+    while folded(wanted) in taken:
         number += 1
         suffix = f" ({number})"
         wanted = label[: MAX_LABEL_CHARS - len(suffix)].rstrip() + suffix

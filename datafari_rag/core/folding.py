@@ -1,0 +1,135 @@
+"""
+Two spellings of the same words made equal, with the way back to the characters as they stand.
+
+Folded are case, white space, typographic quotes and dashes, compatibility forms and ligatures (Unicode's NFKC), soft
+hyphens and all else that nobody sees, and the backslash that cleaning turns into a slash. Nothing that a reader can
+tell apart in meaning is folded: accents, digits and signs stay, and a raised digit after a digit stays raised (10² is
+not 102).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from datafari_rag.core.cleaning import is_invisible
+from datafari_rag.core.origins import Origins, Run
+
+_SPELLINGS = {
+    **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
+    **dict.fromkeys("‘’‚‛‹›′ʼʹ`´＇", "'"),
+    **dict.fromkeys("‐‑‒–—―−﹘﹣－⁃", "-"),
+    "œ": "oe",
+    "Œ": "oe",
+    "æ": "ae",
+    "Æ": "ae",
+    "\\": "/",
+}
+_EXPONENT = "^"
+
+
+class Folded:
+    """A folded text: *text*, and the way back to the code points of the original, which is not kept."""
+
+    __slots__ = ("_ends", "_origins", "text")
+
+    def __init__(self, text: str, origins: Origins, ends: Mapping[int, int]) -> None:
+        """Hold what `fold` found; *ends* says where several characters became one."""
+        self.text = text
+        self._origins = origins
+        self._ends = ends
+
+    def span(self, start: int, end: int) -> tuple[int, int] | None:
+        """
+        Return the stretch of the original that ``text[start:end]`` came from.
+
+        None when the stretch is empty or begins or ends inside a character as a reader sees it: half a ligature, or a
+        letter without its accent.
+        """
+        first, last = self._origins.at(start), self._origins.at(end - 1)
+        if end <= start or first is None or last is None:
+            return None
+        if first == self._origins.at(start - 1) or last == self._origins.at(end):
+            return None
+        if any(unicodedata.combining(mark) for mark in (self.text[start], self.text[end : end + 1] or " ")):
+            return None
+        return first, self._ends.get(end - 1, last + 1)
+
+
+def fold(text: str) -> Folded:
+    """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
+    at, end = len(text) - len(text.lstrip()), len(text.rstrip())
+    spellings = {character: _spelling(character) for character in set(text)}
+    regular = text.translate({ord(one): other for one, other in spellings.items() if len(other) == 1 and one != other})
+    pieces: list[str] = []
+    runs: list[Run] = []
+    ends: dict[int, int] = {}
+    length = 0
+    for match in _irregular(text, spellings).finditer(text, at, end):
+        if match.start() > at:
+            runs.append(Run(length, at, match.start() - at))
+            pieces.append(regular[at : match.start()])
+            length += match.start() - at
+        spelled = _spelled(text, match, spellings)
+        runs.extend(Run(length + number, match.start(), 1) for number in range(len(spelled)))
+        pieces.append(spelled)
+        length += len(spelled)
+        at = match.end()
+        ends[length - 1] = at
+    if at < end:
+        runs.append(Run(length, at, end - at))
+        pieces.append(regular[at:end])
+    return Folded("".join(pieces), Origins(tuple(runs)), ends)
+
+
+def folded(text: str) -> str:
+    """Return `fold` of *text* without the way back."""
+    return fold(text).text
+
+
+def _irregular(text: str, spellings: Mapping[str, str]) -> re.Pattern[str]:
+    """Return the pattern of what does not fold one to one: blanks in a row, what vanishes, grows or is composed."""
+    dropped = _class_of(one for one, other in spellings.items() if not other)
+    grown = _class_of(one for one, other in spellings.items() if len(other) > 1 or _is_raised(one))
+    choices = [rf"[\s{dropped}]{{2,}}|[^\S ]"]
+    if not unicodedata.is_normalized("NFC", text):
+        marks = _class_of(one for one in spellings if unicodedata.combining(one))
+        choices.insert(0, f"[^\\s{dropped}{marks}][{marks}]+" if marks else "(?!)")
+    choices.extend(f"[{members}]" for members in (dropped, grown) if members)
+    return re.compile("|".join(choices))
+
+
+def _class_of(characters: Iterable[str]) -> str:
+    return "".join(map(re.escape, characters))
+
+
+def _spelled(text: str, match: re.Match[str], spellings: Mapping[str, str]) -> str:
+    found = match.group()
+    if found.isspace() or (len(found) > 1 and not spellings[found[0]].strip()):
+        return " " if any(map(str.isspace, found)) else ""
+    if len(found) > 1:
+        return _composed(found)
+    if _is_raised(found) and match.start() > 0 and text[match.start() - 1].isdigit():
+        return _EXPONENT + spellings[found]
+    return spellings[found]
+
+
+def _is_raised(character: str) -> bool:
+    """Say whether *character* is a number that is not a plain digit: raised, lowered, circled, a fraction."""
+    return not character.isascii() and unicodedata.category(character) == "No"
+
+
+@lru_cache(maxsize=8192)
+def _spelling(character: str) -> str:
+    if character.isspace():
+        return " "
+    if character in _SPELLINGS:
+        return _SPELLINGS[character]
+    return "" if is_invisible(character) else _composed(character)
+
+
+def _composed(cluster: str) -> str:
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
+    return "".join(_SPELLINGS.get(part, part) for part in plain)

@@ -1,0 +1,73 @@
+"""Where the characters of a derived text stood in the text it was made from: runs, not one number a character."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """*length* characters unbroken in both texts: from *start* in the derived one, from *stored* in the first."""
+
+    start: int
+    stored: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """
+    The runs of a derived text, in its order; what no run covers was put in (the joint between two passages).
+
+    Between two runs that touch in the derived text, characters of the first text were dropped.
+    """
+
+    runs: tuple[Run, ...] = ()
+
+    def at(self, index: int) -> int | None:
+        """Return where the character at *index* stood, None when it stood nowhere."""
+        run = self._run_at(index)
+        return None if run is None else run.stored + index - run.start
+
+    def span(self, start: int, end: int) -> tuple[int, int] | None:
+        """
+        Return the stretch of the first text from the character at *start* to the one before *end*.
+
+        None when the stretch is empty, reaches over a joint, or runs backwards: then no single stretch is meant.
+        """
+        first, last = self.at(start), self.at(end - 1)
+        if end <= start or first is None or last is None or last < first or not self._is_unbroken(start, end):
+            return None
+        return first, last + 1
+
+    def moved(self, *, start: int, stored: int) -> Origins:
+        """Return the same runs, later by *start* in the derived text and by *stored* in the first."""
+        return Origins(tuple(Run(run.start + start, run.stored + stored, run.length) for run in self.runs))
+
+    def _run_at(self, index: int) -> Run | None:
+        place = bisect_right(self.runs, index, key=lambda run: run.start) - 1
+        if place < 0 or index >= self.runs[place].start + self.runs[place].length:
+            return None
+        return self.runs[place]
+
+    def _is_unbroken(self, start: int, end: int) -> bool:
+        place = bisect_right(self.runs, start, key=lambda run: run.start) - 1
+        reached = start
+        for run in self.runs[place:]:
+            if run.start > reached:
+                return False
+            reached = run.start + run.length
+            if reached >= end:
+                return True
+        return False
+
+
+NO_ORIGINS = Origins()
+"""For a text that was made from no other."""
+
+
+def joined(parts: Iterable[Origins]) -> Origins:
+    """Return the runs of all *parts*, which already stand one after the other."""
+    return Origins(tuple(run for part in parts for run in part.runs))
