@@ -133,11 +133,13 @@ class HttpModel:
     def _pieces(self, wire: Wire, tally: Tally, patience: Patience) -> Iterator[Piece]:
         """Yield the answer's text as it comes; white space before the first word waits for it."""
         characters, held = Characters(), ""
-        is_begun = False
-        read = self._template.delta if _is_stream(wire, patience) else self._template.answer
+        is_begun, is_stream = False, _is_stream(wire, patience)
+        read = self._template.delta if is_stream else self._template.answer
         for chunk in self._chunks(wire, tally, patience):
             said = read(chunk)
             tally.add(said)
+            if not is_stream and tally.failure() is not None:
+                return  # filtered or declined as a whole: nothing of it is handed on
             text = characters.feed(said.text) if said.text else ""
             if not text:
                 continue

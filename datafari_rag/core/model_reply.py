@@ -138,7 +138,7 @@ def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> 
     if finish_reason == "content_filter":
         return ContentFiltered(log="finish_reason content_filter", status=200)
     if is_declined or not has_text:
-        return NoAnswer(log=f"finish_reason {'tool calls' if is_declined else 'given'}, no text of the model")
+        return NoAnswer(log="the model declined" if is_declined else "no text of the model")
     return None
 
 

@@ -1,0 +1,31 @@
+"""`datafari-rag stub-llm`: the stub model in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import click
+
+
+@click.command("stub-llm")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--token", default="", help="Answer 401 to requests without this bearer token.")
+def stub_llm(port: int, host: str, token: str) -> None:
+    """Serve an OpenAI-compatible stub: the model's name sets its behaviour, as in words-40-gap-20ms."""
+    try:
+        from datafari_rag.services.stub_llm import serve
+    except ImportError as error:
+        raise click.ClickException("The stub needs aiohttp: pip install 'datafari-rag[stub]'") from error
+
+    async def run() -> None:
+        runner, bound = await serve(port, host=host, token=token)
+        click.echo(f"http://{host}:{bound}/v1/chat/completions")
+        stopped = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        await stopped.wait()
+        await runner.cleanup()
+
+    asyncio.run(run())
