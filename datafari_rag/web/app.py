@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
 
-from datafari_rag import resources
 from datafari_rag.core.errors import (
     BadRequest,
     BodyTooLarge,
@@ -44,14 +42,11 @@ _BY_STATUS: dict[int, type[RagError]] = {
 }
 
 
-def app_for(service: Service) -> Flask:
-    """Return the application over *service*; it keeps counters and open streams, nothing of a request."""
-    folder = Path(resources.__file__).parent
-    app = Flask(__name__, static_folder=None, template_folder=str(folder / "templates"))
+def furnish(app: Flask, service: Service) -> Desk:
+    """Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request."""
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     desk = Desk(service, Metrics(), Streams(), lambda: g.request_id, service.clock)
-    app.extensions["datafari_rag"] = desk
     for route in ROUTES:
         for path in route.paths:
             app.add_url_rule(path, f"{route.name}:{path}", _view(desk, route), methods=list(route.methods))
@@ -59,7 +54,7 @@ def app_for(service: Service) -> Flask:
     for path, view in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(desk, view), methods=["GET"])
     _add_edges(app, desk)
-    return app
+    return desk
 
 
 def _view(desk: Desk, route: Route) -> Callable[[], Response]:
@@ -71,11 +66,16 @@ def _view(desk: Desk, route: Route) -> Callable[[], Response]:
             )
         except RagError as error:
             return _refused(desk, route, error)
+        request.environ.get("datafari_rag.watch", _nobody_watches)()
         row = route.row_for(incoming)
         peer = request.remote_addr or ""
         return searched(desk, incoming, peer) if row is None else answered(desk, row, incoming, peer)
 
     return view
+
+
+def _nobody_watches() -> None:
+    """Stand in for the server's eye on the reader where the server has none."""
 
 
 def _plain_view(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Response]:

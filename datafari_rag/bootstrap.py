@@ -1,0 +1,262 @@
+"""Builds the real things out of the settings, and builds again only what a changed setting touches."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from flask import Flask
+
+from datafari_rag import resources
+from datafari_rag.adapters import solr_access
+from datafari_rag.adapters.embedded import EmbeddedRetriever
+from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.estimate import EstimatedTokens
+from datafari_rag.adapters.extractive import ExtractiveModel
+from datafari_rag.adapters.fallback import Chain
+from datafari_rag.adapters.identity_header import AnonymousIdentity, HeaderIdentity
+from datafari_rag.adapters.indexes import Indexes
+from datafari_rag.adapters.models import chain_for
+from datafari_rag.adapters.rights_authority import AuthorityLimits, AuthorityRights
+from datafari_rag.adapters.rights_claims import ClaimedRights
+from datafari_rag.adapters.rights_file import NoRights, RightsFile
+from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
+from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings_addresses import EMBEDDED
+from datafari_rag.pipeline import Parts
+from datafari_rag.ports import Identity, Retriever, RightsSource, TokenCounter, Writer
+from datafari_rag.web.app import furnish
+from datafari_rag.web.service import Line
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+TEMPLATES = Path(resources.__file__).parent / "templates"
+
+
+class House:
+    """
+    The running service of one process (`web.service.Service`): snapshots of the settings and what stands on them.
+
+    What is built is kept as long as the settings it was built from stay the same, so that connections, caches and
+    breakers outlive a change elsewhere in the file.
+    """
+
+    def __init__(self, file: SettingsFile, clock: Callable[[], float] = time.time) -> None:
+        """Build nothing yet. *clock* gives seconds since the epoch."""
+        self._file = file
+        self._clock = clock
+        self._built: dict[str, tuple[object, Any]] = {}
+        self._line: tuple[Snapshot, Line] | None = None
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch."""
+        return self._clock
+
+    def line(self) -> Line:
+        """Return the present snapshot with all that was built from it."""
+        snapshot = self._file.snapshot()
+        if self._line is None or self._line[0] is not snapshot:
+            self._line = (snapshot, self._build(snapshot))
+        return self._line[1]
+
+    def problems(self) -> Sequence[Mapping[str, object]]:
+        """Return what keeps questions from being answered now: settings, search engine, source of rights."""
+        line = self.line()
+        probes = {
+            "settings": self._file.problem,
+            "search": line.parts.retriever.probe,
+            "rights": getattr(line.rights, "probe", lambda: None),
+        }
+        said = {what: probe() for what, probe in probes.items()}
+        return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
+
+    def _build(self, snapshot: Snapshot) -> Line:
+        settings = snapshot.settings
+        kept = self._kept
+        model = kept(
+            "model", _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"), lambda: model_for(settings)
+        )
+        parts = Parts(
+            retriever=kept("retriever", _those(settings, "solr_", "openai_indexes"), lambda: retriever_for(settings)),
+            model=model,
+            counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
+            instructions=snapshot.instructions,
+            new_nonce=new_nonce,
+            clock=time.monotonic,
+            endpoint=host_of(settings.rag_api_endpoint),
+        )
+        return Line(
+            settings=settings,
+            parts=parts,
+            identity=kept("identity", _those(settings, "security_"), lambda: identity_for(settings)),
+            rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings)),
+            relay=model,
+            bad_setting=snapshot.bad_setting,
+        )
+
+    def _kept(self, name: str, key: object, build: Callable[[], T]) -> T:
+        held = self._built.get(name)
+        if held is None or held[0] != key:
+            held = (key, build())
+            self._built[name] = held
+        built: T = held[1]
+        return built
+
+
+class Application(Flask):
+    """The Flask application with what a server tells it besides requests."""
+
+    def __init__(self, file: SettingsFile) -> None:
+        """
+        Build everything for the settings of *file*.
+
+        Raises:
+            StartRefused: a `server.*`, `solr.*` or `security.*` value cannot be used (SPEC.md §5).
+        """
+        super().__init__(__name__, static_folder=None, template_folder=str(TEMPLATES))
+        file.snapshot().require_startable()
+        self._file = file
+        house = House(file)
+        _warn(house.line().settings)
+        self._desk = furnish(self, house)
+
+    def reload(self) -> None:
+        """Read the settings now (SIGHUP)."""
+        self._file.reload()
+
+    def stop(self) -> None:
+        """Refuse new streams and say so in readiness; open ones go on."""
+        self._desk.streams.is_closing = True
+
+
+def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | None = None) -> Application:
+    """
+    Return the application for the properties file *conf*; *overrides* (key → text) win over it.
+
+    Raises:
+        StartRefused: as `Application`.
+    """
+    return Application(SettingsFile(conf, overrides=overrides))
+
+
+def retriever_for(settings: Settings) -> Retriever:
+    """Return the search engine of `solr.url`, and of every further index of `openai.indexes`."""
+    main = _engine(settings, settings.solr_url)
+    others = {name: _engine(settings, url) if url else main for name, url in settings.openai_indexes.items()}
+    return Indexes(main, others) if any(settings.openai_indexes.values()) else main
+
+
+def writer_for(settings: Settings) -> Writer:
+    """Return what puts documents into the search engine of `solr.url`."""
+    if settings.solr_url.startswith(EMBEDDED):
+        return EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))
+    return solr_access.writer_for(settings)
+
+
+def model_for(settings: Settings) -> Chain:
+    """Return what answers: `rag.api.endpoint`, then the fallbacks in order."""
+    return chain_for(settings, ExtractiveModel())
+
+
+def counter_for(settings: Settings) -> TokenCounter:
+    """Return what counts tokens: the estimate, or the tokenizer that `token.counter` names."""
+    return EstimatedTokens()
+
+
+def identity_for(settings: Settings) -> Identity:
+    """Return what says who is asking."""
+    return IDENTITIES[settings.security_identity](settings)
+
+
+def rights_for(settings: Settings) -> RightsSource:
+    """Return where a user's tokens come from."""
+    return RIGHTS[settings.security_tokens](settings)
+
+
+def new_nonce() -> str:
+    """Return a word that nobody can guess, for one request's fences."""
+    return secrets.token_hex(8)
+
+
+def host_of(url: str) -> str:
+    """Return the host of *url*, for logs and administrators: never a path or credentials."""
+    return urlsplit(url).hostname or url
+
+
+def _engine(settings: Settings, url: str) -> Retriever:
+    if url.startswith(EMBEDDED):
+        return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
+    return solr_access.retriever_for(settings, url=url)
+
+
+def _header_identity(settings: Settings) -> Identity:
+    return HeaderIdentity.of(settings.security_header, settings.security_trusted_proxies, settings.security_domain)
+
+
+def _jwt_identity(settings: Settings) -> Identity:
+    # Imported here: the extra `jwt` is only needed by those who use it.
+    from datafari_rag.adapters.identity_jwt import JwtIdentity, TokenRules
+    from datafari_rag.adapters.jwt_keys import JwkSet
+
+    rules = TokenRules(
+        algorithms=settings.security_jwt_algorithms,
+        issuer=settings.security_jwt_issuer,
+        audience=settings.security_jwt_audience,
+        user_claim=settings.security_jwt_user_claim,
+        tokens_claim=settings.security_jwt_tokens_claim if settings.security_tokens == "claims" else None,
+        leeway_s=settings.security_jwt_leeway_s,
+        domain=settings.security_domain,
+    )
+    source = settings.security_jwt_jwks
+    keys = JwkSet(source, fresh_s=settings.security_jwt_cache_s) if source else None
+    return JwtIdentity(rules, keys=keys, secret=settings.security_jwt_secret)
+
+
+def _file_rights(settings: Settings) -> RightsSource:
+    return RightsFile(Path(settings.security_tokens_file)) if settings.security_tokens_file else NoRights()
+
+
+def _authority_rights(settings: Settings) -> RightsSource:
+    limits = AuthorityLimits(
+        settings.security_authority_connect_timeout_s,
+        settings.security_authority_timeout_s,
+        settings.security_cache_s,
+    )
+    return AuthorityRights(settings.security_authority_url, limits)
+
+
+def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
+    """Return the values of the settings whose fields begin with one of *prefixes*: what a thing was built from."""
+    return tuple(
+        getattr(settings, field.name) for field in dataclasses.fields(settings) if field.name.startswith(prefixes)
+    )
+
+
+def _warn(settings: Settings) -> None:
+    if settings.security_mode == "none":
+        log.warning("SECURITY IS OFF: security.mode=none shows every document to everybody")
+    for name in ("solr", "llm"):
+        if not getattr(settings, f"{name}_tls_verify"):
+            log.warning("%s.tls.verify=false: the certificate of this server is NOT checked", name)
+
+
+IDENTITIES: Mapping[str, Callable[[Settings], Identity]] = {
+    "anonymous": lambda settings: AnonymousIdentity(),
+    "header": _header_identity,
+    "jwt": _jwt_identity,
+}
+
+RIGHTS: Mapping[str, Callable[[Settings], RightsSource]] = {
+    "file": _file_rights,
+    "authority": _authority_rights,
+    "claims": lambda settings: ClaimedRights(),
+}

@@ -1,0 +1,62 @@
+"""`datafari-rag serve`: the production server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from datafari_rag import server
+
+
+@click.command()
+@click.option(
+    "--conf", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The rag.properties to serve."
+)
+@click.option("--host", help="Address to listen on instead of server.host.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on instead of server.port.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes instead of server.workers (cores).")
+def serve(conf: Path, host: str | None, port: int | None, workers: int | None) -> None:
+    """
+    Serve the settings of a rag.properties until SIGTERM.
+
+    \b
+    Examples:
+      datafari-rag serve --conf conf/rag.properties
+      datafari-rag serve --conf conf/rag.properties --host 0.0.0.0 --port 8080 --workers 4
+    """  # noqa: D301 # click reads \b
+    server.prepare()
+    start(conf, {"server.host": host, "server.port": port, "server.workers": workers})
+
+
+def start(conf: Path, options: dict[str, str | int | None]) -> None:
+    """
+    Check the settings and serve them; *options* (key → value) win over the file.
+
+    Raises:
+        ClickException: the settings cannot be served; the lines say why.
+    """
+    from datafari_rag.adapters.logs import configure
+    from datafari_rag.adapters.settings_file import SettingsFile
+    from datafari_rag.adapters.settings_snapshot import StartRefused
+    from datafari_rag.bootstrap import Application
+
+    overrides = {key: str(value) for key, value in options.items() if value is not None}
+    try:
+        snapshot = SettingsFile(conf, overrides=overrides).snapshot()
+        snapshot.require_startable()
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from refused
+    settings = snapshot.settings
+    configure(settings)
+    listening = server.Listening(
+        host=settings.server_host,
+        port=settings.server_port,
+        workers=settings.server_workers or os.cpu_count() or 1,
+        grace_s=settings.server_grace_s,
+        header_timeout_s=settings.server_header_timeout_s,
+        max_connections=settings.server_max_connections,
+    )
+    click.echo(f"Serving on http://{listening.host}:{listening.port} with {listening.workers} workers.", err=True)
+    server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening)

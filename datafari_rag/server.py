@@ -1,0 +1,205 @@
+"""
+The production server: gunicorn with gevent workers, set up for many slow streams.
+
+One worker for each core, each with a listening socket of its own (reuse-port: on a shared one gevent workers accept
+unevenly and the slowest readers wait for seconds). `prepare` comes before anything that imports sockets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import gevent
+import gevent.monkey
+import gevent.socket
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers.ggevent import GeventWorker
+
+if TYPE_CHECKING:
+    from datafari_rag.bootstrap import Application
+
+Environ = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """
+    Where and how to listen.
+
+    *grace_s* is how long open streams may go on after a SIGTERM; *header_timeout_s* how long a connection may take to
+    send the head of a request, the next one included; *max_connections* are those of one worker.
+    """
+
+    host: str
+    port: int
+    workers: int
+    grace_s: float = 30.0
+    header_timeout_s: float = 15.0
+    max_connections: int = 10_000
+
+
+def prepare() -> None:
+    """Make sockets, locks and sleeps of the standard library give way to other greenlets; call it first of all."""
+    gevent.monkey.patch_all()
+
+
+def run(make_app: Callable[[], Application], listening: Listening) -> None:
+    """Serve until SIGTERM; the counts of all workers are kept together in a folder of this run."""
+    folder = tempfile.mkdtemp(prefix="datafari-rag-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    try:
+        _Arbiter(Server(make_app, listening)).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
+    """gunicorn without its command line: options from *listening*, the application from *make_app*."""
+
+    def __init__(self, make_app: Callable[[], Application], listening: Listening) -> None:
+        """Remember both."""
+        self._make_app = make_app
+        self._listening = listening
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Translate our settings into gunicorn's."""
+        listening = self._listening
+        options = {
+            "bind": f"{listening.host}:{listening.port}",
+            "workers": listening.workers,
+            "worker_class": Worker,
+            "worker_connections": listening.max_connections,
+            "reuse_port": listening.workers > 1,
+            "graceful_timeout": max(1, round(listening.grace_s)),
+            # A worker beats once a second from its loop; one that cannot for so long is stuck and replaced.
+            "timeout": 120,
+            # gunicorn's gevent worker gives a request's head, the first one's too, as long as a kept connection.
+            "keepalive": max(1, round(listening.header_timeout_s)),
+            # 0 is no limit here: the application answers over-long requests itself, in JSON (SPEC.md §3).
+            "limit_request_line": 0,
+            "limit_request_field_size": 65_536,
+            "loglevel": "warning",
+            "proc_name": "datafari-rag",
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Watched:
+        """Build the application in the worker, after the fork: no socket, cache or lock is shared."""
+        return Watched(self._make_app())
+
+
+class _Arbiter(Arbiter):  # type: ignore[misc] # as above
+    """The parent of the workers; a SIGHUP makes each read its settings now, and restarts nobody."""
+
+    def handle_hup(self) -> None:
+        """Hand the signal on to every worker."""
+        self.kill_workers(signal.SIGHUP)
+
+
+class Worker(GeventWorker):  # type: ignore[misc] # as above
+    """A gevent worker that says so when it stops, reads settings on SIGHUP, and writes no HTML."""
+
+    wsgi: Watched
+
+    def init_signals(self) -> None:
+        """Add SIGHUP to gunicorn's."""
+        super().init_signals()
+        signal.signal(signal.SIGHUP, lambda number, frame: self.wsgi.app.reload())
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Refuse new streams while the open ones finish."""
+        self.wsgi.app.stop()
+        super().handle_exit(sig, frame)
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer what is no HTTP in JSON; a reader who hung up needs no answer."""
+        if isinstance(exc, gevent.GreenletExit | TimeoutError):
+            return
+        reason = {"code": 400, "label": "badRequest", "reason": "The request could not be read."}
+        body = json.dumps({"error": reason}).encode()
+        head = (
+            "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        try:
+            client.sendall(head.encode() + body)
+        except OSError:
+            self.log.debug("a reader left before he was told that his request cannot be read")
+
+
+class Watched:
+    """
+    A WSGI application with an eye on each reader: when he hangs up, his answer stops, even while the model is silent.
+
+    The application says when (`datafari_rag.watch`), once the request's body is read. The greenlet that answers is
+    ended where it waits, so that every `finally` on its way closes what it holds.
+    """
+
+    def __init__(self, app: Application) -> None:
+        """Wrap *app*."""
+        self.app = app
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer one request."""
+        line = environ.get("gunicorn.socket")
+        if not isinstance(line, gevent.socket.socket):
+            return self.app(environ, start_response)
+        eye = _Eye(line, gevent.getcurrent())
+        environ["datafari_rag.watch"] = eye.open
+        try:
+            return _Answer(self.app(environ, start_response), eye)
+        except BaseException:
+            eye.shut()
+            raise
+
+
+class _Eye:
+    """Watches one reader's connection for its end."""
+
+    def __init__(self, line: Any, answering: Any) -> None:
+        self._line, self._answering = line, answering
+        self._watcher: Any = None
+
+    def open(self) -> None:
+        self._watcher = gevent.spawn(self._watch)
+
+    def shut(self) -> None:
+        if self._watcher is not None:
+            self._watcher.kill(block=False)
+
+    def _watch(self) -> None:
+        try:
+            gevent.socket.wait_read(self._line.fileno())
+            # A byte is the next request of a reader who does not wait: he is still there, and no longer watched.
+            has_left = self._line.recv(1, socket.MSG_PEEK) == b""
+        except (OSError, ValueError):
+            has_left = True
+        if has_left:
+            self._answering.kill(block=False)
+
+
+class _Answer:
+    """The pieces of one answer; whoever closes it shuts the eye."""
+
+    def __init__(self, pieces: Iterable[bytes], eye: _Eye) -> None:
+        self._pieces, self._eye = pieces, eye
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._pieces)
+
+    def close(self) -> None:
+        self._eye.shut()
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()

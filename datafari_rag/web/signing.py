@@ -1,0 +1,56 @@
+"""
+Signed texts: a form's token, the cookie of the demo's menu. What is signed for one purpose is nothing for another.
+
+Signing proves that we wrote it; it hides nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from itsdangerous import BadData, URLSafeTimedSerializer
+
+FORM_LIFE_S = 12 * 3600
+"""How long a form may lie open."""
+
+TOKEN_FIELD = "csrf_token"  # noqa: S105 - the field's name
+TOKEN_HEADER = "x-csrf-token"  # noqa: S105 - the header's name, for scripts
+
+
+class Signer:
+    """One secret for all workers: `server.secret`, else one made before the workers are."""
+
+    def __init__(self, secret: str = "") -> None:
+        """Take *secret*; an empty one is replaced by a random one of this process."""
+        self._secret = secret or secrets.token_urlsafe(32)
+
+    def signed(self, purpose: str, text: str) -> str:
+        """Return *text* with a signature for *purpose* and the time."""
+        return str(self._for(purpose).dumps(text))
+
+    def opened(self, purpose: str, signed: str | None, *, max_age_s: int) -> str | None:
+        """Return the text that was signed for *purpose* at most *max_age_s* ago, else None."""
+        try:
+            text = self._for(purpose).loads(signed or "", max_age=max_age_s)
+        except BadData:
+            return None
+        return text if isinstance(text, str) else None
+
+    def form_token(self, user_name: str) -> str:
+        """Return the token that a form of this user carries."""
+        return self.signed("form", user_name)
+
+    def is_own_form(self, user_name: str, token: str | None, headers: Mapping[str, str]) -> bool:
+        """
+        Say whether a POST comes from a page of ours that this user opened.
+
+        The token must be his, and the browser must not say that another site sent it. *headers* have lower-case
+        names.
+        """
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return False
+        return self.opened("form", token, max_age_s=FORM_LIFE_S) == user_name
+
+    def _for(self, purpose: str) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(self._secret, salt=f"datafari-rag {purpose}")
