@@ -7,33 +7,30 @@ fails stays a failure.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 
-from datafari_rag.core.errors import NoAnswer, NoDocuments
+from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
 from datafari_rag.core.events import Delta, Event, Failed, Finished, ModelFacts, Sources
 
-_SENTENCES = {
-    NoDocuments: {
-        "en": NoDocuments.sentence,
-        "fr": "Aucune réponse n'est possible, car aucun document associé n'a été trouvé.",
-    },
-    NoAnswer: {
-        "en": NoAnswer.sentence,
-        "fr": "Le modèle n'a pas pu fournir de réponse.",
-    },
+_SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
+    NoDocuments: {"fr": "Aucune réponse n'est possible, car aucun document associé n'a été trouvé."},
+    NoAnswer: {"fr": "Le modèle n'a pas pu fournir de réponse."},
 }
+"""In languages other than English, which is the error's own sentence."""
 
 
-def sentence_for(error: NoDocuments | NoAnswer, language: str) -> str:
+def sentence_for(error: RagError, language: str) -> str:
     """Return what the reader is told, in French for a French answer, else in English."""
-    sentences = _SENTENCES[NoDocuments if isinstance(error, NoDocuments) else NoAnswer]
-    return sentences.get(language.lower().split("-")[0], sentences["en"])
+    sentences = _SENTENCES.get(type(error), {})
+    return sentences.get(language.lower().split("-")[0], error.sentence)
 
 
-def answered(events: Generator[Event, None, None], *, language: str) -> Generator[Event, None, None]:
+def answered(
+    events: Generator[Event, None, None], softened: tuple[type[RagError], ...], *, language: str
+) -> Generator[Event, None, None]:
     """
-    Yield *events*, with a failure for want of documents or words turned into an answer that says so.
+    Yield *events*, with a failure that is one of *softened* turned into an answer that says so.
 
     Sources are held back until the first words, since such an answer has none; *language* is used when the line
     failed before it knew the answer's. Closing the generator closes *events*.
@@ -42,7 +39,7 @@ def answered(events: Generator[Event, None, None], *, language: str) -> Generato
     is_begun = False
     with closing(events):
         for event in events:
-            if isinstance(event, Failed) and isinstance(event.error, (NoDocuments, NoAnswer)) and not is_begun:
+            if isinstance(event, Failed) and isinstance(event.error, softened) and not is_begun:
                 yield from _said(event.error, event.facts, _sources(held, language))
                 return
             held.append(event)
@@ -60,7 +57,7 @@ def _sources(held: list[Event], language: str) -> Sources:
     return next((event for event in held if isinstance(event, Sources)), Sources((), language=language))
 
 
-def _said(error: NoDocuments | NoAnswer, facts: ModelFacts, sources: Sources) -> Iterator[Event]:
+def _said(error: RagError, facts: ModelFacts, sources: Sources) -> Iterator[Event]:
     text = sentence_for(error, sources.language)
     yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
     yield Delta(text)

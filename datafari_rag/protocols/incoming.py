@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from datafari_rag.core.ask import Ask, Attachment
 from datafari_rag.core.settings import Settings
+from datafari_rag.core.tokens import estimate
 
 Params = Mapping[str, tuple[str, ...]]
 
@@ -30,6 +31,8 @@ class Incoming:
     """Who was proved to be asking, for what is bound to him (signed memory); set by the edge, never by the request."""
     now_s: float = 0.0
     """Seconds since 1970 when the request came."""
+    count_tokens: Callable[[str], int] = estimate
+    """Tokens of a text as the model counts them; set by the edge."""
 
     def param(self, name: str) -> str | None:
         """Return the first value of *name* in the query string, else in the form, else None."""

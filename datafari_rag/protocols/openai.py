@@ -2,17 +2,17 @@
 Seed 004: `/v1/chat/completions`, OpenAI-compatible; `index_name` turns documents on, `/v1/models` lists both.
 
 The order of checks is SPEC.md §4.3: index and parameters, shape, bypass, turns, window. What a bypass rule names goes
-to the model as it came. Pure: tokens are counted with a function that is handed in.
+to the model as it came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from datafari_rag.core import conversation, token_budget, tokens
+from datafari_rag.core import conversation, token_budget
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, TokenBudget
-from datafari_rag.core.errors import NotAllowed, QueryTooLong, RagError
+from datafari_rag.core.errors import NoDocuments, NotAllowed, QueryTooLong, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.settings import Settings
 from datafari_rag.protocols import completion
@@ -30,11 +30,9 @@ EXTRACTIVE = "builtin:extractive"
 _NOT_PASSED = "This request would go to the model without documents, which is not permitted here."
 
 
-def parse(
-    incoming: Incoming, settings: Settings, *, count: Callable[[str], int] = tokens.estimate
-) -> Ask | PassThrough:
+def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough:
     """
-    Return the ask, or the request to be passed through; *count* gives the tokens of a text.
+    Return the ask, or the request to be passed through.
 
     Raises:
         NoSuchIndex: `index_name` names no index.
@@ -50,12 +48,17 @@ def parse(
     if completion.must_bypass(body, messages):
         return _passed(body, settings)
     own = completion.own_parameters(body)
-    return _ask(messages, parameters, own, incoming=incoming, measured=(settings, count))
+    return _ask(messages, parameters, own, incoming=incoming, settings=settings)
 
 
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
     """Return the client's own request when nothing relevant was found, None when that must not be passed through."""
     return _pass_through(body_of(incoming)) if may_pass_through(settings) else None
+
+
+def softened(settings: Settings) -> tuple[type[RagError], ...]:
+    """Return the failures that are answers here: nothing found, where it cannot be passed through."""
+    return () if may_pass_through(settings) else (NoDocuments,)
 
 
 def may_pass_through(settings: Settings) -> bool:
@@ -142,12 +145,11 @@ def _ask(
     own: OwnParameters,
     *,
     incoming: Incoming,
-    measured: tuple[Settings, Callable[[str], int]],
+    settings: Settings,
 ) -> Ask:
     """Return the ask with its token budget, after the turns and the window were checked."""
-    settings, count = measured
     question, history = completion.split(completion.turns_of(messages))
-    said = count("\n\n".join([*(turn.text for turn in history), question]))
+    said = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
     window = token_budget.Window(settings.llm_context_window, settings.openai_reserve_tokens)
     token_budget.checked(said, window)
     if len(question) > MAX_QUESTION_CHARS:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core import conversation, memory, tokens
+from datafari_rag.core import conversation, memory
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Turn
-from datafari_rag.core.errors import BadRequest, ContextTooLong, NoQuery, QueryTooLong
+from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.language import detect
 from datafari_rag.core.overrides import PATH, applied
 from datafari_rag.core.settings import Settings
@@ -62,6 +62,11 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     if said.has_system and not settings.chat_client_system:
         ask = replace(ask, overrides={"system message": _SYSTEM_LEFT_OUT})
     return _searchable(applied(ask, overrides, settings))
+
+
+def softened(settings: Settings) -> tuple[type[RagError], ...]:
+    """Return the failures that are answers on the chat paths (SPEC.md §4.2), none when the setting wants errors."""
+    return (NoDocuments, NoAnswer) if settings.chat_no_documents == "answer" else ()
 
 
 def body_of(incoming: Incoming) -> Mapping[str, object]:
@@ -131,11 +136,11 @@ def _history(said: Said, state: object, incoming: Incoming, settings: Settings) 
     turns: Sequence[Turn] = said.turns if has_own else (*said.turns, *remembered)
     if not settings.chat_client_system:
         turns = [turn for turn in turns if turn.role != "system"]
-    asked = tokens.estimate(said.question)
+    asked = incoming.count_tokens(said.question)
     if asked > settings.llm_context_window:
         raise ContextTooLong
     budget = min(settings.chat_history_tokens, (settings.llm_context_window - asked) // HISTORY_SHARE)
-    return conversation.within(turns, budget_tokens=budget, count=tokens.estimate)
+    return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
 def memory_limits(settings: Settings) -> memory.Limits:
