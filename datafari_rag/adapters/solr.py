@@ -11,14 +11,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from datafari_rag.adapters.solr_http import Nodes, Refused, TypedSolr, Unfit
+from datafari_rag.adapters.solr_http import Unfit
+from datafari_rag.adapters.solr_nodes import Nodes, described
 from datafari_rag.adapters.solr_reply import document_of, first, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
 from datafari_rag.core.search import Browse, Found, Search
 from datafari_rag.core.solr_params import Params, browse_params, fetch_params, search_params, text_field
-from datafari_rag.core.solr_schema import Schema, kinds_of
+from datafari_rag.core.solr_schema import Schema
 
 SCHEMA_S = 300.0
 """How long the collection's description is remembered, in seconds."""
@@ -115,7 +116,7 @@ class SolrRetriever:
         """Return the names with what the collection has of them; a Solr that does not tell is taken to have all."""
         known = self._known
         if known is None or time.monotonic() - known[1] > SCHEMA_S:
-            known = (Schema(self._named.fields, self._named.languages, self._nodes.ask(_kinds)), time.monotonic())
+            known = (described(self._named, self._nodes), time.monotonic())
             self._known = known
         return known[0]
 
@@ -128,12 +129,3 @@ class SolrRetriever:
             field = text_field(search.content, schema)
             text = first(row, field) or ""
         return document_of(row, field=field, text=text, schema=schema)
-
-
-def _kinds(node: TypedSolr) -> Any:
-    try:
-        described = node.decoder.decode(node.send("get", "schema?wt=json"))
-    except (Unfit, Refused):
-        return None
-    schema = described.get("schema")
-    return kinds_of(schema) if isinstance(schema, Mapping) else None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datafari_rag.adapters.solr import SolrRetriever
-from datafari_rag.adapters.solr_cloud import ZOOKEEPER, CloudAddresses, ensemble_of
-from datafari_rag.adapters.solr_http import Addresses, Connection, FixedAddresses, Headers, Nodes
+from datafari_rag.adapters.solr_cloud import CloudAddresses, ensemble_of
+from datafari_rag.adapters.solr_http import Connection, Headers
+from datafari_rag.adapters.solr_nodes import Addresses, FixedAddresses, Nodes
 from datafari_rag.adapters.solr_writer import SolrWriter
 from datafari_rag.core.settings import Settings, fields_of
+from datafari_rag.core.settings_addresses import ZOOKEEPER
 from datafari_rag.core.solr_schema import Schema
 
 WRITE_TIMEOUT_S = 300.0

@@ -21,11 +21,10 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.settings_addresses import ZOOKEEPER
 
 FRESH_S = 2.0
 """How long a list of nodes is used without asking again, in seconds."""
-
-ZOOKEEPER = "zookeeper://"
 
 _ADDRESS = re.compile(rf"{ZOOKEEPER}(?P<hosts>[^/#]+)(?P<root>/[^#]*)?#(?P<collection>[A-Za-z0-9_.-]+)")
 _NODE = re.compile(r"(?P<host>.+):(?P<port>\d+)_(?P<context>.*)")

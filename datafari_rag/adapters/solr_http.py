@@ -1,5 +1,5 @@
 """
-Talking HTTP to Solr nodes: one session, limits on time and size, every failure told apart and named in our words.
+Talking HTTP to one Solr node: the session, limits on time and size, every failure told apart and named in our words.
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
@@ -8,29 +8,24 @@ included.
 from __future__ import annotations
 
 import http.cookiejar
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import orjson
 import pysolr
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
+from datafari_rag.adapters.solr_json import Decoder
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 
 Headers = Callable[[], Mapping[str, str]]
-Answer = TypeVar("Answer")
 
 MAX_ANSWER_BYTES = 512 * 1024 * 1024
 """Largest answer that is read; parsing one takes some four times its size in memory."""
-
-REST_S = 30.0
-"""How long a node that failed is asked only after the others."""
 
 _CHUNK_BYTES = 1 << 18
 _POOL = 64
@@ -63,20 +58,6 @@ class Unfit(SearchUnavailable):
 
 class Refused(SearchUnavailable):
     """Solr answered 401, 403 or another 4xx: a repeat cannot help."""
-
-
-class Decoder:
-    """Reads an answer's bytes for pysolr, which would make a string of them first."""
-
-    def decode(self, body: bytes) -> dict[str, Any]:
-        """Return the JSON object. Raises: SearchUnavailable: it is none."""
-        try:
-            found = orjson.loads(body)
-        except orjson.JSONDecodeError:
-            raise SearchUnavailable(log="Solr's answer is not JSON") from None
-        if not isinstance(found, dict):
-            raise SearchUnavailable(log="Solr's answer is not a JSON object")
-        return found
 
 
 def session_for(connection: Connection) -> requests.Session:
@@ -173,84 +154,6 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
                 raise SearchTimeout(log=f"{self.place}: an answer that does not end")
             parts.append(part)
         return b"".join(parts)
-
-
-class Addresses(Protocol):
-    """Where the nodes are now."""
-
-    def current(self) -> Sequence[str]:
-        """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class FixedAddresses:
-    """The addresses of `solr.url`, tried in turn."""
-
-    urls: tuple[str, ...]
-
-    def current(self) -> Sequence[str]:
-        """Return them all, as written."""
-        return self.urls
-
-
-class Nodes:
-    """The nodes of one collection: asks one, and another when that fails. Safe for many threads."""
-
-    def __init__(self, addresses: Addresses, connection: Connection) -> None:
-        """Remember the way; nothing is sent yet."""
-        self._addresses = addresses
-        self._connection = connection
-        self._session = session_for(connection)
-        self._clients: dict[str, TypedSolr] = {}
-        self._failed_at: dict[str, float] = {}
-        self._lock = threading.Lock()
-
-    def ask(self, question: Callable[[TypedSolr], Answer]) -> Answer:
-        """
-        Return what *question* gets from the first node that answers.
-
-        A node that failed is asked last for a while. A time-out is not repeated: the time is gone.
-
-        Raises:
-            SearchUnavailable: no node answers.
-            SearchTimeout: a node did not answer in time.
-        """
-        urls = self._in_order(self._addresses.current())
-        tries = max(len(urls), 1 + self._connection.retries) if urls else 0
-        limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
-        failure = SearchUnavailable(log="no node is known")
-        for url in (urls * tries)[:tries]:
-            if time.monotonic() > limit:
-                break
-            try:
-                answer = question(self._client(url))
-            except (Unfit, Refused):
-                raise
-            except SearchTimeout:
-                self._failed_at[url] = time.monotonic()
-                raise
-            except SearchUnavailable as error:
-                self._failed_at[url] = time.monotonic()
-                failure = error
-            else:
-                self._failed_at.pop(url, None)
-                return answer
-        raise failure
-
-    def _in_order(self, urls: Iterable[str]) -> list[str]:
-        now = time.monotonic()
-        return sorted(urls, key=lambda url: now - self._failed_at.get(url, now - REST_S) < REST_S)
-
-    def _client(self, url: str) -> TypedSolr:
-        with self._lock:
-            if url not in self._clients:
-                self._clients[url] = TypedSolr(url, self._session, self._connection)
-            return self._clients[url]
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._session.close()
 
 
 def _is_timeout(error: BaseException | None) -> bool:

@@ -220,14 +220,20 @@ def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
         return _NOTHING
     if restriction.value is not None:
         return _NOTHING if _fitted(restriction.value, kind) is None else f"{{!term f={field} v=${name}}}"
-    bounds = [None if bound is None else _fitted(bound, kind) for bound in (restriction.low, restriction.high)]
-    if any(
-        b is None and given is not None for b, given in zip(bounds, (restriction.low, restriction.high), strict=True)
-    ):
-        return _NOTHING
-    low, high = ("*" if bound is None else f'"{bound}"' for bound in bounds)
-    # A quoted bound ends at its first quotation mark: one that has such a mark or a backslash was refused before.
-    return _NOTHING if any(re.search(r'["\\]', bound or "") for bound in bounds) else f"{field}:[{low} TO {high}]"
+    low, high = _bound(restriction.low, kind), _bound(restriction.high, kind)
+    return _NOTHING if low is None or high is None else f"{field}:[{low} TO {high}]"
+
+
+def _bound(given: str | None, kind: str) -> str | None:
+    """
+    Return one end of a range as Solr's parser takes it, None when it cannot be one.
+
+    A quoted bound ends at its first quotation mark, and a backslash before that mark hides it: neither may be inside.
+    """
+    if given is None:
+        return "*"
+    value = _fitted(given, kind)
+    return None if value is None or re.search(r'["\\]', value) else f'"{value}"'
 
 
 def _fitted(value: str, kind: str) -> str | None:

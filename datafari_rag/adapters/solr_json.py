@@ -1,0 +1,29 @@
+"""Solr's answers and our documents as bytes of JSON: read without a detour over text, written whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from datafari_rag.core.errors import SearchUnavailable
+
+
+class Decoder:
+    """Reads an answer's bytes for pysolr, which would make a string of them first."""
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object. Raises: SearchUnavailable: it is none."""
+        try:
+            found = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            raise SearchUnavailable(log="Solr's answer is not JSON") from None
+        if not isinstance(found, dict):
+            raise SearchUnavailable(log="Solr's answer is not a JSON object")
+        return found
+
+
+def encoded(value: Mapping[str, object] | Sequence[object]) -> bytes:
+    """Return *value* as JSON; lone surrogates must be gone by now."""
+    return orjson.dumps(value)

@@ -1,0 +1,119 @@
+"""
+Which of several Solr nodes is asked, and which one next when that fails.
+
+A failed node is asked last for a while; nothing here knows what is asked.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from datafari_rag.adapters.solr_http import Connection, Refused, TypedSolr, Unfit, session_for
+from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
+from datafari_rag.core.solr_schema import Kind, Schema, kinds_of
+
+Answer = TypeVar("Answer")
+
+REST_S = 30.0
+"""How long a node that failed is asked only after the others, in seconds."""
+
+
+class Addresses(Protocol):
+    """Where the nodes are now."""
+
+    def current(self) -> Sequence[str]:
+        """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedAddresses:
+    """The addresses of `solr.url`, tried in turn."""
+
+    urls: tuple[str, ...]
+
+    def current(self) -> Sequence[str]:
+        """Return them all, as written."""
+        return self.urls
+
+
+class Nodes:
+    """The nodes of one collection: asks one, and another when that fails. Safe for many threads."""
+
+    def __init__(self, addresses: Addresses, connection: Connection) -> None:
+        """Remember the way; nothing is sent yet."""
+        self._addresses = addresses
+        self._connection = connection
+        self._session = session_for(connection)
+        self._clients: dict[str, TypedSolr] = {}
+        self._failed_at: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, question: Callable[[TypedSolr], Answer]) -> Answer:
+        """
+        Return what *question* gets from the first node that answers.
+
+        A node that failed is asked last for a while. A time-out is not repeated: the time is gone.
+
+        Raises:
+            SearchUnavailable: no node answers.
+            SearchTimeout: a node did not answer in time.
+        """
+        urls = self._in_order(self._addresses.current())
+        tries = max(len(urls), 1 + self._connection.retries) if urls else 0
+        limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
+        failure = SearchUnavailable(log="no node is known")
+        for url in (urls * tries)[:tries]:
+            if time.monotonic() > limit:
+                break
+            try:
+                answer = question(self._client(url))
+            except (Unfit, Refused):
+                raise
+            except SearchTimeout:
+                self._failed_at[url] = time.monotonic()
+                raise
+            except SearchUnavailable as error:
+                self._failed_at[url] = time.monotonic()
+                failure = error
+            else:
+                self._failed_at.pop(url, None)
+                return answer
+        raise failure
+
+    def _in_order(self, urls: Iterable[str]) -> list[str]:
+        now = time.monotonic()
+        return sorted(urls, key=lambda url: now - self._failed_at.get(url, now - REST_S) < REST_S)
+
+    def _client(self, url: str) -> TypedSolr:
+        with self._lock:
+            if url not in self._clients:
+                self._clients[url] = TypedSolr(url, self._session, self._connection)
+            return self._clients[url]
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+
+def described(schema: Schema, nodes: Nodes) -> Schema:
+    """
+    Return *schema* with what the collection itself says it has; one that does not tell is taken to have all.
+
+    Raises:
+        SearchUnavailable, SearchTimeout: no node answers.
+    """
+    return Schema(schema.fields, schema.languages, nodes.ask(_kinds))
+
+
+def _kinds(node: TypedSolr) -> Mapping[str, Kind] | None:
+    try:
+        found = node.decoder.decode(node.send("get", "schema?wt=json"))
+    except (Unfit, Refused):
+        return None
+    schema = found.get("schema")
+    return kinds_of(schema) if isinstance(schema, Mapping) else None
