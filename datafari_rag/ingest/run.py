@@ -59,6 +59,15 @@ class Outcome:
     unchanged: int = 0
     problems: int = 0
 
+    def __add__(self, other: Outcome) -> Outcome:
+        """Return both as one."""
+        return Outcome(
+            self.written + other.written,
+            self.removed + other.removed,
+            self.unchanged + other.unchanged,
+            self.problems + other.problems,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

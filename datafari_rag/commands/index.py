@@ -1,0 +1,192 @@
+"""`datafari-rag index`: files and JSONL documents into the configured search engine. Results to stdout, else stderr."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Self
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from datafari_rag.adapters.settings_snapshot import StartRefused, snapshot_of
+from datafari_rag.bootstrap import writer_for
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings_addresses import EMBEDDED
+from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
+from datafari_rag.ingest.manifest import Manifest, ManifestError
+from datafari_rag.ingest.run import Listener, Order, Outcome, Run
+
+MANIFEST = "manifest.sqlite"
+DEFAULT_CONF = Path("conf/rag.properties")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  datafari-rag index ~/Documents
+  datafari-rag index handbook.jsonl --conf conf/rag.properties
+  datafari-rag index /srv/personnel --allow group:hr --allow group:management
+\b
+Exit codes: 0 all taken; 1 something could not be taken, or the search engine refused; 2 wrong usage.
+"""
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH...")
+@click.option("--allow", multiple=True, metavar="TOKEN", help="Who may see the files: an access token; repeatable.")
+@click.option("--deny", multiple=True, metavar="TOKEN", help="Who may not, although allowed; repeatable.")
+@click.option(
+    "--conf",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The properties file whose solr.url is written to. [default: conf/rag.properties]",
+)
+@click.pass_context
+def index(
+    context: click.Context, paths: tuple[Path, ...], allow: tuple[str, ...], deny: tuple[str, ...], conf: Path | None
+) -> None:
+    """Put files and folders into the search engine.
+
+    Text, Markdown, HTML, PDF and Word (.docx) files, and .jsonl files with one document a line. Only what changed
+    since the last run is written, only what an earlier run took from the same PATH is removed, and the command
+    returns when what it wrote can be found.
+
+    Without --allow everybody may see the files, the anonymous too. --allow and --deny do not touch documents of a
+    .jsonl file that carry their own allow_token_document or deny_token_document.
+    """
+    rights = _rights(allow, deny)
+    try:
+        settings = settings_for(conf)
+        with _progress() as listener:
+            outcome = indexed(paths, settings=settings, rights=rights, listener=listener)
+    except StartRefused as error:
+        raise click.ClickException("\n".join(error.lines)) from error
+    except RagError as error:
+        raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(
+        f"{outcome.written} documents written, {outcome.removed} removed, {outcome.unchanged} files unchanged,"
+        f" {outcome.problems} problems"
+    )
+    context.exit(1 if outcome.problems else 0)
+
+
+def indexed(paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: Listener) -> Outcome:
+    """
+    Bring the search engine of *settings* to what *paths* hold, one after the other; return what was done, summed up.
+
+    Raises:
+        RagError: the engine refuses, is gone, damaged, or written to by somebody else.
+        ManifestError: the list of what was indexed cannot be kept.
+    """
+    total = Outcome()
+    with closing(writer_for(settings)) as writer:
+        for path in paths:
+            root = path.resolve()
+            with closing(Manifest(manifest_of(settings.solr_url), str(root))) as manifest:
+                total += Run(Order(root, rights), writer, manifest, listener).go()
+    return total
+
+
+def settings_for(conf: Path | None) -> Settings:
+    """
+    Return the settings of *conf*, of `conf/rag.properties` when it is None and that exists, else the defaults.
+
+    Raises:
+        StartRefused: the file cannot be read, or one of its `solr.*` settings cannot be used.
+    """
+    path = DEFAULT_CONF if conf is None and DEFAULT_CONF.exists() else conf
+    snapshot = snapshot_of(path, environ=os.environ)
+    snapshot.require("solr.")
+    return snapshot.settings
+
+
+def manifest_of(solr_url: str) -> Path:
+    """
+    Return the file of what was put into the engine *solr_url*.
+
+    It stands in an embedded index's own folder, so that the two are removed together; for Solr in the user's folder
+    for program state (XDG).
+    """
+    if solr_url.startswith(EMBEDDED):
+        return Path(solr_url.removeprefix(EMBEDDED)) / MANIFEST
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "datafari-rag" / f"{hashlib.sha256(solr_url.encode()).hexdigest()[:16]}.sqlite"
+
+
+class Lines:
+    """A listener that tells problems on stderr and nothing else."""
+
+    def started(self, total_bytes: int) -> None:
+        """Say nothing."""
+
+    def advanced(self, size_bytes: int, documents: int) -> None:
+        """Say nothing."""
+
+    def failed(self, where: str, why: str) -> None:
+        """Print one line."""
+        click.echo(f"{where}: {why}", err=True)
+
+
+class Bar:
+    """A listener that draws how far a run is, how fast, and how long it still takes."""
+
+    def __init__(self, progress: Progress) -> None:
+        """Draw on *progress*."""
+        self._progress = progress
+        self._task: TaskID | None = None
+        self._documents = 0
+
+    @classmethod
+    @contextmanager
+    def drawn(cls) -> Iterator[Self]:
+        """Return one that is drawn on stderr until the end of the block."""
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[documents]} documents, {task.fields[rate]:.0f}/s, left"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            yield cls(progress)
+
+    def started(self, total_bytes: int) -> None:
+        """Begin a new bar."""
+        self._documents = 0
+        self._task = self._progress.add_task("Indexing", total=total_bytes, documents=0, rate=0.0)
+
+    def advanced(self, size_bytes: int, documents: int) -> None:
+        """Move the bar."""
+        if self._task is None:
+            return
+        self._documents += documents
+        elapsed_s = self._progress.tasks[self._task].elapsed or 0.0
+        rate = self._documents / elapsed_s if elapsed_s else 0.0
+        self._progress.update(self._task, advance=size_bytes, documents=self._documents, rate=rate)
+
+    def failed(self, where: str, why: str) -> None:
+        """Print one line above the bar, as it stands: no markup of rich is looked for in a file's name."""
+        self._progress.console.print(f"{where}: {why}", markup=False, highlight=False)
+
+
+def _progress() -> AbstractContextManager[Listener]:
+    return Bar.drawn() if sys.stderr.isatty() else _quiet()
+
+
+@contextmanager
+def _quiet() -> Iterator[Lines]:
+    yield Lines()
+
+
+def _rights(allow: tuple[str, ...], deny: tuple[str, ...]) -> Rights:
+    if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
+        raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
+    if deny and not allow:
+        click.echo("Warning: with --deny and no --allow nobody at all may see the files (ManifoldCF's rule).", err=True)
+    return Rights(allow, deny)
