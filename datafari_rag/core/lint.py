@@ -8,6 +8,7 @@ handed in. The same function runs for `datafari-rag check`, at start, at reload 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -138,6 +139,9 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
         row = row_for(key)
         if row is not None and not entry.value.strip() and not row.check.is_optional and row.group != "security":
             message = f"{key} is empty: its default, {row.default_text}, is used."
+            yield Problem(key, message, "warning", line=entry.line, kind="advice")
+        if re.search(r"<[A-Z_]+>", entry.value):
+            message = f"The value of {key} still has a placeholder."
             yield Problem(key, message, "warning", line=entry.line, kind="advice")
     if settings.rag_template == "openai" and not settings.rag_add_instructions:
         message = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
