@@ -53,7 +53,13 @@ class EmbeddedRetriever:
         self._lock = Lock()
 
     def search(self, search: Search, access: Filter) -> Found:
-        """Return the best documents for one step. Raises: SearchUnavailable, BadSetting (mode plugin)."""
+        """
+        Return the best documents for one step; those of equal score in the order of their ids.
+
+        Raises:
+            SearchUnavailable: there is no index, or it is damaged or of another version.
+            BadSetting: mode plugin, which only Solr has.
+        """
         began = time.perf_counter()
         with translated(self._directory):
             view = self._current()
@@ -64,9 +70,8 @@ class EmbeddedRetriever:
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
             snippets = Snippets(view.searcher, view.index.schema, query)
-            documents = tuple(
-                _document(view.searcher.doc(place).to_dict(), score, search, snippets) for score, place in hits
-            )
+            found = [_document(view.searcher.doc(place).to_dict(), score, search, snippets) for score, place in hits]
+            documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
         return Found(documents, total, took_ms=took_ms, query=f"{search.step.operator}: {' '.join(search.step.words)}")

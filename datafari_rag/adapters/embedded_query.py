@@ -14,15 +14,13 @@ from tantivy import Occur, Query, Schema, Searcher, TextAnalyzer
 
 from datafari_rag.adapters.embedded_schema import LANGUAGES, analyzer_of
 from datafari_rag.core.search import Step
+from datafari_rag.core.solr_params import usable_words
 
 OTHER_LANGUAGE = 0.6
 """Weight of a stemmed field of another language than the question's, against the question's own."""
 
 WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2, "url_search": 0.1}
 """Weights of the fields, or of the families of fields with one for each language."""
-
-MAX_WORDS = 400
-"""Words of one query that are looked for; a question has at most 4,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +44,10 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     """
     Return the query for the words of *step*, None when none of them has a letter or digit.
 
-    Each word is looked for in all fields and counts once, however many hold it.
+    Words without content in *language* are left out when others remain. Each word is looked for in all fields and
+    counts once, however many hold it.
     """
-    words = [word for word in step.words[:MAX_WORDS] if vocabulary.terms("exactContent", word)]
+    words = [word for word in usable_words(step.words, language) if vocabulary.terms("exactContent", word)]
     if not words:
         return None
     parts = [_word_query(word, language, vocabulary) for word in words]

@@ -25,6 +25,8 @@ MARK_START, MARK_END = '<span class="em">', "</span>"
 BROWSE_FRAGMENT_CHARS = 200
 FACET_LIMIT = 100
 
+COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")
+
 LISTS = frozenset({"title", "exactContent", "preview_content", "source", *(f"content_{code}" for code in LANGUAGES)})
 """Fields that are lists in Solr's schema, and so in its JSON."""
 
@@ -76,20 +78,20 @@ def document_of(stored: Mapping[str, Sequence[Any]], *, field: str, text: str, s
 
 
 def text_of(stored: Mapping[str, Sequence[Any]], field: str) -> str | None:
-    """Return the stored text of *field*, "" where the document has none, None when no document can have it."""
-    if field.startswith("content_") and field.removeprefix("content_") in LANGUAGES:
-        is_its_own = field == f"content_{_first(stored, 'language')}"
-        return (_first(stored, "exactContent") or "") if is_its_own else ""
-    if field == "last_modified":
-        return iso_of(stored) or ""
-    return (_first(stored, field) or "") if field in STORED_FIELDS else None
+    """Return the stored text of a body or preview field, "" where the document has none, None for any other field."""
+    if field in ("exactContent", "preview_content"):
+        return _first(stored, field) or ""
+    if field.removeprefix("content_") not in LANGUAGES or not field.startswith("content_"):
+        return None
+    # The body is stored once; the field of its language has the same.
+    return (_first(stored, "exactContent") or "") if field == f"content_{_first(stored, 'language')}" else ""
 
 
 def row_of(stored: Mapping[str, Sequence[Any]], browse: Browse, score: float) -> dict[str, object]:
     """Return one entry of Solr's `docs`: the fields asked for that this document has, the score only when asked for."""
     wanted = browse.fields or (*STORED_FIELDS, *(f"content_{code}" for code in LANGUAGES))
     row: dict[str, object] = {
-        name: [text] if name in LISTS else text for name in wanted if (text := text_of(stored, name))
+        name: [text] if name in LISTS else text for name in wanted if (text := _value_of(stored, name))
     }
     if browse.fields is not None and "score" in browse.fields:
         row["score"] = score
@@ -98,7 +100,7 @@ def row_of(stored: Mapping[str, Sequence[Any]], browse: Browse, score: float) ->
 
 def facet_counts(fields: Sequence[str], query: Query, searcher: Searcher) -> dict[str, object]:
     """Return Solr's `facet_counts`: for each field that can be counted a flat list of value, number, value, number…."""
-    counted = {field: _buckets(field, query, searcher) for field in fields if field in RAW_FIELDS}
+    counted = {field: _buckets(field, query, searcher) for field in fields if field in COUNTED_FIELDS}
     empty: dict[str, object] = {}
     return {
         "facet_queries": empty,
@@ -118,11 +120,17 @@ def iso_of(stored: Mapping[str, Sequence[Any]]) -> str | None:
     return text.replace("+00:00", "Z")
 
 
+def _value_of(stored: Mapping[str, Sequence[Any]], name: str) -> str | None:
+    if name == "last_modified":
+        return iso_of(stored)
+    return text_of(stored, name) or (_first(stored, name) if name in STORED_FIELDS else None)
+
+
 def _buckets(field: str, query: Query, searcher: Searcher) -> list[object]:
     wanted = {"f": {"terms": {"field": field, "size": FACET_LIMIT, "segment_size": 10 * FACET_LIMIT}}}
     buckets = searcher.aggregate(query, wanted)["f"]["buckets"]
-    ordered = sorted(buckets, key=lambda bucket: (-bucket["doc_count"], bucket["key"]))
-    return [part for bucket in ordered for part in (bucket["key"], int(bucket["doc_count"]))]
+    counted = [(str(bucket.get("key_as_string", bucket["key"])), int(bucket["doc_count"])) for bucket in buckets]
+    return [part for pair in sorted(counted, key=lambda pair: (-pair[1], pair[0])) for part in pair]
 
 
 def _first(stored: Mapping[str, Sequence[Any]], name: str) -> Any:
