@@ -74,3 +74,27 @@ def is_trusted(peer_address: str, trusted: Iterable[Network]) -> bool:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return any(address in network for network in trusted)
+
+
+def client_address(peer_address: str, forwarded_for: str, trusted: Iterable[Network]) -> str:
+    """
+    Return the address that a request came from, for limits alone: the last one before our trusted proxies.
+
+    *forwarded_for* is `X-Forwarded-For`; it counts only when the peer is trusted, and only back to the first address
+    that is not, because what stands before that is the caller's own to write.
+    """
+    networks_trusted = tuple(trusted)
+    address = peer_address
+    for hop in reversed(forwarded_for.split(",")):
+        if not is_trusted(address, networks_trusted) or not _is_address(hop.strip()):
+            break
+        address = hop.strip()
+    return address
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -33,7 +33,7 @@ class Signer:
         """Return the text that was signed for *purpose* at most *max_age_s* ago, else None."""
         try:
             text = self._for(purpose).loads(signed or "", max_age=max_age_s)
-        except BadData:
+        except (BadData, UnicodeError):
             return None
         return text if isinstance(text, str) else None
 
