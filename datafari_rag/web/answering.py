@@ -15,13 +15,17 @@ from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.errors import Internal, RagError
+from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
 from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.language import detect
 from datafari_rag.core.model_reply import header_value
+from datafari_rag.core.no_answer import answered as told
 from datafari_rag.core.parameters import identity_attempts
+from datafari_rag.core.planning import language_for
 from datafari_rag.core.settings import Settings
 from datafari_rag.pipeline import Begun, answer, begun, collect
-from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.ports import Identified
+from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
 from datafari_rag.web.encoding import Encoding
 from datafari_rag.web.metrics import Metrics
 from datafari_rag.web.service import Line, Service
@@ -34,10 +38,18 @@ log = logging.getLogger(__name__)
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
+class Relayed(Protocol):
+    """Hands a request to the model as it came."""
+
+    def __call__(self, desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) -> Response:
+        """Return the model's reply. Raises: RagError."""
+        ...
+
+
 class Dialect(Protocol):
     """The four functions of a protocol's module."""
 
-    def parse(self, incoming: Incoming, settings: Settings) -> Ask: ...  # noqa: D102 # protocols/__init__ says it
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough: ...  # noqa: D102 # protocols/__init__ says it
     def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]: ...  # noqa: D102 # as above
     def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]: ...  # noqa: D102 # as above
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]: ...  # noqa: D102 # as above
@@ -52,6 +64,12 @@ class Row:
     encoding: Encoding
     accepts: Callable[[Incoming], bool] | None = None
     """Whether this row serves a request to a path that several rows share; None takes all."""
+    softened: Callable[[Settings], tuple[type[RagError], ...]] | None = None
+    """The failures that this dialect tells as answers; None tells them as failures."""
+    relay: Relayed | None = None
+    """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
+    fallback: Callable[[Incoming, Settings], PassThrough | None] | None = None
+    """What is passed through when no document was found; None is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +97,17 @@ class Asked:
     def events(self) -> Generator[Event, None, None]:
         """Return the answer's events; a defect becomes a failure with an id, so that no stream breaks off unsaid."""
         try:
-            with closing(
-                answer(self.context.ask, self.user, settings=self.line.settings, parts=self.line.parts)
-            ) as events:
+            with closing(self._told()) as events:
                 yield from events
         except Exception as defect:  # the one edge where a defect of ours is caught
             yield Failed(internal(defect, self.desk.new_id()))
+
+    def _told(self) -> Generator[Event, None, None]:
+        """Return the line's events, those failures softened that this dialect tells as answers."""
+        ask, settings = self.context.ask, self.line.settings
+        events = answer(ask, self.user, settings=settings, parts=self.line.parts)
+        softened = self.row.softened(settings) if self.row.softened is not None else ()
+        return told(events, softened, language=language_for(ask, detect)) if softened else events
 
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
@@ -103,10 +126,43 @@ def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
     line = desk.service.line()
     try:
-        asked = _asked(desk, row, line, incoming=incoming, peer=peer)
-        return _streamed(asked) if asked.context.ask.is_streamed else _whole(asked)
+        identified = line.identity.identify(incoming.headers, peer)
+        incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
+        return _answered(desk, row, line, incoming=incoming, identified=identified)
     except RagError as error:
         return failed(desk, row, error, line.settings)
+
+
+def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
+    """Return the dialect's own answer, or the model's to a request that is passed through."""
+    started = line.parts.clock()
+    read = row.dialect.parse(incoming, line.settings)
+    if line.bad_setting is not None:
+        raise line.bad_setting
+    user = user_for(identified, line)
+    if not isinstance(read, PassThrough):
+        context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
+        asked = Asked(desk, row, line, context, user, started)
+        _note(asked)
+        try:
+            return _streamed(asked) if read.is_streamed else _whole(asked)
+        except NoDocuments:
+            passed = row.fallback(incoming, line.settings) if row.fallback is not None else None
+            if passed is None:
+                raise
+            read = passed
+    if row.relay is None:
+        raise NotAllowed
+    return row.relay(desk, row, line, user=user, passed=read)
+
+
+def _note(asked: Asked) -> None:
+    """Count what has no effect here, and log what was changed of the request."""
+    ask = asked.context.ask
+    attempts = identity_attempts(ask.ignored)
+    asked.desk.metrics.count_ignored(others=len(ask.ignored) - attempts, identity=attempts)
+    for warning in ask.warnings:
+        log.warning("answer id=%s %s", asked.context.id, warning)
 
 
 def failed(desk: Desk, row: Row, error: RagError, settings: Settings) -> Response:
@@ -125,19 +181,6 @@ def json_response(body: bytes, status: int = 200) -> Response:
     response = Response(body, status, mimetype="application/json")
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-def _asked(desk: Desk, row: Row, line: Line, *, incoming: Incoming, peer: str) -> Asked:
-    started, settings = line.parts.clock(), line.settings
-    identified = line.identity.identify(incoming.headers, peer)
-    incoming = replace(incoming, user_name=identified.name)
-    ask = row.dialect.parse(incoming, settings)
-    attempts = identity_attempts(ask.ignored)
-    desk.metrics.count_ignored(others=len(ask.ignored) - attempts, identity=attempts)
-    if line.bad_setting is not None:
-        raise line.bad_setting
-    context = ReplyContext(ask, settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
-    return Asked(desk, row, line, context, user_for(identified, line), started)
 
 
 def _whole(asked: Asked) -> Response:

@@ -49,10 +49,11 @@ def furnish(app: Flask, service: Service) -> Desk:
     desk = Desk(service, Metrics(), Streams(), lambda: g.request_id, service.clock)
     for route in ROUTES:
         for path in route.paths:
-            app.add_url_rule(path, f"{route.name}:{path}", _view(desk, route), methods=list(route.methods))
+            view = _view(desk, route) if route.view is None else _plain_view(desk, route.view)
+            app.add_url_rule(path, f"{route.name}:{path}", view, methods=list(route.methods))
     app.add_url_rule("/documents", "documents", lambda: document_view(desk, _bodyless()), methods=["GET"])
-    for path, view in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
-        app.add_url_rule(path, path, _plain_view(desk, view), methods=["GET"])
+    for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
+        app.add_url_rule(path, path, _plain_view(desk, probe), methods=["GET"])
     _add_edges(app, desk)
     return desk
 

@@ -47,5 +47,7 @@ class Encoding:
 
 
 NDJSON = Encoding(plain, _line(plain), "application/x-ndjson")
+ASCII_NDJSON = Encoding(plain, _line(ascii_only), "application/x-ndjson")
 JSON_LINES = Encoding(plain, _line(ascii_only), "application/json-lines")
+JSONL = Encoding(plain, _line(ascii_only), "application/jsonl")
 SSE = Encoding(plain, _event, "text/event-stream", b"data: [DONE]\n\n")

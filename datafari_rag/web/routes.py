@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from datafari_rag.protocols import ragapi
+from flask import Response
+
+from datafari_rag.protocols import chat, choices, openai, published, ragapi, reading
 from datafari_rag.protocols.incoming import Incoming
-from datafari_rag.web.answering import Row
-from datafari_rag.web.encoding import NDJSON
+from datafari_rag.web.answering import Desk, Row
+from datafari_rag.web.encoding import ASCII_NDJSON, JSON_LINES, JSONL, NDJSON, SSE
+from datafari_rag.web.models import models_view
+from datafari_rag.web.relaying import relay
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
 
@@ -21,6 +26,8 @@ class Route:
     methods: tuple[str, ...]
     takes: frozenset[str]
     rows: tuple[Row, ...]
+    view: Callable[[Desk], Response] | None = None
+    """What serves the paths in place of a dialect; its rows then only give failures their shape."""
 
     def row_for(self, incoming: Incoming) -> Row | None:
         """Return the row that serves *incoming*; None where only a plain search is left."""
@@ -28,5 +35,18 @@ class Route:
 
 
 RAGAPI = Row("ragapi", ragapi, NDJSON, ragapi.accepts)
+CHOICES = Row("choices", choices, ASCII_NDJSON, choices.accepts, softened=reading.softened)
+CHAT = Row("chat", chat, JSON_LINES, softened=reading.softened)
+PUBLISHED = Row("published", published, JSONL, softened=reading.softened)
+OPENAI = Row("openai", openai, SSE, softened=openai.softened, relay=relay, fallback=openai.fallback)
 
-ROUTES = (Route("select", SELECT_PATHS, ("GET", "POST"), frozenset({"form"}), (RAGAPI,)),)
+_JSON = frozenset({"json"})
+
+ROUTES = (
+    Route("select", SELECT_PATHS, ("GET", "POST"), frozenset({"form"}), (RAGAPI,)),
+    Route("chat", ("/chat", "/ask"), ("POST",), _JSON, (CHOICES, CHAT)),
+    Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),
+    Route("published", ("/api/chat", "/api/chat/stream"), ("POST",), frozenset({"json", "files"}), (PUBLISHED,)),
+    Route("openai", ("/v1/chat/completions",), ("POST",), _JSON, (OPENAI,)),
+    Route("models", ("/v1/models",), ("GET",), frozenset(), (OPENAI,), models_view),
+)

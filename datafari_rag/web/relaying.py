@@ -1,0 +1,79 @@
+"""A request of /v1 that goes to the model as it came, and the model's reply back (SPEC.md §4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+
+from flask import Response
+
+from datafari_rag.core.access import User
+from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.settings import Settings
+from datafari_rag.ports import Ending
+from datafari_rag.protocols.incoming import PassThrough
+from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
+from datafari_rag.web.answering import STREAM_HEADERS, Desk, Row, json_response
+from datafari_rag.web.service import Line
+
+Said = Mapping[str, object] | Ending
+
+
+def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) -> Response:
+    """
+    Return the model's reply to *passed*, with `source_nodes` null.
+
+    Raises:
+        NotAuthenticated: nobody is signed in and that is needed, here as for an answer with documents.
+        RagError: the model failed before its first words.
+    """
+    if user.name is None and line.settings.security_anonymous == "refuse":
+        raise NotAuthenticated
+    if line.relay is None:
+        raise NotAllowed
+    if not passed.is_streamed:
+        with closing(line.relay.relay(passed.body, is_streamed=False)) as said:
+            reply = _first(said)
+        desk.metrics.count_answer(row.name, "passed")
+        return json_response(row.encoding.whole(relayed(reply)))
+    with desk.streams.opened(line.settings.server_max_streams) as opened:
+        chunks = line.relay.relay(passed.body, is_streamed=True)
+        try:
+            first = _first(chunks)
+        except RagError:
+            chunks.close()
+            raise
+        lines = _lines(desk, row, line.settings, first=first, chunks=chunks)
+        response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
+        opened.is_kept = True
+    response.call_on_close(chunks.close)
+    response.call_on_close(opened.leave)
+    return response
+
+
+def _first(said: Iterator[Said]) -> Mapping[str, object]:
+    """Return the reply or its first chunk. Raises: RagError, when there is none."""
+    first = next(said, None)
+    if isinstance(first, Mapping):
+        return first
+    raise first.failure if first is not None and first.failure is not None else ModelGarbled()
+
+
+def _lines(
+    desk: Desk, row: Row, settings: Settings, *, first: Mapping[str, object], chunks: Generator[Said, None, None]
+) -> Iterator[bytes]:
+    outcome = "aborted"
+    try:
+        yield row.encoding.line(relayed_chunk(first))
+        for said in chunks:
+            if isinstance(said, Mapping):
+                yield row.encoding.line(relayed_chunk(said))
+            elif said.failure is not None:
+                outcome = said.failure.label
+                yield row.encoding.line(failure(said.failure, settings)[1])
+            else:
+                outcome = "passed"
+                yield row.encoding.last
+    finally:
+        chunks.close()
+        desk.metrics.count_answer(row.name, outcome)
