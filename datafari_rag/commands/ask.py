@@ -1,0 +1,147 @@
+"""`datafari-rag ask`: one answer in the terminal, as it is written. The answer to stdout, all else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from datafari_rag.adapters.settings_file import SettingsFile
+from datafari_rag.adapters.settings_snapshot import StartRefused
+from datafari_rag.bootstrap import House
+from datafari_rag.core.access import User
+from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
+from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources
+from datafari_rag.pipeline import answer, collect
+from datafari_rag.ports import Identified
+from datafari_rag.protocols import ragapi
+from datafari_rag.protocols.incoming import ReplyContext
+from datafari_rag.web.service import Line
+from datafari_rag.web.user import user_for
+
+DEFAULT_CONF = Path("conf/rag.properties")
+
+NEEDED = ("solr.", "security.", "rag.", "llm.", "openai.", "token.")
+
+
+@click.command()
+@click.argument("question")
+@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@click.option("--user", help="Ask as this user, with the tokens of the configured source. [default: nobody]")
+@click.option("--format", "answer_format", type=click.Choice(ANSWER_FORMATS), help="Form of the answer.")
+@click.option("--lang", help="Language of the answer, like en or fr. [default: the question's]")
+@click.option("--trace", is_flag=True, help="Show how the answer was made.")
+@click.option("--json", "is_json", is_flag=True, help="Print the RagAPI envelope instead, whole.")
+def ask(
+    question: str,
+    conf: Path,
+    user: str | None,
+    answer_format: str | None,
+    lang: str | None,
+    trace: bool,
+    is_json: bool,
+) -> None:
+    """
+    Answer QUESTION once, streamed.
+
+    \b
+    Examples:
+      datafari-rag ask "How do I open a file in Python?" --conf conf/rag.properties
+      datafari-rag ask "…" --conf conf/rag.properties --user alice --format bulletpoint --trace
+      datafari-rag ask "…" --conf conf/rag.properties --json | jq .content.documents
+    \b
+    Exit codes: 0 answered; 1 not answered, the reason is on stderr; 2 wrong usage.
+    """  # noqa: D301 # click reads \b
+    try:
+        line = _line(conf)
+        asked = _ask(question, answer_format=answer_format, language=lang, is_streamed=not is_json, wants_trace=trace)
+        asking = _user(user, line)
+        told = _as_json(asked, asking, line) if is_json else _as_text(asked, asking, line)
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from refused
+    except RagError as error:
+        click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
+        sys.exit(1)
+    if trace and not is_json:
+        _show_trace(told)
+
+
+def _line(conf: Path) -> Line:
+    file = SettingsFile(conf)
+    file.snapshot().require(*NEEDED)
+    return House(file).line()
+
+
+def _ask(
+    question: str, *, answer_format: str | None, language: str | None, is_streamed: bool, wants_trace: bool
+) -> Ask:
+    if not question.strip():
+        raise NoQuery
+    if len(question) > MAX_QUESTION_CHARS:
+        raise QueryTooLong
+    return Ask(
+        question=question,
+        answer_format=next((known for known in ANSWER_FORMATS if known == answer_format), None),
+        language=language,
+        is_streamed=is_streamed,
+        wants_trace=wants_trace,
+    )
+
+
+def _user(name: str | None, line: Line) -> User:
+    return user_for(Identified(name), line)
+
+
+def _as_json(asked: Ask, user: User, line: Line) -> Answer:
+    """Print the envelope. Raises: RagError."""
+    with closing(answer(asked, user, settings=line.settings, parts=line.parts)) as events:
+        whole = collect(events)
+    context = ReplyContext(asked, line.settings, uuid.uuid4().hex, time.time())
+    click.echo(json.dumps(ragapi.reply(whole, context), ensure_ascii=False, indent=2))
+    return whole
+
+
+def _as_text(asked: Ask, user: User, line: Line) -> Answer:
+    """Print the answer as it comes, then what it stands on. Raises: RagError."""
+    sources = Sources(())
+    with closing(answer(asked, user, settings=line.settings, parts=line.parts)) as events:
+        for event in events:
+            match event:
+                case Sources():
+                    sources = event
+                case Delta():
+                    click.echo(event.text, nl=False)
+                    sys.stdout.flush()
+                case Failed():
+                    click.echo()
+                    raise event.error
+                case Finished():
+                    whole = Answer(sources, event)
+    _show_sources(whole)
+    return whole
+
+
+def _show_sources(whole: Answer) -> None:
+    click.echo("\n")
+    if whole.finished.finish_reason == "length":
+        click.echo("(The model stopped at its limit of tokens: rag.maxTokens.)", err=True)
+    for extract in whole.sources.extracts:
+        click.echo(f"[{extract.number}] {extract.label}  {extract.document.url or extract.document.id}")
+    for citation in whole.finished.citations:
+        click.echo(f"    [{citation.label}] {citation.status}" + (f': "{citation.quote}"' if citation.quote else ""))
+
+
+def _show_trace(whole: Answer) -> None:
+    click.echo("", err=True)
+    for thought in whole.sources.thoughts:
+        click.echo(f"{thought.title}: {thought.description}", err=True)
+        for name, value in (thought.props or {}).items():
+            click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}", err=True)
+    for stage, took_ms in whole.finished.timings_ms:
+        click.echo(f"  {stage}: {took_ms:.1f} ms", err=True)

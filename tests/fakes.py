@@ -1,0 +1,183 @@
+"""Fakes at the ports: what stands behind them in tests of the line and of the web, 5 to 15 lines each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from flask import Flask
+
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.search import Browse, Found, Search
+from datafari_rag.core.settings import Settings
+from datafari_rag.core.tokens import estimate
+from datafari_rag.pipeline import Parts
+from datafari_rag.ports import Ending, Identified, Piece
+from datafari_rag.web.app import furnish
+from datafari_rag.web.service import Line
+
+RABBIT = Document(
+    id="doc-1",
+    title="Rabbits",
+    url="file:///rabbits.txt",
+    text="Once upon a time, a nice rabbit called Paris ate a carrot. It slept until noon.",
+    score=2.0,
+)
+FLIGHT = Document(
+    id="doc-2",
+    title="Boarding pass",
+    url="file:///flight.pdf",
+    text="Boarding pass to Nice. Your flight will take off at 15h50 from terminal 2.",
+    score=3.0,
+)
+
+
+class FakeRetriever:
+    """Finds the same documents for every question, or fails; remembers what it was asked."""
+
+    def __init__(self, *documents: Document, error: RagError | None = None) -> None:
+        self.documents, self.error = documents, error
+        self.searches: list[tuple[Search, Filter]] = []
+        self.browsed: list[tuple[Browse, Filter]] = []
+
+    def search(self, search: Search, access: Filter) -> Found:
+        self.searches.append((search, access))
+        if self.error is not None:
+            raise self.error
+        return Found(self.documents, len(self.documents))
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        self.browsed.append((browse, access))
+        if self.error is not None:
+            raise self.error
+        docs = [{"id": document.id} for document in self.documents]
+        return {"response": {"numFound": len(docs), "start": browse.start, "docs": docs}}
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        if self.error is not None:
+            raise self.error
+        return next((replace(found, field=field) for found in self.documents if found.id == document_id), None)
+
+    def probe(self) -> str | None:
+        return None if self.error is None else self.error.reason
+
+
+class FakeModel:
+    """Says *pieces* and ends; remembers the prompts and whether it was closed before its end."""
+
+    def __init__(
+        self,
+        *pieces: str,
+        finish_reason: str = "stop",
+        failure: RagError | None = None,
+        facts: ModelFacts | None = None,
+    ) -> None:
+        self.pieces, self.finish_reason, self.failure = pieces, finish_reason, failure
+        self.facts = facts or ModelFacts(name="fake-model")
+        self.prompts: list[Prompt] = []
+        self.was_closed_early = False
+
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+        self.prompts.append(prompt)
+        try:
+            for text in self.pieces if is_streamed else filter(None, ["".join(self.pieces)]):
+                yield Piece(text, self.facts)
+            yield Ending(None if self.failure else self.finish_reason, self.failure, self.facts)
+        except GeneratorExit:
+            self.was_closed_early = True
+            raise
+
+
+class FakeIdentity:
+    """Believes the header X-User, or says that a credential is wrong."""
+
+    def __init__(self, error: RagError | None = None) -> None:
+        self.error = error
+
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+        if self.error is not None:
+            raise self.error
+        return Identified(headers.get("x-user"))
+
+
+class FakeRights:
+    """Knows the tokens of some users, or cannot be read."""
+
+    def __init__(self, users: Mapping[str, Sequence[str]] | None = None, error: RagError | None = None) -> None:
+        self.users, self.error = users or {}, error
+
+    def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
+        if self.error is not None:
+            raise self.error
+        return self.users.get(name, ())
+
+
+class FakeCounter:
+    """Counts as the estimate does."""
+
+    def count(self, text: str) -> int:
+        return estimate(text)
+
+
+@dataclass
+class FakeService:
+    """One line for ever."""
+
+    the_line: Line
+    wrong: list[Mapping[str, object]] = field(default_factory=list)
+
+    def line(self) -> Line:
+        return self.the_line
+
+    def problems(self) -> Sequence[Mapping[str, object]]:
+        return self.wrong
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        return lambda: 1_700_000_000.0
+
+
+def parts_of(retriever: FakeRetriever, model: FakeModel) -> Parts:
+    """Return the parts of a line; each call of its clock is a millisecond later."""
+    ticks = iter(range(10**9))
+    return Parts(
+        retriever,
+        model,
+        FakeCounter(),
+        "Answer in {language} as {format}.",
+        lambda: "n0nce",
+        lambda: next(ticks) / 1000,
+    )
+
+
+def line_of(
+    retriever: FakeRetriever | None = None,
+    model: FakeModel | None = None,
+    *,
+    settings: Settings | None = None,
+    rights: FakeRights | None = None,
+    identity: FakeIdentity | None = None,
+) -> Line:
+    """Return a line over fakes; without arguments it finds two documents and answers from the second."""
+    return Line(
+        settings=settings or Settings(),
+        parts=parts_of(
+            retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("It takes off ", "at 15h50 [1].")
+        ),
+        identity=identity or FakeIdentity(),
+        rights=rights or FakeRights(),
+    )
+
+
+def app_of(line: Line, wrong: list[Mapping[str, object]] | None = None) -> Flask:
+    """Return the whole Flask application over *line*."""
+    from datafari_rag.bootstrap import TEMPLATES
+
+    app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
+    furnish(app, FakeService(line, wrong or []))
+    app.config["PROPAGATE_EXCEPTIONS"] = False
+    return app
