@@ -1,0 +1,160 @@
+"""`datafari-rag check`: thirty and more broken files, each with its line and message; exit codes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from datafari_rag.commands.check import check
+
+SEED_EXAMPLE = """\
+rag.api.token=
+rag.api.endpoint=https://<LLM_SERVICE_HOST>:8888/invoke
+rag.temperature=0.7
+rag.maxTokens=250
+rag.maxFiles=3
+rag.maxJsonLength=150000000
+rag.maxFiles=3
+rag.maxJsonLength=150000000
+rag.model=
+rag.addInstructions=false
+rag.template=datafari
+rag.solrField=highlighting
+rag.hl.fragsize=800
+rag.enable.logs=true
+rag.operator=AND
+"""
+
+ENDPOINT = 'Valid values are http(s) addresses and "builtin:extractive".'
+
+BROKEN = [
+    pytest.param("rag.maxFile=3", 1, "Unknown key rag.maxFile: did you mean rag.maxFiles?", id="a misspelt key"),
+    pytest.param("#\n\nrag.solrfield=x", 3, "did you mean rag.solrField?", id="a key in another case"),
+    pytest.param("rag.maxFiles 3\nrag.models=a", 2, "did you mean rag.model?", id="a plural"),
+    pytest.param("= 3", 1, "A key is missing before the equals sign.", id="no key at all"),
+    pytest.param("sk-1234567", 1, "Unknown key sk-1234567.", id="a value on a line of its own"),
+    pytest.param("ai.api.endpoint=http://a/", 1, "rag.api.endpoint holds the whole address here", id="a later version"),
+    pytest.param(
+        "agentic.enable.loop.control=true", 1, "Unknown key agentic.enable.loop.control", id="a later feature"
+    ),
+    pytest.param("rag.maxFiles=three", 1, 'property: "three". An integer is expected.', id="a word for an integer"),
+    pytest.param("rag.maxFiles=3.5", 1, "An integer is expected.", id="a fraction for an integer"),
+    pytest.param("rag.maxFiles=0", 1, "A number between 1 and 1000 is expected.", id="no file at all"),
+    pytest.param("rag.maxFiles=3 # best", 1, "A comment needs a line of its own.", id="a comment behind a value"),
+    pytest.param("rag.temperature=2.1", 1, "A number between 0 and 2 is expected.", id="too hot"),
+    pytest.param("rag.temperature=0,7", 1, "A number between 0 and 2 is expected.", id="a decimal comma"),
+    pytest.param("rag.hl.fragsize=big", 1, "An integer is expected.", id="a snippet of no size"),
+    pytest.param(
+        "a\\\n b=1\nrag.solrField=content",
+        3,
+        'property: "content". Valid values are "highlighting", "preview_content" and "exactContent".',
+        id="an unknown field after a continued line",
+    ),
+    pytest.param("rag.operator=and", 1, 'Valid values are "AND" and "OR".', id="an operator in small letters"),
+    pytest.param('rag.operator="AND"', 1, "Leave out the quotation marks.", id="quotation marks"),
+    pytest.param("rag.template=azure", 1, 'Valid values are "openai" and "datafari".', id="an unknown template"),
+    pytest.param("rag.addInstructions=yes", 1, 'Valid values are "true" and "false".', id="yes for true"),
+    pytest.param("rag.linebreaks=<br/>", 1, 'Valid values are "escaped", "newline" and "html".', id="a tag"),
+    pytest.param("rag.api.endpoint=", 1, "is empty: its default", id="no endpoint"),
+    pytest.param("rag.api.endpoint=api.openai.com", 1, ENDPOINT, id="an endpoint without scheme"),
+    pytest.param("rag.api.token=${NO_SUCH_VARIABLE_HERE}", 1, "NO_SUCH_VARIABLE_HERE is not set.", id="no variable"),
+    pytest.param("rag.api.token=file:gone.txt", 1, "The file gone.txt cannot be read.", id="no file of the token"),
+    pytest.param("rag.instructions.file=gone.txt", 1, "Valid values are paths of text files", id="no instructions"),
+    pytest.param("log.level=INFO\nlog.file=C:\\users\\log", 2, "A backslash is written as two", id="a bad escape"),
+    pytest.param("log.file=C:\\temp", 1, "A backslash is written as two.", id="an escape nobody meant"),
+    pytest.param("llm.fallback=builtin:extractive,http://a/", 1, "of which the last may be", id="a fallback too early"),
+    pytest.param("llm.retries=-1", 1, "A number between 0 and 20 is expected.", id="less than no retry"),
+    pytest.param("retrieval.method=vector", 1, 'Valid values are "bm25".', id="no vectors here"),
+    pytest.param("token.counter=gpt", 1, "estimate and tiktoken:ENCODING", id="an unknown counter"),
+    pytest.param("openai.indexes=a,a", 1, "each name once", id="an index twice"),
+    pytest.param("chat.memory.enabled=true", 1, "chat.memory.secret is expected.", id="memory without its secret"),
+    pytest.param("solr.url=localhost:8983", 1, "Valid values are http(s)://HOST/solr/COLLECTION", id="half a Solr"),
+    pytest.param("solr.field.title=a b", 1, "Valid values are names of fields.", id="a field with a blank"),
+    pytest.param("solr.facets=source,allow_token_share", 1, "never filtered or counted on", id="rights as facets"),
+    pytest.param("security.identity=ldap", 1, '"anonymous", "header" and "jwt".', id="an unknown identity"),
+    pytest.param("security.identity=", 1, '"anonymous", "header" and "jwt".', id="an emptied identity"),
+    pytest.param("security.trusted.proxies=10.0.0.0/99", 1, "lists of IP networks", id="no network"),
+    pytest.param(
+        "security.jwt.algorithms=none\nsecurity.jwt.jwks=k", 1, 'Valid values are "RS256"', id="an unsigned token"
+    ),
+    pytest.param("solr.url=embedded:i\nsecurity.mode=plugin", 2, "tokens is expected", id="a plugin that is not there"),
+    pytest.param("server.port=http", 1, "An integer is expected.", id="a port by name"),
+    pytest.param("server.host=0.0.0.0\ndemo.users=true", 2, "false is expected", id="demo users for everybody"),
+    pytest.param("server.cors.origins=https://a/b", 1, "lists of origins", id="a path in an origin"),
+    pytest.param("server.secret=short", 1, "at least 16 characters", id="a short secret"),
+]
+
+WARNED = [
+    pytest.param(SEED_EXAMPLE, [2, 7, 8], id="the seed's own example"),
+    pytest.param("rag.maxToken=9", [1], id="an alias"),
+    pytest.param("rag.model=a\nrag.addInstructions=false", [2], id="instructions that cannot be left out"),
+    pytest.param("chat.memory.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),
+]
+
+
+def checked(folder: Path, text: str, *options: str, mode: int = 0o644) -> Result:
+    path = folder / "rag.properties"
+    path.write_text(text, "utf-8")
+    path.chmod(mode)
+    return CliRunner().invoke(check, [*options, str(path)])
+
+
+@pytest.mark.parametrize(("text", "line", "message"), BROKEN)
+def test_a_broken_file_is_told_with_line_and_message(tmp_path: Path, text: str, line: int, message: str) -> None:
+    result = checked(tmp_path, text, "--strict")
+    assert result.exit_code == 1
+    found = [told for told in result.stdout.splitlines() if message in told]
+    assert found and found[0].startswith(f"{tmp_path}/rag.properties:{line}: ")
+
+
+def test_there_are_thirty_broken_files_and_more() -> None:
+    assert len(BROKEN) >= 30
+
+
+@pytest.mark.parametrize(("text", "lines"), WARNED)
+def test_a_warning_fails_only_when_strict(tmp_path: Path, text: str, lines: list[int]) -> None:
+    result = checked(tmp_path, text)
+    told = [f"{tmp_path}/rag.properties:{line}: warning: " for line in lines]
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == len(told)
+    assert all(map(str.startswith, result.stdout.splitlines(), told))
+    assert checked(tmp_path, text, "--strict").exit_code == 1
+
+
+def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+    text = "\n".join(f"log.file=\\u{number}\nrag.maxFiles=x{number}\nnothing{number}=1" for number in range(3))
+    result = checked(tmp_path, text)
+    assert "nothing0" in result.stdout and "nothing2" in result.stdout
+    assert (
+        ":7: Invalid value for log.file" in result.stdout
+        and ':8: Invalid value for rag.maxFiles property: "x2"' in (result.stdout)
+    )
+
+
+@pytest.mark.parametrize("text", ["", "\n# only a comment\n", "rag.maxFiles=4\r\nrag.model=é\r\n"])
+def test_a_good_file_passes_strictly_without_a_word(tmp_path: Path, text: str) -> None:
+    result = checked(tmp_path, text, "--strict")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.endswith("no errors, no warnings\n")
+
+
+def test_a_secret_is_fine_in_a_file_of_ones_own_and_never_printed(tmp_path: Path) -> None:
+    assert checked(tmp_path, "chat.memory.secret=0123456789abcdef", "--strict", mode=0o600).exit_code == 0
+    result = checked(tmp_path, "server.secret=hunter2")
+    assert "hunter2" not in result.output
+
+
+@pytest.mark.parametrize("name", ["gone.properties", ""], ids=["no such file", "a folder"])
+def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, name: str) -> None:
+    result = CliRunner().invoke(check, [str(tmp_path / name)])
+    assert result.exit_code == 1
+    assert result.stdout.startswith(str(tmp_path)) and "Traceback" not in result.output
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read every file")
+def test_a_forbidden_file_is_said_in_a_line(tmp_path: Path) -> None:
+    result = checked(tmp_path, "rag.maxFiles=3", mode=0o000)
+    assert (result.exit_code, "cannot be read" in result.stdout) == (1, True)

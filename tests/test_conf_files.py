@@ -1,0 +1,59 @@
+"""The files that are written from the settings table, and their packaged copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters.settings_snapshot import packaged_instructions, snapshot_of
+from datafari_rag.core.settings import FIELD_NAMES, ROWS, Settings
+from datafari_rag.core.settings_docs import SEED_KEYS, as_markdown, as_properties
+
+ROOT = Path(__file__).parents[1]
+CONF = ROOT / "conf"
+PACKAGED = ROOT / "datafari_rag" / "resources" / "conf"
+MEND = "run: python docs/write_settings.py"
+
+
+@pytest.mark.parametrize("name", ["rag.properties", "rag-instructions.txt"])
+def test_the_packaged_copy_is_the_same(name: str) -> None:
+    assert (CONF / name).read_bytes() == (PACKAGED / name).read_bytes(), MEND
+
+
+def test_the_properties_file_is_written_from_the_table() -> None:
+    assert (CONF / "rag.properties").read_text("utf-8") == as_properties(), MEND
+
+
+def test_the_page_of_settings_is_written_from_the_table() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text("utf-8") == as_markdown(), MEND
+
+
+def test_the_shipped_file_gives_the_defaults_without_a_problem() -> None:
+    snapshot = snapshot_of(CONF / "rag.properties", environ={})
+    assert (snapshot.settings, snapshot.problems) == (Settings(), ())
+    assert snapshot.instructions == packaged_instructions()
+
+
+def test_each_commented_default_can_be_uncommented(tmp_path: Path) -> None:
+    lines = (CONF / "rag.properties").read_text("utf-8").splitlines()
+    keys = {row.key for row in ROWS} | {f"solr.field.{name}" for name in FIELD_NAMES}
+    bare = [line[1:] if line.startswith("#") and line[1:].partition("=")[0] in keys else line for line in lines]
+    (tmp_path / "rag.properties").write_text("\n".join(bare), "utf-8")
+    snapshot = snapshot_of(tmp_path / "rag.properties", environ={})
+    assert sum("=" in line and not line.startswith("#") for line in bare) == len(ROWS) - 1 + len(FIELD_NAMES)
+    assert snapshot.problems == ()
+    assert {name: text for name, text in snapshot.settings.solr_field.items() if name != text} == {
+        "content_prefix": "content_"
+    }
+
+
+def test_the_seeds_keys_are_set_in_it() -> None:
+    text = (CONF / "rag.properties").read_text("utf-8")
+    assert all(f"\n{key}=" in text for key in SEED_KEYS)
+
+
+def test_the_instructions_have_both_slots_and_no_other() -> None:
+    text = packaged_instructions()
+    assert "{language}" in text and "{format}" in text
+    assert "{" not in text.replace("{language}", "").replace("{format}", "")
