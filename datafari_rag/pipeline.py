@@ -10,19 +10,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations import resolve
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.fit import Selected, evidence_for
 from datafari_rag.core.language import detect
 from datafari_rag.core.laps import Laps
 from datafari_rag.core.planning import language_for, prompt_for, searches_for
 from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.rewriting import is_wanted, with_query
+from datafari_rag.core.rewriting import prompt_for as query_prompt
 from datafari_rag.core.search import Browse, Found
 from datafari_rag.core.settings import Settings
 from datafari_rag.core.thoughts import Trace, Tried, thoughts_for
@@ -143,11 +145,24 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
     laps = Laps(parts.clock)
     access = _access(user, settings)
     language = language_for(ask, detect)
-    found, tried = _search(ask, language, access, settings=settings, parts=parts)
+    ask = _rewritten(ask, language, settings=settings, parts=parts)
+    found, tried, searched = _search(ask, language, access, settings=settings, parts=parts)
+    ask = ask if searched is None else replace(ask, search_text=searched)
     laps.lap("search")
     selected = evidence_for(ask, found.documents, language=language, settings=settings, count=parts.counter.count)
     laps.lap("passages")
+    trace = Trace(
+        ask=ask,
+        language=language,
+        tried=tried,
+        extracts=selected.extracts,
+        candidates=selected.candidates,
+        access=repr(access),
+        endpoint=parts.endpoint,
+        timings_ms=laps.ms,
+    )
     if not selected.extracts:
+        yield Sources((), _thoughts(trace, user, settings), language, laps.ms)
         raise NoDocuments
     prompt = prompt_for(
         ask, selected.extracts, language=language, settings=settings, written=(parts.instructions, parts.new_nonce())
@@ -155,32 +170,47 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
     laps.lap("prompt")
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
-    trace = Trace(
-        ask=ask,
-        language=language,
-        tried=tried,
-        extracts=selected.extracts,
-        prompt=prompt,
-        candidates=selected.candidates,
-        access=repr(access),
-        endpoint=parts.endpoint,
-        timings_ms=laps.ms,
-    )
-    yield Sources(selected.extracts, thoughts_for(trace, is_admin=user.is_admin), language, laps.ms)
+    trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
+    yield Sources(selected.extracts, _thoughts(trace, user, settings), language, laps.ms)
     yield from _spoken(ask, prompt, settings=settings, model=parts.model, laps=laps)
+
+
+def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ...]:
+    """Return the steps that *user* may see, none where `chat.thoughts` keeps them back."""
+    is_shown = settings.chat_thoughts == "all" or (settings.chat_thoughts == "admins" and user.is_admin)
+    return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
+
+
+def _rewritten(ask: Ask, language: str, *, settings: Settings, parts: Parts) -> Ask:
+    """Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not."""
+    if not is_wanted(ask, is_enabled=settings.chat_query_rewriting_enabled):
+        return ask
+    prompt = query_prompt(ask, model=settings.rag_model, nonce=parts.new_nonce(), language=language)
+    words: list[str] = []
+    with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
+        for said in said_by_model:
+            if isinstance(said, Ending):
+                return ask if said.failure is not None else with_query(ask, "".join(words))
+            words.append(said.text)
+    return ask
 
 
 def _search(
     ask: Ask, language: str, access: Filter, *, settings: Settings, parts: Parts
-) -> tuple[Found, tuple[Tried, ...]]:
-    """Run the steps of the plan until one finds something; each is one round trip."""
+) -> tuple[Found, tuple[Tried, ...], str | None]:
+    """
+    Run the steps of the plan until one finds something; each is one round trip.
+
+    The last value is the text that was searched for in the end, None when the plan was empty.
+    """
+    searched: str | None = None
     found, tried = Found((), 0), []
     for search in searches_for(ask, language=language, settings=settings):
-        found = parts.retriever.search(search, access)
+        found, searched = parts.retriever.search(search, access), search.question
         tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
         if found.documents:
             break
-    return found, tuple(tried)
+    return found, tuple(tried), searched
 
 
 def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps: Laps) -> Iterator[Event]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.overrides import instructed
 from datafari_rag.core.prompt import Prompt, instructions_for
 from datafari_rag.core.query import steps_for
 from datafari_rag.core.search import Search
@@ -29,7 +30,13 @@ def language_for(ask: Ask, detect: Callable[[str, str], str]) -> str:
 
 def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Search]:
     """Yield the searches to try in turn, at least one, each weaker than the one before."""
-    text = ask.search_text or ask.question
+    yield from _searches(ask, ask.search_text or ask.question, language=language, settings=settings)
+    is_loose = settings.rag_query_relax or settings.rag_operator == "OR"  # else "nothing" says little of the words
+    if ask.earlier_text is not None and is_loose:
+        yield from _searches(ask, ask.earlier_text, language=language, settings=settings)
+
+
+def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iterator[Search]:
     steps = steps_for(text, language=language, operator=settings.rag_operator, is_relaxed=settings.rag_query_relax)
     for step in steps:
         yield Search(
@@ -54,9 +61,9 @@ def prompt_for(
     *written* holds the text of the instructions file and the nonce of this request's fences.
     """
     instructions, nonce = written
-    text = instructions_for(ask.prompt_template or instructions, language=language, answer_format=ask.answer_format) + (
-        FOLLOWUP_INSTRUCTIONS if ask.wants_followups else ""
-    )
+    text = instructions_for(
+        instructed(ask.prompt_template, instructions), language=language, answer_format=ask.answer_format
+    ) + (FOLLOWUP_INSTRUCTIONS if ask.wants_followups else "")
     is_told = settings.rag_template == "openai" or settings.rag_add_instructions
     return Prompt(
         question=ask.question,
