@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import BadRequest, RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.settings import Settings
 from datafari_rag.protocols.incoming import Incoming, ReplyContext
 from datafari_rag.protocols.parts import (
@@ -14,6 +14,7 @@ from datafari_rag.protocols.parts import (
     Json,
     closing_context,
     completion_id,
+    created_s,
     fitted_context,
     is_state_issued,
     model_name,
@@ -21,6 +22,7 @@ from datafari_rag.protocols.parts import (
     opening_state,
     session_state,
     status_of,
+    with_facts,
 )
 from datafari_rag.protocols.reading import ask_of, body_of
 
@@ -53,7 +55,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
     return {
         "id": completion_id(context, finished.facts),
         "object": "chat.completion",
-        "created": finished.facts.created or int(context.now_s),
+        "created": created_s(context, finished.facts),
         "model": model_name(context, finished.facts),
         "choices": [choice],
         "usage": None,
@@ -64,16 +66,16 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield chunks: role and context without text, words, then the one with the finish reason; a failure is last."""
-    for event in events:
+    for event, facts in with_facts(events):
         match event:
             case Sources():
                 opening = {"context": fitted_context(event), **_state(opening_state(context))}
-                yield _chunk({"role": "assistant"}, context, **opening)
+                yield _chunk({"role": "assistant"}, context, facts, **opening)
             case Delta():
                 words: Json = {"content": event.text, "role": "assistant", "function_call": None, "tool_calls": None}
-                yield _chunk(words, context)
+                yield _chunk(words, context, facts)
             case Finished():
-                yield _closing(event, context)
+                yield _closing(event, context, facts)
             case Failed():
                 yield failure(event.error, context.settings)[1]
 
@@ -83,20 +85,21 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     return status_of(error), {"error": error.reason}
 
 
-def _closing(finished: Finished, context: ReplyContext) -> Json:
+def _closing(finished: Finished, context: ReplyContext, facts: ModelFacts) -> Json:
     state = _state(session_state(context, finished.text)) if is_state_issued(context) else {}
-    chunk = _chunk({}, context, finish_reason=finished.finish_reason, context=closing_context(finished), **state)
+    ended = {"finish_reason": finished.finish_reason, "context": closing_context(finished)}
+    chunk = _chunk({}, context, facts, **ended, **state)
     chunk["choices"][0] |= _filtered(finished.facts)  # type: ignore[index]
     extras = finished.facts.extras
     return chunk | {key: extras[key] for key in COPIED if key in extras}
 
 
-def _chunk(delta: Json, reply_context: ReplyContext, /, **of_choice: object) -> Json:
+def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_choice: object) -> Json:
     return {
-        "id": completion_id(reply_context, UNKNOWN_MODEL),
+        "id": completion_id(reply_context, facts),
         "object": "chat.completion.chunk",
-        "created": int(reply_context.now_s),
-        "model": model_name(reply_context, UNKNOWN_MODEL),
+        "created": created_s(reply_context, facts),
+        "model": model_name(reply_context, facts),
         "choices": [{"index": 0, "delta": delta, "finish_reason": None, **of_choice}],
         "system_fingerprint": None,
     }

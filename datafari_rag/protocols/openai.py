@@ -13,12 +13,12 @@ from dataclasses import replace
 from datafari_rag.core import conversation, token_budget
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, TokenBudget
 from datafari_rag.core.errors import NoDocuments, NotAllowed, QueryTooLong, RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.settings import Settings
 from datafari_rag.protocols import completion
 from datafari_rag.protocols.completion import OwnParameters, Parameters
 from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
-from datafari_rag.protocols.parts import Json, citation, completion_id, model_name, status_of
+from datafari_rag.protocols.parts import Json, citation, completion_id, created_s, model_name, status_of, with_facts
 from datafari_rag.protocols.reading import body_of
 from datafari_rag.protocols.source_nodes import nodes_of
 
@@ -74,7 +74,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
     return {
         "id": completion_id(context, finished.facts),
         "object": "chat.completion",
-        "created": finished.facts.created or int(context.now_s),
+        "created": created_s(context, finished.facts),
         "model": model_name(context, finished.facts),
         "choices": [
             {
@@ -94,21 +94,21 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield chunks: role, words, the finish reason with nodes and citations, usage if asked for; a failure is last."""
     sources = Sources(())
-    for event in events:
+    for event, facts in with_facts(events):
         match event:
             case Sources():
                 sources = event
-                yield _chunk(context, {"role": "assistant", "content": ""})
+                yield _chunk(context, facts, {"role": "assistant", "content": ""})
             case Delta():
-                yield _chunk(context, {"content": event.text})
+                yield _chunk(context, facts, {"content": event.text})
             case Finished():
                 found = {
                     "source_nodes": nodes_of(sources.extracts),
                     "citations": [citation(one) for one in event.citations],
                 }
-                yield _chunk(context, {}, event.finish_reason) | found
+                yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
                 if _wants_usage(context):
-                    yield _chunk(context, {}) | {"choices": [], "usage": event.facts.extras.get("usage")}
+                    yield _chunk(context, facts, {}) | {"choices": [], "usage": event.facts.extras.get("usage")}
             case Failed():
                 yield failure(event.error, context.settings)[1]
 
@@ -192,12 +192,12 @@ def _warned(ask: Ask, wanted: int | None) -> Ask:
     return replace(ask, warnings=(lowered,))
 
 
-def _chunk(context: ReplyContext, delta: Json, finish_reason: str | None = None) -> Json:
+def _chunk(context: ReplyContext, facts: ModelFacts, delta: Json, *, finish_reason: str | None = None) -> Json:
     chunk: Json = {
-        "id": completion_id(context, UNKNOWN_MODEL),
+        "id": completion_id(context, facts),
         "object": "chat.completion.chunk",
-        "created": int(context.now_s),
-        "model": model_name(context, UNKNOWN_MODEL),
+        "created": created_s(context, facts),
+        "model": model_name(context, facts),
         "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}],
     }
     return chunk | {"usage": None} if _wants_usage(context) else chunk

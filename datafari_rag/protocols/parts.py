@@ -7,14 +7,14 @@ Plain values only. A line that opens a stream is kept under a size that every kn
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from datafari_rag.core import memory
 from datafari_rag.core.ask import Turn
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.events import Finished, ModelFacts, Sources, Thought
+from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.protocols.incoming import ReplyContext
 from datafari_rag.protocols.reading import memory_limits
 
@@ -93,6 +93,25 @@ def opening_state(context: ReplyContext) -> object:
     return None if is_state_issued(context) else context.ask.session_state
 
 
+def with_facts(events: Iterator[Event]) -> Iterator[tuple[Event, ModelFacts]]:
+    """
+    Yield each event with what was known of the model when its first words came, the same for all.
+
+    Sources wait for those words, so that even the first line of a stream can name the model.
+    """
+    held: Sources | None = None
+    facts: ModelFacts | None = None
+    for event in events:
+        if isinstance(event, Sources):
+            held = event
+            continue
+        facts = facts or event.facts or UNKNOWN_MODEL
+        if held is not None:
+            yield held, facts
+            held = None
+        yield event, facts
+
+
 def completion_id(context: ReplyContext, facts: ModelFacts) -> str:
     """Return the model's own id of its reply where it gave one, else ours."""
     return facts.id or f"chatcmpl-{context.id}"
@@ -101,6 +120,11 @@ def completion_id(context: ReplyContext, facts: ModelFacts) -> str:
 def model_name(context: ReplyContext, facts: ModelFacts) -> str:
     """Return the name of the model that answered, as it calls itself where it does."""
     return facts.name or context.ask.model or context.settings.rag_model
+
+
+def created_s(context: ReplyContext, facts: ModelFacts) -> int:
+    """Return when the answer was made, in seconds since 1970, by the model's clock where it says."""
+    return facts.created or int(context.now_s)
 
 
 def status_of(error: RagError) -> int:
