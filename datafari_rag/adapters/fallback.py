@@ -47,6 +47,10 @@ class Asked(Protocol):
         """Relay once, as `ports.Relay` says, by *until*."""
         ...
 
+    def close(self) -> None:
+        """Close the idle connections."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -98,6 +102,11 @@ class Chain:
             return lambda until: asked.relay(body, is_streamed=is_streamed, until=until)
 
         return self._in_turn([self._turn(link, by(link.asked)) for link in self._links])
+
+    def close(self) -> None:
+        """Close the idle connections of all endpoints; answers on their way go on."""
+        for link in self._links:
+            link.asked.close()
 
     def _turn(self, link: Link, attempt: Attempt[T]) -> Callable[[float, bool], Answering[T]]:
         def turn(until: float, is_last: bool) -> Answering[T]:

@@ -27,8 +27,8 @@ from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, Mod
 READ_BYTES = 65536
 """Most bytes taken at once; a read returns what is there and never waits for more."""
 
-IDLE_S = 4.0
-"""A connection idle for longer is not used again: common servers close theirs after five seconds."""
+IDLE_S = 30.0
+"""A connection idle for longer is not used again, and closed when the next one comes back."""
 
 MAX_IDLE = 4096
 """Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""
@@ -202,10 +202,11 @@ class Wires:
             _close(link, None)
 
     def _keep(self, link: _Link) -> None:
-        if len(self._idle) >= MAX_IDLE:
-            _close(link, None)
-            return
-        link.used_at = self._clock()
+        now = link.used_at = self._clock()
+        # The oldest are on the left; what many streams at once left behind goes as soon as it is too old.
+        while self._idle and (now - self._idle[0].used_at > IDLE_S or len(self._idle) >= MAX_IDLE):
+            with contextlib.suppress(IndexError):
+                _close(self._idle.popleft(), None)
         self._idle.append(link)
 
 

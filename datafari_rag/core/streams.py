@@ -44,8 +44,9 @@ class Lines:
     A CR ends its line at once; an LF that comes next, even with the next text, belongs to it and makes no empty line.
     """
 
-    def __init__(self) -> None:
-        """Start at the beginning of a line."""
+    def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
+        """Start at the beginning of a line; one longer than *max_chars* is refused."""
+        self._max_chars = max_chars
         self._held: list[str] = []
         self._held_chars = 0
         self._is_after_cr = False
@@ -77,7 +78,7 @@ class Lines:
         if not text:
             return
         self._held_chars += len(text)
-        if self._held_chars > MAX_EVENT_CHARS:
+        if self._held_chars > self._max_chars:
             raise TooLong
         self._held.append(text)
 
@@ -91,8 +92,9 @@ class Events:
     form, and no field's name starts so.
     """
 
-    def __init__(self) -> None:
-        """Start between two events."""
+    def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
+        """Start between two events; one longer than *max_chars* is refused."""
+        self._max_chars = max_chars
         self._data: list[str] = []
         self._chars = 0
 
@@ -121,7 +123,7 @@ class Events:
 
     def _hold(self, text: str) -> None:
         self._chars += len(text)
-        if self._chars > MAX_EVENT_CHARS:
+        if self._chars > self._max_chars:
             raise TooLong
         self._data.append(text)
 

@@ -1,0 +1,107 @@
+"""What holds for every template of the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model_reply import Said, Tally
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.streams import ServerSentEvents
+from datafari_rag.llm_templates import TEMPLATES, Template, openai
+
+STREAMS = Path(__file__).parent.parent / "data" / "model_streams"
+ATTACKS = Path(__file__).parents[2].parent / "shared" / "data" / "injection" / "attacks.jsonl"
+NONCE = "k3j9x2m5q8w1z7"
+
+keys = st.sampled_from(
+    [
+        "choices",
+        "message",
+        "delta",
+        "content",
+        "error",
+        "code",
+        "type",
+        "output",
+        "metadata",
+        "usage",
+        "finish_reason",
+        "index",
+        "text",
+        "refusal",
+        "tool_calls",
+        "innererror",
+        "model",
+        "id",
+    ]
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES.keys())
+@given(reply=st.dictionaries(keys, json_values, max_size=5))
+def test_no_reply_is_an_exception(template: Template, reply: dict[str, object]) -> None:
+    for read in (template.answer, template.delta):
+        assert isinstance(read(reply), Said)
+
+
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES.keys())
+def test_attacks_in_titles_and_texts_change_nothing_of_the_bodys_form(template: Template) -> None:
+    if not ATTACKS.exists():
+        pytest.skip("the shared data is not there")
+    plain = _shape(template.body(_prompt("plain", "plain"), False))
+    for line in ATTACKS.read_text(encoding="utf-8").splitlines():
+        text = json.loads(line)["text"]
+        body = template.body(_prompt(text, text[:60]), False)
+        assert _shape(body) == plain
+        assert json.dumps(body).count(NONCE) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "model"),
+    [
+        ("seed-001", "Answerhere", "gpt-4"),
+        ("azure-filters-and-usage", "Le déjeuner 🥐", "gpt-4o-2024-08-06"),
+        ("crlf-comments-utf8", "Le déjeuner 🥐", "gpt-4o-2024-08-06"),
+    ],
+)
+def test_recorded_streams_are_told_to_their_end(name: str, text: str, model: str) -> None:
+    decoder, tally, told = ServerSentEvents(), Tally(""), ""
+    data = (STREAMS / f"{name}.sse").read_bytes()
+    for event in (event for at in range(len(data)) for event in decoder.feed(data[at : at + 1])):
+        if event != "[DONE]":
+            said = openai.delta(json.loads(event))
+            tally.add(said)
+            told += said.text
+    assert (told, tally.finish_reason, tally.failure(), tally.facts.name) == (text, "stop", None, model)
+
+
+def test_azures_filters_and_usage_are_kept_word_for_word() -> None:
+    decoder, tally = ServerSentEvents(), Tally("")
+    for event in decoder.feed((STREAMS / "azure-filters-and-usage.sse").read_bytes())[:-1]:
+        tally.add(openai.delta(json.loads(event)))
+    assert tally.facts.extras["usage"] == {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14}
+    assert tally.facts.extras["system_fingerprint"] == "fp_1"
+    assert tally.facts.extras["prompt_filter_results"]
+    assert "content_filter_results" in tally.facts.extras
+
+
+def _prompt(text: str, label: str) -> Prompt:
+    extract = Extract(1, label, Document(id="d", text=text), (), text)
+    return Prompt(question="q", extracts=(extract,), instructions="i", nonce=NONCE, model="m")
+
+
+def _shape(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _shape(inner) for key, inner in value.items()}
+    return [_shape(inner) for inner in value] if isinstance(value, list) else type(value)
