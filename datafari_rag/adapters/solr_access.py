@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from datafari_rag.adapters.solr import SolrRetriever
-from datafari_rag.adapters.solr_cloud import CloudAddresses, ensemble_of
 from datafari_rag.adapters.solr_http import Connection, Headers
 from datafari_rag.adapters.solr_nodes import Addresses, FixedAddresses, Nodes
 from datafari_rag.adapters.solr_writer import SolrWriter
+from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings import Settings, fields_of
 from datafari_rag.core.settings_addresses import ZOOKEEPER
 from datafari_rag.core.solr_schema import Schema
@@ -59,7 +59,23 @@ def schema_of(settings: Settings) -> Schema:
 
 
 def addresses_of(url: str, connection: Connection) -> Addresses:
-    """Return where the nodes of *url* are: asked of ZooKeeper, or those that are written there, by commas."""
+    """
+    Return where the nodes of *url* are: asked of ZooKeeper, or those that are written there, by commas.
+
+    Raises:
+        BadSetting: a SolrCloud is named and the library for ZooKeeper is not installed.
+    """
     if url.startswith(ZOOKEEPER):
-        return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)
+        return _cloud(url, connection)
     return FixedAddresses(tuple(one.strip().rstrip("/") for one in url.split(",") if one.strip()))
+
+
+def _cloud(url: str, connection: Connection) -> Addresses:
+    try:
+        # Imported here: the extra `cloud` is only needed by those who use it.
+        from datafari_rag.adapters.solr_cloud import CloudAddresses, ensemble_of
+    except ImportError:
+        raise BadSetting(
+            "Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: pip install 'datafari-rag[cloud]'."
+        ) from None
+    return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)

@@ -140,6 +140,8 @@ class _Starter:
             child = subprocess.Popen(  # noqa: S603 - our own command
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+        # Looked after by its number from here on, also by another run; Popen would warn that it is still there.
+        child.returncode = 0
         process = Process(role, child.pid, _began(child.pid), port)
         self.processes.append(process)
         # Written down at once: a start that is broken off can still be stopped.

@@ -1,0 +1,593 @@
+"""
+What every retriever must do, access first: one suite, run on the real Solr and on the embedded index.
+
+Use: ``from tests.adapters.retriever_suite import *`` in a test module with two fixtures: ``load``, a callable that
+replaces all documents (Datafari's field names, as `ports.Writer` takes them), and ``retriever``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for, is_visible
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.search import Browse, Content, Operator, Search, Step
+from datafari_rag.ports import Retriever
+
+Load = Callable[[Sequence[Mapping[str, object]]], None]
+
+FUZZ = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
+
+
+def who(*tokens: str) -> Filter:
+    return filter_for(User("somebody", frozenset(tokens)), mode="tokens", anonymous="public")
+
+
+NOBODY = filter_for(User(), mode="tokens", anonymous="public")
+EVERYTHING = filter_for(User(), mode="none", anonymous="public")
+
+
+def doc(identifier: str, text: str = "pump", **more: object) -> dict[str, object]:
+    return {"id": identifier, "exactContent": text, "language": "en", **more}
+
+
+def asked(words: str, *, operator: Operator = "AND", min_match: int | None = None, **more: Any) -> Search:
+    step = Step("asked", tuple(words.split()), operator, min_match)
+    return Search(question=words, step=step, rows=more.pop("rows", 50), **more)
+
+
+def ids(retriever: Retriever, search: Search, access: Filter = NOBODY) -> list[str]:
+    return [document.id for document in retriever.search(search, access).documents]
+
+
+def browsed(retriever: Retriever, browse: Browse, access: Filter = NOBODY) -> Any:
+    return retriever.browse(browse, access)
+
+
+def listed(retriever: Retriever, browse: Browse, access: Filter = NOBODY) -> list[str]:
+    return [row["id"] for row in browsed(retriever, browse, access)["response"]["docs"]]
+
+
+# --- rights -----------------------------------------------------------------------------------------------------------
+
+GOLDEN: Sequence[tuple[str, Mapping[str, Sequence[str]], str]] = (
+    ("open", {}, "anonymous ann bob eve both"),
+    ("allow doc s1", {"allow_token_document": ["s1"]}, "ann both"),
+    ("allow doc s3", {"allow_token_document": ["s3"]}, "bob both"),
+    ("allow doc s1, deny doc s2", {"allow_token_document": ["s1"], "deny_token_document": ["s2"]}, "both"),
+    ("deny doc s3 only", {"deny_token_document": ["s3"]}, ""),
+    ("allow share s1, allow doc s3", {"allow_token_share": ["s1"], "allow_token_document": ["s3"]}, "both"),
+    ("allow share s1, allow doc s1", {"allow_token_share": ["s1"], "allow_token_document": ["s1"]}, "ann both"),
+    (
+        "allow doc s1, allow parent s9, deny parent s1",
+        {"allow_token_document": ["s1"], "allow_token_parent": ["s9"], "deny_token_parent": ["s1"]},
+        "",
+    ),
+    (
+        "allow doc s1, deny doc DEAD_AUTHORITY",
+        {"allow_token_document": ["s1"], "deny_token_document": ["DEAD_AUTHORITY"]},
+        "ann both",
+    ),
+)
+"""The real ManifoldCF component's verdicts, tried by hand: document, its rights, who sees it."""
+
+USERS: Mapping[str, Filter] = {
+    "anonymous": NOBODY,
+    "ann": who("s1", "s2"),
+    "bob": who("s3"),
+    "eve": who(),
+    "both": who("s1", "s3"),
+}
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_a_user_sees_what_the_real_component_showed_him(retriever: Retriever, load: Load, name: str) -> None:
+    load([doc(title, f"pump {title}", **acl) for title, acl, _ in GOLDEN])
+    wanted = sorted(title for title, _, seers in GOLDEN if name in seers.split())
+
+    assert sorted(ids(retriever, asked("pump"), USERS[name])) == wanted
+    assert sorted(listed(retriever, Browse(None, rows=50), USERS[name])) == wanted
+    fetched = [title for title, _, _ in GOLDEN if retriever.fetch(title, "exactContent", USERS[name]) is not None]
+    assert sorted(fetched) == wanted
+
+
+def test_totals_and_counts_are_over_what_the_user_may_see(retriever: Retriever, load: Load) -> None:
+    load(
+        [
+            doc("open", extension="pdf"),
+            doc("hers", extension="pdf", allow_token_document=["s1"]),
+            doc("his", extension="secret", allow_token_document=["s3"]),
+        ]
+    )
+    browse = Browse("pump", facet_fields=("extension",), wants_highlighting=True)
+
+    found = browsed(retriever, browse, who("s1"))
+
+    assert found["response"]["numFound"] == 2
+    assert found["facet_counts"]["facet_fields"]["extension"] == ["pdf", 2]
+    assert set(found["highlighting"]) == {"open", "hers"}
+    assert retriever.search(asked("pump", rows=1), who("s1")).total == 2
+    assert retriever.search(asked("pump", rows=1), NOBODY).total == 1
+
+
+ODD_TOKENS = (
+    "two words",
+    "with,comma",
+    'with"quote',
+    "with'apostrophe",
+    "{!terms f=id}x",
+    "{!",
+    "$open_document",
+    "a OR b",
+    "*",
+    "*:*",
+    "back\\slash",
+    "\\u0041",
+    "DOMAIN\\user",
+    "AD:S-1-5-21-1234+domain",
+    "unité-à-part",
+    "日本",
+    "tab\there",
+    "line\nend",
+    "unit\x1fseparator",
+    "\x1f",
+    "] TO [",
+    "a&b=c%20+d#e;f",
+    "x" * 3000,
+)
+
+
+@pytest.mark.parametrize("token", ODD_TOKENS, ids=lambda token: repr(token)[:30])
+def test_a_token_is_matched_as_it_is_and_in_no_part(retriever: Retriever, load: Load, token: str) -> None:
+    load(
+        [
+            doc("secret", allow_token_document=[token]),
+            doc("denied", allow_token_share=["gate 7"], deny_token_share=[token]),
+        ]
+    )
+    parts = {*token, *re.split(r"[\s,\x1f\"]+", token), token.lower(), token.upper(), token + " ", f" {token}"} - {
+        token
+    }
+
+    assert ids(retriever, asked("pump"), who(token)) == ["secret"]
+    assert ids(retriever, asked("pump"), who(*parts)) == []
+    assert ids(retriever, asked("pump"), who("gate 7")) == ["denied"]
+    assert ids(retriever, asked("pump"), who("gate 7", token)) == ["secret"]
+
+
+def test_a_document_of_single_letter_rights_is_not_seen_by_a_token_with_these_letters(
+    retriever: Retriever, load: Load
+) -> None:
+    load([doc(letter, allow_token_document=[letter]) for letter in "abc"])
+
+    assert ids(retriever, asked("pump"), who("abc", "a,b", "a b", 'a"b', "a\x1fb")) == []
+
+
+def test_a_user_in_five_hundred_groups_sees_by_each_of_them(retriever: Retriever, load: Load) -> None:
+    groups = [f"DOMAIN\\group number {number}, department {number % 7}" for number in range(500)]
+    load([doc(f"d{number:03}", allow_token_document=[groups[number]]) for number in range(0, 500, 25)])
+
+    assert len(ids(retriever, asked("pump"), who(*groups))) == 20
+    assert ids(retriever, asked("pump"), who(*groups[1:25])) == []
+
+
+def test_a_token_that_no_document_can_have_opens_nothing_and_breaks_nothing(retriever: Retriever, load: Load) -> None:
+    load([doc("open"), doc("hers", allow_token_document=["s1"])])
+
+    assert ids(retriever, asked("pump"), who("lone \ud800 surrogate")) == ["open"]
+    assert sorted(ids(retriever, asked("pump"), who("lone \ud800 surrogate", "s1"))) == ["hers", "open"]
+
+
+@pytest.mark.parametrize("allow", [(), (NO_SECURITY,), ("a",), ("a", "b"), (NO_SECURITY, "a")], ids=str)
+@pytest.mark.parametrize("deny", [(), ("a",), ("b",), (NO_SECURITY, "b")], ids=str)
+def test_a_level_is_judged_as_the_rule_says(
+    retriever: Retriever, load: Load, allow: Sequence[str], deny: Sequence[str]
+) -> None:
+    acl = {"allow_token_parent": list(allow), "deny_token_parent": list(deny)}
+    load([doc("it", **acl)])
+
+    for tokens in ((), ("a",), ("b",), ("a", "b"), ("c",)):
+        wanted = ["it"] if is_visible(acl, frozenset(tokens)) else []
+        assert ids(retriever, asked("pump"), who(*tokens)) == wanted, tokens
+
+
+def test_mode_none_shows_everything(retriever: Retriever, load: Load) -> None:
+    load([doc("open"), doc("hidden", allow_token_document=["s1"], deny_token_share=["x"])])
+
+    assert sorted(ids(retriever, asked("pump"), EVERYTHING)) == ["hidden", "open"]
+
+
+@pytest.mark.parametrize("field", ACL_FIELDS)
+def test_rights_are_never_returned_counted_sorted_on_or_filtered_by(
+    retriever: Retriever, load: Load, field: str
+) -> None:
+    load([doc("it", **{field: ["s1"]}, **({"allow_token_share": ["s1"]} if field.startswith("deny") else {}))])
+    browse = Browse(None, fields=("id", field), facet_fields=(field,), sort=(field, True))
+
+    assert "s1" not in str(browsed(retriever, browse, EVERYTHING))
+    assert "s1" not in str(browsed(retriever, Browse(None), EVERYTHING))
+    assert listed(retriever, Browse(None, restrictions=(Restriction(field, value="s1"),)), EVERYTHING) == []
+    assert retriever.fetch("it", field, EVERYTHING) is None
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_all_words_some_of_them_or_any(retriever: Retriever, load: Load) -> None:
+    load([doc("one", "valve"), doc("two", "valve gasket"), doc("four", "valve gasket rotor shaft")])
+    words = "valve gasket rotor shaft"
+
+    assert ids(retriever, asked(words)) == ["four"]
+    assert sorted(ids(retriever, asked(words, operator="OR"))) == ["four", "one", "two"]
+    assert sorted(ids(retriever, asked(words, operator="OR", min_match=50))) == ["four", "two"]
+    assert ids(retriever, asked(words, operator="OR", min_match=75)) == ["four"]
+    assert ids(retriever, asked("nowhere")) == []
+
+
+def test_the_best_document_comes_first_and_has_the_higher_score(retriever: Retriever, load: Load) -> None:
+    load([doc("much", "valve valve valve gasket"), doc("little", "valve " + "word " * 200), doc("none", "rotor")])
+
+    found = retriever.search(asked("valve"), NOBODY).documents
+
+    assert [document.id for document in found] == ["much", "little"]
+    assert found[0].score > found[1].score > 0
+
+
+def test_documents_of_equal_score_come_in_the_order_of_their_ids(retriever: Retriever, load: Load) -> None:
+    load([doc(name, "the same valve") for name in ("c", "a", "d", "b")])
+
+    assert ids(retriever, asked("valve")) == ["a", "b", "c", "d"]
+
+
+def test_hits_below_the_least_score_are_left_out(retriever: Retriever, load: Load) -> None:
+    load([doc("much", "valve valve valve"), doc("little", "valve " + "word " * 300)])
+    scores = [document.score for document in retriever.search(asked("valve"), NOBODY).documents]
+
+    assert ids(retriever, asked("valve", min_score=sum(scores) / 2)) == ["much"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "word"),
+    [
+        ("en", "The pumps are leaking", "pump"),
+        ("en", "The pump's seal", "pumps"),
+        ("fr", "Les pompes hélicoïdales sont arrêtées", "pompe"),
+        ("fr", "Les pompes hélicoïdales sont arrêtées", "helicoidale"),
+        ("fr", "Les pompes hélicoïdales", "hélicoïdales"),
+        ("fr", "L'entretien de l’installation", "entretien"),
+        ("fr", "L'entretien de l’installation", "installations"),
+        ("fr", "L'entretien", "l'entretien"),
+        ("de", "Die Pumpen wurden überprüft", "Pumpe"),
+        ("es", "Las bombas están averiadas", "bomba"),
+        ("en", "Read rag.maxFiles in the manual", "rag.maxFiles"),
+        ("en", "See CVE-2024-12345 for more", "cve-2024-12345"),
+        ("en", "An e-mail to the office", "e-mail"),
+        ("en", "ELECTRIC", "electric"),
+    ],
+)
+def test_a_word_finds_its_other_forms(retriever: Retriever, load: Load, language: str, text: str, word: str) -> None:
+    load([doc("it", text, language=language), doc("other", "nothing of the kind", language=language)])
+
+    assert ids(retriever, asked(word, language=language)) == ["it"]
+
+
+def test_a_document_of_another_language_than_the_questions_is_found(retriever: Retriever, load: Load) -> None:
+    load([doc("it", "Die Kreiselpumpe steht still", language="de"), doc("odd", "kreiselpumpe", language="xx")])
+
+    assert sorted(ids(retriever, asked("Kreiselpumpe", language="en"))) == ["it", "odd"]
+
+
+def test_a_word_of_the_title_alone_finds_the_document(retriever: Retriever, load: Load) -> None:
+    load([doc("it", "body", title="Maintenance plans"), doc("other", "body", title="Menu")])
+
+    assert ids(retriever, asked("maintenance plan")) == ["it"]
+
+
+HOSTILE = (
+    "*:*", "*", "?", "id:it", "allow_token_document:s1", "{!term f=id}hidden", "{!func}1", '_query_:"{!all}"', "\\u",
+    "\\u00", "\\", '"', '"unclosed', "(", "((", ")", "[a TO", "a:b:c", "+", "-", "--", "!", "&&", "||", "AND", "OR",
+    "NOT", "AND OR NOT", "pump AND", "OR pump", "a^", "a^b", "a~", "pump~2", "/re.*/", "$q", "${x}", "`", "\x00",
+    "\x1f", "\ud800", "\udfff pump", "\ufeff", "\u202e", "￿", "é" * 500, "x" * 100_000, "w " * 3000,
+    "<b>", "&amp;", "…", "’",
+    "-pump", "+pump -pump", "-*:* OR *:*", "sort=id", "q.op=OR", "_val_:1", "hidden^100", "日本語", "👍", "①",
+)  # fmt: skip
+
+
+def questions() -> list[Any]:
+    own = [pytest.param(text, id=repr(text)[:40]) for text in HOSTILE]
+    return [*own, pytest.param(None, id="the fuzz set")]
+
+
+@pytest.mark.parametrize("text", questions())
+def test_words_are_words_whatever_they_look_like(retriever: Retriever, load: Load, text: str | None) -> None:
+    load([doc("it", "water pump"), doc("hidden", "water pump hidden", allow_token_document=["s1"])])
+    if text is None and not FUZZ.exists():
+        pytest.skip("the query-fuzz set is not here")
+    texts = [text] if text is not None else [json.loads(line)["q"] for line in FUZZ.read_text("utf-8").splitlines()]
+
+    for one in texts:
+        found = {
+            *ids(retriever, asked(one, operator="OR")),
+            *ids(retriever, asked(one)),
+            *ids(retriever, Search(one, Step("asked", (one,)), 10, content="highlighting", language="fr")),
+            *listed(retriever, Browse(one, wants_highlighting=True)),
+            *listed(retriever, Browse(one, operator="OR", language="de")),
+        }
+        words = {word.lower() for word in re.findall(r"\w+", one)}
+        # Without the words of the document it is not found: nothing was read as "all" or as a field.
+        assert found <= ({"it"} if words & {"water", "pump", "pumps"} else set()), one
+
+
+def test_a_step_whose_words_have_nothing_to_look_for_finds_nothing(retriever: Retriever, load: Load) -> None:
+    load([doc("it")])
+
+    for words in ((), ("",), ("***",), ("\x00",)):
+        assert retriever.search(Search("", Step("asked", words), 10), NOBODY).documents == ()
+
+
+# --- narrowing --------------------------------------------------------------------------------------------------------
+
+NARROWINGS = (
+    (Restriction("extension", value="pdf"), ["a", "b"]),
+    (Restriction("extension", value="PDF"), []),
+    (Restriction("extension", value="p*"), []),
+    (Restriction("extension", value="*"), []),
+    (Restriction("extension", value='we"ird\\ {!x} [y] : z'), ["c"]),
+    (Restriction("extension", value="lone \ud800"), []),
+    (Restriction("extension", value="pdf", is_excluded=True), ["c", "d"]),
+    (Restriction("extension", low="pa", high="pe"), ["a", "b"]),
+    (Restriction("extension", low="we"), ["c"]),
+    (Restriction("extension", high="pdf"), ["a", "b", "d"]),
+    (Restriction("extension", low="pdf", high="pdf", is_excluded=True), ["c", "d"]),
+    (Restriction("last_modified", low="2024-01-01T00:00:00Z"), ["b", "c"]),
+    (Restriction("last_modified", low="2023-01-01", high="2024-06-30"), ["a", "b"]),
+    (Restriction("last_modified", value="2023-05-01T10:00:00Z"), ["a"]),
+    (Restriction("last_modified", low="yesterday"), []),
+    (Restriction("last_modified", value="not a date"), []),
+    (Restriction("last_modified", low='"] OR *:* OR id:["'), []),
+    (Restriction("no such field", value="x"), []),
+    (Restriction("nosuchfield", value="x"), []),
+    (Restriction("*", value="*"), []),
+)
+
+
+@pytest.mark.parametrize(("restriction", "wanted"), NARROWINGS, ids=lambda value: str(value)[:70])
+def test_a_search_is_narrowed_to_raw_values(
+    retriever: Retriever, load: Load, restriction: Restriction, wanted: list[str]
+) -> None:
+    load(
+        [
+            doc("a", extension="pdf", last_modified="2023-05-01T10:00:00Z"),
+            doc("b", extension="pdf", last_modified="2024-06-01T00:00:00Z"),
+            doc("c", extension='we"ird\\ {!x} [y] : z', last_modified="2025-01-01T00:00:00Z"),
+            doc("d", extension="ascii"),
+        ]
+    )
+
+    assert sorted(ids(retriever, asked("pump", restrictions=(restriction,)))) == wanted
+    assert sorted(listed(retriever, Browse(None, restrictions=(restriction,)))) == wanted
+
+
+def test_several_narrowings_must_all_hold(retriever: Retriever, load: Load) -> None:
+    load([doc("a", extension="pdf", source="x"), doc("b", extension="pdf", source="y"), doc("c", extension="txt")])
+    both = (Restriction("extension", value="pdf"), Restriction("source", value="x", is_excluded=True))
+
+    assert ids(retriever, asked("pump", restrictions=both)) == ["b"]
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+def test_a_document_comes_with_what_the_answer_needs(retriever: Retriever, load: Load) -> None:
+    text = "Tom & Jerry's <b>pump</b>\n\tis “here”.\r\nÀ bientôt 👍 " + "é" * 1000
+    load(
+        [
+            doc(
+                "file://///host/share/a b+c&d.pdf",
+                text,
+                title="Manual [2] & more",
+                url="https://example.org/?a=b&c=d#e",
+                preview_content="A preview",
+                source="wiki",
+                extension="pdf",
+                last_modified="2024-06-01T12:30:00Z",
+            )
+        ]
+    )
+
+    (found,) = retriever.search(asked("pump"), NOBODY).documents
+    (preview,) = retriever.search(asked("pump", content="preview_content"), NOBODY).documents
+
+    assert found.id == "file://///host/share/a b+c&d.pdf"
+    assert found.text == text
+    assert (found.field, found.title, found.url) == (
+        "exactContent",
+        "Manual [2] & more",
+        "https://example.org/?a=b&c=d#e",
+    )
+    assert (found.language, found.last_modified) == ("en", "2024-06-01T12:30:00Z")
+    assert (found.meta["source"], found.meta["extension"]) == ("wiki", "pdf")
+    assert (preview.field, preview.text) == ("preview_content", "A preview")
+
+
+def test_a_document_without_title_url_and_preview_breaks_nothing(retriever: Retriever, load: Load) -> None:
+    load([{"id": "bare", "exactContent": "pump"}, doc("titled", title="It has one")])
+
+    for content in ("exactContent", "preview_content", "highlighting"):
+        found = retriever.search(asked("pump", content=content), NOBODY).documents
+        assert {document.id: document.title for document in found} == {"bare": None, "titled": "It has one"}
+        assert all(document.url is None for document in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The first sentence says nothing. The second has a pump in it. The third says nothing again.",
+        "Tom & Jerry's <b>pump</b> costs 5 < 6 &amp; more",
+        "pump",
+    ],
+)
+def test_a_snippet_is_plain_text_from_the_document_once(retriever: Retriever, load: Load, text: str) -> None:
+    load([doc("it", text)])
+
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=60), NOBODY).documents
+
+    assert found.field == "highlighting"
+    assert "pump" in found.text
+    assert found.text in text
+
+
+def test_a_snippet_of_no_size_is_the_whole_field(retriever: Retriever, load: Load) -> None:
+    text = "pump. " + "Many other sentences stand here. " * 200
+    load([doc("it", text)])
+
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=0), NOBODY).documents
+
+    assert found.text.strip() == text.strip()
+
+
+def test_a_snippet_is_found_deep_in_a_long_document(retriever: Retriever, load: Load) -> None:
+    load([doc("it", "Nothing stands here. " * 10_000 + "At last a pump. " + "Nothing stands here. " * 100)])
+
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=200), NOBODY).documents
+
+    assert "At last a pump." in found.text
+    assert len(found.text) < 1000
+
+
+def test_a_hit_by_its_title_alone_has_no_snippet(retriever: Retriever, load: Load) -> None:
+    load([doc("it", "another text", title="The pump")])
+
+    (found,) = retriever.search(asked("pump", content="highlighting"), NOBODY).documents
+
+    assert found.text == ""
+
+
+def test_no_more_documents_come_than_asked_for(retriever: Retriever, load: Load) -> None:
+    load([doc(f"d{number}") for number in range(9)])
+
+    found = retriever.search(asked("pump", rows=3), NOBODY)
+
+    assert len(found.documents) == 3
+    assert found.total == 9
+
+
+# --- the plain search -------------------------------------------------------------------------------------------------
+
+
+def test_a_plain_search_pages_through_all_hits(retriever: Retriever, load: Load) -> None:
+    load([doc(f"d{number}", title=f"T{number}") for number in range(7)])
+
+    pages = [listed(retriever, Browse(None, start=start, rows=3, sort=("title", False))) for start in (0, 3, 6, 9)]
+
+    assert pages == [["d0", "d1", "d2"], ["d3", "d4", "d5"], ["d6"], []]
+    assert browsed(retriever, Browse("pump", start=3, rows=0))["response"]["numFound"] == 7
+
+
+def test_a_plain_search_sorts_by_title_date_and_score(retriever: Retriever, load: Load) -> None:
+    load(
+        [
+            doc("x", "pump", title="banana", last_modified="2024-01-01T00:00:00Z"),
+            doc("y", "pump pump pump", title="Apple", last_modified="2025-01-01T00:00:00Z"),
+            doc("z", "pump " + "word " * 100, title="cherry", last_modified="2023-01-01T00:00:00Z"),
+        ]
+    )
+
+    assert listed(retriever, Browse("pump", sort=("title", False))) == ["y", "x", "z"]
+    assert listed(retriever, Browse("pump", sort=("title", True))) == ["z", "x", "y"]
+    assert listed(retriever, Browse(None, sort=("last_modified", True))) == ["y", "x", "z"]
+    assert listed(retriever, Browse(None, sort=("last_modified", False))) == ["z", "x", "y"]
+    assert listed(retriever, Browse("pump")) == ["y", "x", "z"]
+    assert listed(retriever, Browse("pump", sort=("score", False))) == ["z", "x", "y"]
+
+
+def test_a_plain_search_is_solrs_own_json(retriever: Retriever, load: Load) -> None:
+    load([doc("it", "Tom & the pump", title="A title", extension="pdf")])
+
+    page = browsed(retriever, Browse("pump", facet_fields=("extension",), wants_highlighting=True))
+
+    assert page["responseHeader"]["status"] == 0
+    assert "params" not in page["responseHeader"]
+    assert page["response"]["numFound"] == 1
+    assert page["response"]["start"] == 0
+    assert page["facet_counts"]["facet_fields"] == {"extension": ["pdf", 1]}
+    snippets = [snippet for found in page["highlighting"]["it"].values() for snippet in found]
+    assert 'Tom &amp; the <span class="em">pump</span>' in snippets
+    assert "facet_counts" not in browsed(retriever, Browse("pump"))
+    assert "highlighting" not in browsed(retriever, Browse("pump"))
+
+
+def test_a_plain_search_returns_the_fields_asked_for(retriever: Retriever, load: Load) -> None:
+    load([doc("it", "pump", url="u", extension="pdf")])
+
+    (row,) = browsed(retriever, Browse("pump", fields=("id", "url", "score", "nosuchfield")))["response"]["docs"]
+    (whole,) = browsed(retriever, Browse("pump"))["response"]["docs"]
+
+    assert set(row) == {"id", "url", "score"}
+    assert {"id", "exactContent", "url", "extension", "language"} <= set(whole)
+
+
+# --- one document -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "plain",
+        "with space",
+        'a"b',
+        "{!term f=id}other",
+        "*",
+        "id:other",
+        "file:///a/b%20c?d=e&f",
+        "é日👍",
+        "a\\b",
+        "a\nb",
+    ],
+)
+def test_a_document_is_opened_by_its_whole_id(retriever: Retriever, load: Load, identifier: str) -> None:
+    load([doc(identifier, "its text", title="T"), doc("other", "another")])
+
+    found = retriever.fetch(identifier, "exactContent", NOBODY)
+
+    assert found is not None
+    assert (found.id, found.text, found.field, found.title) == (identifier, "its text", "exactContent", "T")
+    assert retriever.fetch(identifier[:-1], "exactContent", NOBODY) is None
+
+
+def test_a_field_that_the_document_lacks_is_empty_and_one_that_none_has_is_absent(
+    retriever: Retriever, load: Load
+) -> None:
+    load([doc("it", "its text")])
+
+    empty = retriever.fetch("it", "preview_content", NOBODY)
+
+    assert empty is not None
+    assert empty.text == ""
+    assert retriever.fetch("it", "nosuchfield", NOBODY) is None
+    assert retriever.fetch("it", "*", NOBODY) is None
+    assert retriever.fetch("\ud800", "exactContent", NOBODY) is None
+
+
+def test_a_working_engine_says_so(retriever: Retriever, load: Load) -> None:
+    load([doc("it")])
+
+    assert retriever.probe() is None
+
+
+CONTENTS: tuple[Content, ...] = ("exactContent", "preview_content", "highlighting")
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_the_same_question_finds_the_same_documents_whatever_is_read_of_them(
+    retriever: Retriever, load: Load, content: Content
+) -> None:
+    load([doc(f"d{number}", "pump " * number + "water") for number in range(1, 9)])
+
+    assert ids(retriever, asked("pump", content=content)) == ids(retriever, asked("pump"))

@@ -1,0 +1,24 @@
+"""Fixtures that several folders share: the real Solr, started once for the whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.real_solr import Collection, running
+
+pytest.register_assert_rewrite("tests.adapters.retriever_suite")
+
+
+@pytest.fixture(scope="session")
+def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The value for solr.url of a real Solr with an empty collection; every test fills it anew."""
+    with running(tmp_path_factory.mktemp("solr")) as solr:
+        yield solr.url
+
+
+@pytest.fixture(scope="session")
+def solr_collection(solr_url: str) -> Collection:
+    """That Solr with the two verbs of the port suite."""
+    return Collection(solr_url)

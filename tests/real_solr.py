@@ -1,0 +1,56 @@
+"""A real Solr for tests, started by the project's own code and ended with the test run, whatever happens to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters import solr_process
+from datafari_rag.adapters.solr_access import connection_of, retriever_for, schema_of
+from datafari_rag.adapters.solr_http import TypedSolr, session_for
+from datafari_rag.adapters.solr_json import encoded
+from datafari_rag.adapters.solr_process import Running
+from datafari_rag.adapters.solr_writer import solr_document
+from datafari_rag.core.settings import Settings
+
+INSTALL = "install Java and Maven (Debian: apt-get install openjdk-17-jre-headless maven)"
+
+
+@contextmanager
+def running(folder: Path, *, nodes: int = 0) -> Iterator[Running]:
+    """Run a Solr in *folder* as long as the block; skip without Java or Maven, loudly, and never in CI."""
+    missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
+    if missing:
+        reason = f"REAL SOLR NOT TESTED: {' and '.join(missing)} not found; {INSTALL}"
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    try:
+        yield solr_process.started(folder, nodes=nodes, owner=os.getpid())
+    finally:
+        solr_process.stopped(folder)
+
+
+class Collection:
+    """One collection to fill and to search: the same two verbs for every engine's port suite."""
+
+    def __init__(self, url: str) -> None:
+        self.settings = Settings(solr_url=url)
+        connection = connection_of(self.settings)
+        self.retriever = retriever_for(self.settings)
+        self._node = TypedSolr(url, session_for(connection), connection)
+
+    def load(self, documents: Sequence[Mapping[str, object]]) -> None:
+        """Replace all that is there; soft commits, because a hard one waits for the disk."""
+        schema = schema_of(self.settings)
+        self._post({"delete": {"query": "*:*"}})
+        self._post([solr_document(document, schema) for document in documents])
+        self._post({"commit": {"softCommit": True, "waitSearcher": True}})
+
+    def _post(self, body: Mapping[str, object] | Sequence[object]) -> None:
+        self._node.send("post", "update", encoded(body), headers={"Content-Type": "application/json"})
