@@ -11,7 +11,7 @@ PORT ?= 8080
 .PHONY: run test check fix clean lock bench bench-quick eval rights
 
 run: $(RUN_STAMP)
-	@exec $(BIN)/datafari-rag demo --port $(PORT)
+	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

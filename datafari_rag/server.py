@@ -52,12 +52,16 @@ def prepare() -> None:
     gevent.monkey.patch_all()
 
 
-def run(make_app: Callable[[], Application], listening: Listening) -> None:
-    """Serve until SIGTERM; the counts of all workers are kept together in a folder of this run."""
+def run(make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
+    """
+    Serve until SIGTERM; the counts of all workers are kept together in a folder of this run.
+
+    *on_ready* is called once, when the port is open.
+    """
     folder = tempfile.mkdtemp(prefix="datafari-rag-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     try:
-        _Arbiter(Server(make_app, listening)).run()
+        _Arbiter(Server(make_app, listening, on_ready)).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -65,9 +69,9 @@ def run(make_app: Callable[[], Application], listening: Listening) -> None:
 class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """gunicorn without its command line: options from *listening*, the application from *make_app*."""
 
-    def __init__(self, make_app: Callable[[], Application], listening: Listening) -> None:
-        """Remember both."""
-        self._make_app = make_app
+    def __init__(self, make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
+        """Remember them."""
+        self._make_app, self._on_ready = make_app, on_ready
         self._listening = listening
         super().__init__()
 
@@ -90,6 +94,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "limit_request_field_size": 65_536,
             "loglevel": "warning",
             "proc_name": "datafari-rag",
+            "when_ready": lambda arbiter: self._on_ready(),
         }
         for name, value in options.items():
             self.cfg.set(name, value)

@@ -178,6 +178,6 @@ def app_of(line: Line, wrong: list[Mapping[str, object]] | None = None) -> Flask
     from datafari_rag.bootstrap import TEMPLATES
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    furnish(app, FakeService(line, wrong or []))
+    app.extensions["desk"] = furnish(app, FakeService(line, wrong or []))
     app.config["PROPAGATE_EXCEPTIONS"] = False
     return app

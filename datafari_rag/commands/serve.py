@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -30,9 +31,11 @@ def serve(conf: Path, host: str | None, port: int | None, workers: int | None) -
     start(conf, {"server.host": host, "server.port": port, "server.workers": workers})
 
 
-def start(conf: Path, options: dict[str, str | int | None]) -> None:
+def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callable[[], None] | None = None) -> None:
     """
     Check the settings and serve them; *options* (key → value) win over the file.
+
+    *on_ready* is called when the port is open.
 
     Raises:
         ClickException: the settings cannot be served; the lines say why.
@@ -58,5 +61,6 @@ def start(conf: Path, options: dict[str, str | int | None]) -> None:
         header_timeout_s=settings.server_header_timeout_s,
         max_connections=settings.server_max_connections,
     )
-    click.echo(f"Serving on http://{listening.host}:{listening.port} with {listening.workers} workers.", err=True)
-    server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening)
+    where = f"http://{listening.host}:{listening.port}"
+    announce = on_ready or (lambda: click.echo(f"Serving on {where} with {listening.workers} workers.", err=True))
+    server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening, announce)

@@ -23,6 +23,7 @@ class Voice:
         self._links = SafeLinks(urls, labels) if links == "documents" else None
         self._marks = Followups() if wants_followups else None
         self._shown: list[str] = []
+        self._blank = ""
 
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
@@ -47,6 +48,10 @@ class Voice:
         return self._links.feed(text) if self._links else text
 
     def _show(self, text: str) -> str:
+        """Note what is shown; white space before the first word waits for it, so that a blank answer shows nothing."""
+        if not self._shown:
+            self._blank += text
+            text = self._blank if self._blank.strip() else ""
         if text:
             self._shown.append(text)
         return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
 from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.language import detect
@@ -26,7 +27,9 @@ from datafari_rag.core.settings import Settings
 from datafari_rag.pipeline import Begun, answer, begun, collect
 from datafari_rag.ports import Identified
 from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
+from datafari_rag.web.auditing import Audited, audit
 from datafari_rag.web.encoding import Encoding
+from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
 from datafari_rag.web.service import Line, Service
 from datafari_rag.web.streams import Streams
@@ -74,10 +77,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What every request needs of this worker: the service, its counters, its open streams, ids and the time."""
+    """What every request needs of this worker: the service, counters, limits, open streams, ids and the time."""
 
     service: Service
     metrics: Metrics
+    limits: Limits
     streams: Streams
     new_id: Callable[[], str]
     now: Callable[[], float]
@@ -109,6 +113,12 @@ class Asked:
         softened = self.row.softened(settings) if self.row.softened is not None else ()
         return told(events, softened, language=language_for(ask, detect)) if softened else events
 
+    def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
+        """Say to the audit trail how this question ended."""
+        context = self.context
+        audited = Audited(context.now_s, context.id, self.row.name, self.user.name, context.ask.question)
+        audit(self.line, audited, outcome, facts=facts, extracts=extracts)
+
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
         return (self.line.parts.clock() - self.started) * 1000
@@ -128,8 +138,10 @@ def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
     try:
         identified = line.identity.identify(incoming.headers, peer)
         incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
+        desk.limits.check_user(line.settings, identified.name)
         return _answered(desk, row, line, incoming=incoming, identified=identified)
     except RagError as error:
+        audit(line, Audited(incoming.now_s, desk.new_id(), row.name, incoming.user_name), error.label)
         return failed(desk, row, error, line.settings)
 
 
@@ -159,10 +171,15 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
 def _note(asked: Asked) -> None:
     """Count what has no effect here, and log what was changed of the request."""
     ask = asked.context.ask
-    attempts = identity_attempts(ask.ignored)
-    asked.desk.metrics.count_ignored(others=len(ask.ignored) - attempts, identity=attempts)
+    note_ignored(asked.desk, ask.ignored)
     for warning in ask.warnings:
         log.warning("answer id=%s %s", asked.context.id, warning)
+
+
+def note_ignored(desk: Desk, names: Collection[str]) -> None:
+    """Count parameters that have no effect here, those apart that tried to name a user."""
+    attempts = identity_attempts(names)
+    desk.metrics.count_ignored(others=len(names) - attempts, identity=attempts)
 
 
 def failed(desk: Desk, row: Row, error: RagError, settings: Settings) -> Response:
@@ -170,7 +187,11 @@ def failed(desk: Desk, row: Row, error: RagError, settings: Settings) -> Respons
     desk.metrics.count_answer(row.name, error.label)
     log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
     status, body = row.dialect.failure(error, settings)
-    response = json_response(row.encoding.whole(body), status)
+    return told_when(error, json_response(row.encoding.whole(body), status))
+
+
+def told_when(error: RagError, response: Response) -> Response:
+    """Return *response* with the seconds after which a repeat can help, where *error* knows them."""
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     return response
@@ -189,7 +210,7 @@ def _whole(asked: Asked) -> Response:
     body = asked.row.encoding.whole(asked.row.dialect.reply(whole, asked.context))
     asked.desk.metrics.count_answer(asked.row.name, "ok")
     asked.desk.metrics.time_stages(whole.finished.timings_ms)
-    _log_answer(asked, "ok", whole.finished.facts, documents=len(whole.sources.extracts))
+    _log_answer(asked, "ok", whole.finished.facts, extracts=whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
     response.headers["Server-Timing"] = server_timing(
@@ -224,7 +245,7 @@ def _lines(asked: Asked, first: Begun) -> Iterator[bytes]:
             if ending and isinstance(ending[0], Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
-        _count_stream(asked, ending[0] if ending else None, documents=len(first.sources.extracts))
+        _count_stream(asked, ending[0] if ending else None, first.sources.extracts)
 
 
 def _noted(events: Iterator[Event], ending: list[Finished | Failed]) -> Iterator[Event]:
@@ -234,7 +255,7 @@ def _noted(events: Iterator[Event], ending: list[Finished | Failed]) -> Iterator
         yield event
 
 
-def _count_stream(asked: Asked, ending: Finished | Failed | None, *, documents: int) -> None:
+def _count_stream(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
     outcome = "aborted"
     if isinstance(ending, Finished):
         outcome = "ok"
@@ -242,16 +263,17 @@ def _count_stream(asked: Asked, ending: Finished | Failed | None, *, documents: 
     elif ending is not None:
         outcome = ending.error.label
     asked.desk.metrics.count_answer(asked.row.name, outcome)
-    _log_answer(asked, outcome, ending.facts if ending else None, documents=documents)
+    _log_answer(asked, outcome, ending.facts if ending else None, extracts=extracts)
 
 
-def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, documents: int) -> None:
+def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extracts: tuple[Extract, ...]) -> None:
+    asked.audit(outcome, facts, extracts)
     log.info(
         "answer id=%s dialect=%s outcome=%s documents=%d ms=%.0f tries=%d fallback=%d",
         asked.context.id,
         asked.row.name,
         outcome,
-        documents,
+        len(extracts),
         asked.elapsed_ms(),
         facts.tries if facts else 0,
         bool(facts and facts.is_fallback),

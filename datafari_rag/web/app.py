@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed as WrongMethod
 
 from datafari_rag.core.errors import (
     BadRequest,
@@ -19,9 +22,11 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.protocols.incoming import Incoming
 from datafari_rag.web import failure, health
-from datafari_rag.web.answering import Desk, answered, failed, internal, json_response
+from datafari_rag.web.answering import Desk, answered, failed, internal, json_response, told_when
 from datafari_rag.web.documents import document_view
 from datafari_rag.web.encoding import plain
+from datafari_rag.web.headers import secure
+from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
 from datafari_rag.web.reading import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
@@ -46,7 +51,9 @@ def furnish(app: Flask, service: Service) -> Desk:
     """Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request."""
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
-    desk = Desk(service, Metrics(), Streams(), lambda: g.request_id, service.clock)
+    shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    limits = Limits(Path(shared) if shared else None)
+    desk = Desk(service, Metrics(), limits, Streams(), lambda: g.request_id, service.clock)
     for route in ROUTES:
         for path in route.paths:
             view = _view(desk, route) if route.view is None else _plain_view(desk, route.view)
@@ -65,6 +72,7 @@ def _view(desk: Desk, route: Route) -> Callable[[], Response]:
             incoming = incoming_from(
                 request, max_body_bytes=settings.server_max_body_bytes, takes=route.takes, now_s=desk.now()
             )
+            desk.limits.check_address(settings, incoming.headers, request.remote_addr or "")
         except RagError as error:
             return _refused(desk, route, error)
         request.environ.get("datafari_rag.watch", _nobody_watches)()
@@ -95,7 +103,7 @@ def _refused(desk: Desk, route: Route | None, error: RagError) -> Response:
     settings = desk.service.line().settings
     if route is None:
         status, body = failure.failure(error, settings)
-        return json_response(plain(body), status)
+        return told_when(error, json_response(plain(body), status))
     row = route.row_for(_bodyless())
     response = search_failed(desk, error, settings) if row is None else failed(desk, row, error, settings)
     if error.code in (405, 413, 415):
@@ -115,15 +123,15 @@ def _add_edges(app: Flask, desk: Desk) -> None:
     @app.after_request
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
-        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        secure(response.headers, is_page=response.mimetype == "text/html", is_encrypted=request.is_secure)
         return response
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> Response:
         kind = _BY_STATUS.get(error.code or 500, BadRequest)
         response = _refused(desk, _route_of(request.path), kind())
-        if isinstance(error.get_response(), Response) and "Allow" in error.get_response().headers:
-            response.headers["Allow"] = error.get_response().headers["Allow"]
+        if isinstance(error, WrongMethod) and error.valid_methods:
+            response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
         return response
 
     @app.errorhandler(Exception)

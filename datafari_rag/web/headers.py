@@ -6,7 +6,7 @@ No page of ours has a script or a style in its own text, so no policy here has '
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from typing import Protocol
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 """For JSON, streams and text: nothing in them is ever run or shown as a page."""
@@ -28,7 +28,15 @@ ALWAYS = {
 HSTS = "max-age=31536000"
 
 
-def secure(headers: MutableMapping[str, str], *, is_page: bool, is_encrypted: bool) -> None:
+class Headers(Protocol):
+    """Headers of a response, as Flask and plain dicts have them."""
+
+    def setdefault(self, key: str, value: str, /) -> object:
+        """Set *key* unless it is there."""
+        ...
+
+
+def secure(headers: Headers, *, is_page: bool, is_encrypted: bool) -> None:
     """
     Add what is missing of the security headers to *headers*; what a view has set itself stays.
 

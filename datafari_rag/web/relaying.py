@@ -9,11 +9,11 @@ from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.settings import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.incoming import PassThrough
 from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
 from datafari_rag.web.answering import STREAM_HEADERS, Desk, Row, json_response
+from datafari_rag.web.auditing import Audited, audit
 from datafari_rag.web.service import Line
 
 Said = Mapping[str, object] | Ending
@@ -35,6 +35,7 @@ def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) 
         with closing(line.relay.relay(passed.body, is_streamed=False)) as said:
             reply = _first(said)
         desk.metrics.count_answer(row.name, "passed")
+        audit(line, Audited(desk.now(), desk.new_id(), row.name, user.name), "passed")
         return json_response(row.encoding.whole(relayed(reply)))
     with desk.streams.opened(line.settings.server_max_streams) as opened:
         chunks = line.relay.relay(passed.body, is_streamed=True)
@@ -43,7 +44,8 @@ def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) 
         except RagError:
             chunks.close()
             raise
-        lines = _lines(desk, row, line.settings, first=first, chunks=chunks)
+        audited = Audited(desk.now(), desk.new_id(), row.name, user.name)
+        lines = _lines(desk, row, line, audited=audited, said=(first, chunks))
         response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(chunks.close)
@@ -60,20 +62,26 @@ def _first(said: Iterator[Said]) -> Mapping[str, object]:
 
 
 def _lines(
-    desk: Desk, row: Row, settings: Settings, *, first: Mapping[str, object], chunks: Generator[Said, None, None]
+    desk: Desk,
+    row: Row,
+    line: Line,
+    *,
+    audited: Audited,
+    said: tuple[Mapping[str, object], Generator[Said, None, None]],
 ) -> Iterator[bytes]:
-    outcome = "aborted"
+    outcome, (first, chunks) = "aborted", said
     try:
         yield row.encoding.line(relayed_chunk(first))
-        for said in chunks:
-            if isinstance(said, Mapping):
-                yield row.encoding.line(relayed_chunk(said))
-            elif said.failure is not None:
-                outcome = said.failure.label
-                yield row.encoding.line(failure(said.failure, settings)[1])
+        for one in chunks:
+            if isinstance(one, Mapping):
+                yield row.encoding.line(relayed_chunk(one))
+            elif one.failure is not None:
+                outcome = one.failure.label
+                yield row.encoding.line(failure(one.failure, line.settings)[1])
             else:
                 outcome = "passed"
                 yield row.encoding.last
     finally:
         chunks.close()
         desk.metrics.count_answer(row.name, outcome)
+        audit(line, audited, outcome)

@@ -8,14 +8,12 @@ from flask import Response
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotFound, RagError
-from datafari_rag.core.search import Browse
 from datafari_rag.core.settings import Settings
 from datafari_rag.pipeline import browse, fetch
 from datafari_rag.protocols import select
 from datafari_rag.protocols.incoming import Incoming
-from datafari_rag.web.answering import Desk, json_response
+from datafari_rag.web.answering import Desk, json_response, note_ignored, told_when
 from datafari_rag.web.encoding import plain
-from datafari_rag.web.service import Line
 from datafari_rag.web.user import user_for
 
 log = logging.getLogger(__name__)
@@ -25,8 +23,11 @@ def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
     """Return Solr's own JSON for a plain search as the user who asks."""
     line = desk.service.line()
     try:
-        wanted = _wanted(line, incoming)
-        user = user_for(line.identity.identify(incoming.headers, peer), line)
+        wanted, ignored = select.parse(incoming, line.settings)
+        note_ignored(desk, ignored)
+        identified = line.identity.identify(incoming.headers, peer)
+        desk.limits.check_user(line.settings, identified.name)
+        user = user_for(identified, line)
         found = browse(wanted, user, settings=line.settings, parts=line.parts)
     except RagError as error:
         return search_failed(desk, error, line.settings)
@@ -39,7 +40,7 @@ def search_failed(desk: Desk, error: RagError, settings: Settings) -> Response:
     desk.metrics.count_answer("select", error.label)
     log.info("search outcome=%s %s", error.label, error.log)
     status, body = select.failure(error, settings)
-    return json_response(plain(body), status)
+    return told_when(error, json_response(plain(body), status))
 
 
 def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer: str) -> Document:
@@ -51,12 +52,11 @@ def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer
         RagError: the search or the rights failed.
     """
     line = desk.service.line()
-    user = user_for(line.identity.identify(incoming.headers, peer), line)
+    desk.limits.check_address(line.settings, incoming.headers, peer)
+    identified = line.identity.identify(incoming.headers, peer)
+    desk.limits.check_user(line.settings, identified.name)
+    user = user_for(identified, line)
     document = fetch(document_id, field, user, settings=line.settings, parts=line.parts)
     if document is None:
         raise NotFound
     return document
-
-
-def _wanted(line: Line, incoming: Incoming) -> Browse:
-    return select.parse(incoming, line.settings)

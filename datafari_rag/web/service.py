@@ -9,7 +9,7 @@ from typing import Protocol
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings import Settings
 from datafari_rag.pipeline import Parts
-from datafari_rag.ports import Identity, Relay, RightsSource
+from datafari_rag.ports import Identity, Relay, RightsSource, Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Line:
     rights: RightsSource
     relay: Relay | None = None
     bad_setting: RagError | None = None
+    audit: Trail | None = None
 
 
 class Service(Protocol):

@@ -1,0 +1,92 @@
+"""`datafari-rag demo`: from nothing to a service over real documents, in one command."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import click
+
+from datafari_rag import server
+
+TRIES = (
+    ("anybody", "", "How+do+I+copy+a+file+in+Python%3F"),
+    ("alice, who may read the Python manual", "-H 'X-Remote-User: alice' ", "How+are+Enums+and+Flags+different%3F"),
+    ("bob, who may not", "-H 'X-Remote-User: bob' ", "How+are+Enums+and+Flags+different%3F"),
+)
+
+
+@click.command()
+@click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that serve.")
+def demo(folder: Path | None, port: int, workers: int) -> None:
+    """
+    Serve the shipped documents, or those of FOLDER, on 127.0.0.1.
+
+    \b
+    Examples:
+      datafari-rag demo
+      datafari-rag demo ~/Documents --port 8090
+    \b
+    Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
+    Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to begin anew.
+    """  # noqa: D301 # click reads \b
+    server.prepare()
+    from datafari_rag.commands.serve import start
+
+    place = _place(folder)
+    _set_up(place)
+    if folder is None:
+        _index_demo(place / "index")
+    else:
+        _index_folder(folder, place)
+    options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
+    start(place / "rag.properties", options, on_ready=lambda: _tell(port, is_demo=folder is None))
+
+
+def _place(folder: Path | None) -> Path:
+    """Return where this demo keeps its index and settings."""
+    base = Path.home() / ".local/share"
+    home = Path(os.environ.get("DATAFARI_RAG_HOME") or Path(os.environ.get("XDG_DATA_HOME") or base) / "datafari-rag")
+    if folder is None:
+        return home / "demo"
+    return home / "folders" / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+
+
+def _set_up(place: Path) -> None:
+    """Copy settings and users once: what somebody changed in them stays."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("rag.properties", "users.json"):
+        if not (place / name).exists():
+            with resources.as_file(resources.files("datafari_rag.resources") / "demo" / name) as source:
+                shutil.copyfile(source, place / name)
+
+
+def _index_demo(index: Path) -> None:
+    from datafari_rag.commands.demo_index import build_demo_index
+
+    if not index.exists():
+        click.echo("Indexing the demo documents (once, a few seconds)…", err=True)
+    build_demo_index(index)
+
+
+def _index_folder(folder: Path, place: Path) -> None:
+    """Put what is new or changed in *folder* into its index, with a progress bar."""
+    from datafari_rag.commands.index import index
+
+    index.main([str(folder), "--conf", str(place / "rag.properties")], standalone_mode=False)
+
+
+def _tell(port: int, *, is_demo: bool) -> None:
+    """Print what to open, and what to type."""
+    address = f"http://127.0.0.1:{port}"
+    click.echo(f"\ndatafari_rag is ready. Open {address}")
+    if is_demo:
+        click.echo("\nOr ask from a terminal, as")
+        for who, header, question in TRIES:
+            click.echo(f"\n# {who}\ncurl -s {header}'{address}/search/select?action=rag&q={question}'")
+    click.echo("\nCtrl-C stops it.")

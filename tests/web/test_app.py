@@ -1,0 +1,409 @@
+"""Every row of SPEC.md §4.2 that `search/select` can reach, over HTTP, with fakes at the ports only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from datafari_rag.core.errors import (
+    AuthorityTimeout,
+    AuthorityUnavailable,
+    BadSetting,
+    ContentFiltered,
+    ModelBusy,
+    ModelGarbled,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    NotAuthenticated,
+    RagError,
+    SearchTimeout,
+    SearchUnavailable,
+)
+from datafari_rag.core.settings import Settings
+from datafari_rag.web.service import Line
+from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, line_of
+
+RAG = "/search/select?action=rag&q=when+does+the+plane+take+off"
+PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select", "/search/select/")
+
+
+def client_of(line: Line) -> FlaskClient:
+    return app_of(line).test_client()
+
+
+def get(line: Line, path: str = RAG, **headers: str) -> TestResponse:
+    return client_of(line).get(path, headers=headers)
+
+
+def lines_of(response: TestResponse) -> list[Any]:
+    return [json.loads(line) for line in response.get_data(as_text=True).splitlines()]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_spelling_of_the_path_answers_without_a_redirect(path: str) -> None:
+    response = client_of(line_of()).get(f"{path}?action=rag&q=when")
+
+    assert response.status_code == 200
+    assert response.mimetype == "application/json"
+    body: Any = response.get_json()
+    assert body["status"] == "OK"
+    assert body["content"]["message"] == "It takes off at 15h50 [1]."
+    assert [document["id"] for document in body["content"]["documents"]] == ["doc-2", "doc-1"]
+
+
+def test_a_form_is_read_like_a_query() -> None:
+    response = client_of(line_of()).post("/search/select", data={"action": "rag", "q": "when"})
+
+    assert response.get_json()["status"] == "OK"
+
+
+def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
+    citation = get(line_of()).get_json()["content"]["citations"][0]
+
+    assert citation["document_id"] == FLIGHT.id
+    assert FLIGHT.text[citation["start"] : citation["end"]] == citation["quote"]
+
+
+def test_an_answer_says_which_model_gave_it_and_how_long_it_took() -> None:
+    response = get(line_of())
+
+    assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
+    assert response.headers["Server-Timing"].startswith("total;dur=")
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["X-Request-ID"]
+
+
+def test_an_administrators_timing_names_stages_that_add_up() -> None:
+    line = line_of(settings=replace(Settings(), security_admins=("root",)), rights=FakeRights({"root": []}))
+    timing = get(line, **{"X-User": "root"}).headers["Server-Timing"]
+    took = {part.split(";dur=")[0]: float(part.split(";dur=")[1]) for part in timing.split(", ")}
+
+    assert {"search", "passages", "model", "edge"} <= set(took)
+    assert sum(ms for stage, ms in took.items() if stage != "total") == pytest.approx(took["total"], abs=2)
+
+
+def test_a_request_id_that_was_sent_comes_back_and_a_strange_one_does_not() -> None:
+    assert get(line_of(), **{"X-Request-ID": "abc-1"}).headers["X-Request-ID"] == "abc-1"
+    assert get(line_of(), **{"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
+
+
+BEFORE_THE_SEARCH = [
+    pytest.param(
+        {"rights": FakeRights(error=AuthorityUnavailable())}, 502, "authorityUnavailable", id="rights are down"
+    ),
+    pytest.param({"rights": FakeRights(error=AuthorityTimeout())}, 504, "authorityTimeout", id="rights are slow"),
+    pytest.param({"identity": FakeIdentity(NotAuthenticated())}, 401, "notAuthenticated", id="a bad credential"),
+]
+SEARCH = [
+    pytest.param(SearchUnavailable(), 502, "searchUnavailable", id="Solr is down"),
+    pytest.param(SearchTimeout(), 504, "searchTimeout", id="Solr is slow"),
+]
+MODEL = [
+    pytest.param(ModelRefused(), 502, "modelRefused", id="the model refuses"),
+    pytest.param(ModelUnavailable(), 502, "modelUnavailable", id="the model is down"),
+    pytest.param(ModelGarbled(), 502, "modelGarbled", id="the model talks rubbish"),
+    pytest.param(ModelBusy(retry_after_s=7), 503, "modelBusy", id="the model is busy"),
+    pytest.param(ModelTimeout(), 504, "modelTimeout", id="the model is slow"),
+    pytest.param(ContentFiltered(), 400, "contentFiltered", id="the answer is filtered"),
+]
+
+
+def assert_is_failure(line: Line, code: int, label: str, **headers: str) -> None:
+    """The same failure three times: under HTTP 200, under its own status, and before a stream's first word."""
+    plain = get(line, **headers)
+    strict = replace(line, settings=replace(line.settings, rag_http_errors=True))
+    loud, streamed = get(strict, **headers), get(strict, f"{RAG}&stream=true", **headers)
+
+    assert plain.status_code == 200
+    assert loud.status_code == streamed.status_code == code
+    for response in (plain, loud, streamed):
+        body: Any = response.get_json()
+        assert body["status"] == "ERROR"
+        assert body["content"]["error"]["code"] == code
+        assert body["content"]["error"]["label"] == label
+        assert body["content"]["error"]["reason"]
+
+
+@pytest.mark.parametrize(("parts", "code", "label"), BEFORE_THE_SEARCH)
+def test_who_cannot_be_known_is_not_answered_and_nothing_is_searched(
+    parts: dict[str, Any], code: int, label: str
+) -> None:
+    retriever = FakeRetriever(FLIGHT)
+
+    assert_is_failure(line_of(retriever, **parts), code, label, **{"X-User": "ann"})
+    assert retriever.searches == []
+
+
+@pytest.mark.parametrize(("error", "code", "label"), SEARCH)
+def test_a_failed_search_is_never_taken_for_nothing_found(error: RagError, code: int, label: str) -> None:
+    assert_is_failure(line_of(FakeRetriever(error=error)), code, label)
+
+
+@pytest.mark.parametrize(("error", "code", "label"), MODEL)
+def test_each_failure_of_the_model_has_its_label(error: RagError, code: int, label: str) -> None:
+    assert_is_failure(line_of(model=FakeModel(failure=error)), code, label)
+
+
+def test_a_busy_model_says_when_to_come_back() -> None:
+    assert get(line_of(model=FakeModel(failure=ModelBusy(retry_after_s=6.2)))).headers["Retry-After"] == "7"
+
+
+def test_nothing_found_is_the_seeds_428() -> None:
+    model = FakeModel("never")
+
+    assert_is_failure(line_of(FakeRetriever(), model), 428, "noDocuments")
+    assert model.prompts == []
+
+
+def test_a_document_without_text_is_nothing_found() -> None:
+    assert_is_failure(line_of(FakeRetriever(replace(FLIGHT, text=" "))), 428, "noDocuments")
+
+
+def test_an_empty_answer_is_no_answer() -> None:
+    assert_is_failure(line_of(model=FakeModel(" \n")), 428, "noAnswer")
+
+
+def test_nobody_is_refused_where_an_identity_is_required() -> None:
+    line = line_of(settings=replace(Settings(), security_anonymous="refuse"))
+
+    assert_is_failure(line, 401, "notAuthenticated")
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "label"),
+    [
+        pytest.param("", 422, "noQuery", id="no q"),
+        pytest.param("&q=+", 422, "noQuery", id="a blank q"),
+        pytest.param("&q=" + "a" * 4001, 413, "queryTooLong", id="4001 characters"),
+    ],
+)
+def test_words_that_cannot_be_asked_have_their_label(query: str, code: int, label: str) -> None:
+    body: Any = get(line_of(), f"/search/select?action=rag{query}").get_json()
+
+    assert body["content"]["error"]["code"] == code
+    assert body["content"]["error"]["label"] == label
+
+
+def test_a_bad_setting_fails_every_answer_and_no_plain_search() -> None:
+    sentence = 'Invalid value for rag.solrField property. Valid values are "highlighting".'
+    line = replace(line_of(), bad_setting=BadSetting(sentence))
+
+    assert_is_failure(line, 500, "badSetting")
+    assert get(line).get_json()["content"]["error"]["reason"] == sentence
+    assert get(line, "/search/select?q=x").get_json()["response"]["numFound"] == 2
+
+
+def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> None:
+    class Broken(FakeModel):
+        def generate(self, prompt: Any, *, is_streamed: bool) -> Any:
+            raise ZeroDivisionError("secret words")
+
+    for path in (RAG, f"{RAG}&stream=true"):
+        response = get(line_of(model=Broken()), path, **{"X-Request-ID": "r-1"})
+        error = response.get_json()["content"]["error"]
+
+        assert error["label"] == "internal"
+        assert "r-1" in error["reason"]
+        assert "secret" not in response.get_data(as_text=True)
+        assert "ZeroDivision" not in response.get_data(as_text=True)
+
+
+def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
+    line = line_of(settings=replace(Settings(), server_max_body_bytes=100))
+    response = client_of(line).post("/search/select?action=rag", data={"q": "a" * 200})
+
+    assert response.status_code == 413
+    assert response.get_json()["content"]["error"]["label"] == "bodyTooLarge"
+
+
+def test_a_body_of_another_type_is_415_in_the_dialects_shape() -> None:
+    response = client_of(line_of()).post("/search/select?action=rag", json={"q": "x"})
+
+    assert response.status_code == 415
+    assert response.get_json()["content"]["error"]["label"] == "unsupportedMediaType"
+
+
+def test_another_method_is_405_in_the_dialects_shape() -> None:
+    response = client_of(line_of()).put(RAG)
+
+    assert response.status_code == 405
+    assert response.get_json()["content"]["error"]["label"] == "methodNotAllowed"
+    assert "GET" in response.headers["Allow"]
+    assert client_of(line_of()).put("/search/select").get_json()["error"]["code"] == 405
+
+
+def test_an_unknown_path_is_404_as_json() -> None:
+    response = get(line_of(), "/nowhere")
+
+    assert response.status_code == 404
+    assert response.get_json() == {
+        "error": {"code": 404, "label": "notFound", "reason": "Nothing was found at this address."}
+    }
+
+
+@pytest.mark.parametrize("action", ["suggest", "ragg", "admin"])
+def test_an_unknown_action_is_400(action: str) -> None:
+    response = get(line_of(), f"/search/select?action={action}&q=x")
+
+    assert response.status_code == 400
+    assert response.get_json()["error"]["code"] == 400
+
+
+@pytest.mark.parametrize("query", ["q=x", "action=search&q=x", "action=&q=x", ""])
+def test_without_rag_the_path_is_a_plain_search(query: str) -> None:
+    retriever = FakeRetriever(FLIGHT)
+    response = get(line_of(retriever), f"/search/select?{query}")
+
+    assert response.get_json()["response"] == {"numFound": 1, "start": 0, "docs": [{"id": "doc-2"}]}
+    assert len(retriever.browsed) == 1
+
+
+def test_a_failed_plain_search_has_solrs_shape_and_that_status() -> None:
+    response = get(line_of(FakeRetriever(error=SearchTimeout())), "/search/select?q=x")
+
+    assert response.status_code == 504
+    assert response.get_json() == {"error": {"code": 504, "msg": SearchTimeout.sentence}}
+
+
+def test_the_users_tokens_and_nothing_of_the_request_make_the_filter() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    line = line_of(retriever, rights=FakeRights({"ann": ["s2", "s1", "__nosecurity__", ""]}))
+    forged = "&UserTokens=s9&AuthenticatedUserName=bob&mcf=false&shards=x&fq=allow_token_document:s9"
+    get(line, RAG + forged, **{"X-User": "ann"})
+    get(line, RAG + forged)
+
+    assert [access.tokens for _, access in retriever.searches] == [("s1", "s2"), ()]
+    assert all(search.restrictions == () for search, _ in retriever.searches)
+
+
+def test_ignored_parameters_are_counted_apart_from_those_that_name_a_user() -> None:
+    client = client_of(line_of())
+    client.get(f"{RAG}&mcf=false&UserTokens=s9&colour=red")
+    text = client.get("/metrics").get_data(as_text=True)
+
+    assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in text
+    assert 'datafari_rag_ignored_parameters_total{kind="other"} 1.0' in text
+    assert 'datafari_rag_answers_total{dialect="ragapi",outcome="ok"} 1.0' in text
+
+
+def test_a_stream_brings_the_same_answer_as_the_whole() -> None:
+    whole = get(line_of()).get_json()["content"]
+    response = get(line_of(), f"{RAG}&stream=true")
+    lines = lines_of(response)
+    final = next(line["data"] for line in lines if line["type"] == "message.final")
+
+    assert response.mimetype == "application/x-ndjson"
+    assert response.headers["X-Accel-Buffering"] == "no"
+    assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
+    assert "".join(line["data"]["text"] for line in lines if line["type"] == "message.delta") == whole["message"]
+    assert final["citations"] == whole["citations"]
+    assert lines[1]["data"]["items"] == whole["documents"]
+    assert lines[-1]["type"] == "stream.completed"
+
+
+def test_a_failure_after_the_first_word_is_the_last_line_of_the_stream() -> None:
+    lines = lines_of(get(line_of(model=FakeModel("At ", failure=ModelTimeout())), f"{RAG}&stream=true"))
+
+    assert [line["type"] for line in lines[-3:]] == ["message.delta", "error", "stream.completed"]
+    assert lines[-2]["data"]["label"] == "modelTimeout"
+    assert lines[-1]["data"] == {"status": "ERROR"}
+
+
+def test_a_reader_who_hangs_up_frees_the_model_and_his_place() -> None:
+    model = FakeModel(*["word "] * 50)
+    app = app_of(line_of(model=model))
+    response = app.test_client().get(f"{RAG}&stream=true", buffered=False)
+    stream = response.iter_encoded()
+    next(stream)
+    assert app.extensions["desk"].streams.open == 1
+    response.close()
+
+    assert model.was_closed_early
+    assert app.extensions["desk"].streams.open == 0
+
+
+def test_a_reader_who_never_reads_frees_the_model_and_his_place() -> None:
+    model = FakeModel(*["word "] * 50)
+    app = app_of(line_of(model=model))
+    app.test_client().get(f"{RAG}&stream=true", buffered=False).close()
+
+    assert model.was_closed_early
+    assert app.extensions["desk"].streams.open == 0
+
+
+def test_above_the_limit_of_open_streams_a_new_one_is_refused_at_once() -> None:
+    line = line_of(settings=replace(Settings(), server_max_streams=1, rag_http_errors=True))
+    app = app_of(line)
+    first = app.test_client().get(f"{RAG}&stream=true", buffered=False)
+    second = app.test_client().get(f"{RAG}&stream=true")
+    first.close()
+
+    assert second.status_code == 503
+    assert second.get_json()["content"]["error"]["label"] == "overloaded"
+    assert second.headers["Retry-After"] == "5"
+    assert app.test_client().get(f"{RAG}&stream=true").status_code == 200
+
+
+def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
+    broken = app_of(line_of(), [{"what": "search", "problem": "down"}]).test_client()
+
+    assert client_of(line_of()).get("/health/live").status_code == 200
+    assert client_of(line_of()).get("/health/ready").get_json() == {"status": "ready", "problems": []}
+    assert broken.get("/health/live").status_code == 200
+    assert broken.get("/health/ready").status_code == 503
+    assert broken.get("/health/ready").get_json()["problems"] == [{"what": "search", "problem": "down"}]
+
+
+JSON = {"Accept": "application/json"}
+
+
+def test_a_document_opens_with_its_passage_for_those_who_may() -> None:
+    response = client_of(line_of()).get("/documents?id=doc-2&start=0&end=13", headers=JSON)
+
+    assert response.get_json() == {
+        "id": "doc-2",
+        "title": "Boarding pass",
+        "url": "file:///flight.pdf",
+        "field": "exactContent",
+        "text": FLIGHT.text,
+        "start": 0,
+        "end": 13,
+    }
+
+
+def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:
+    line = line_of(FakeRetriever(replace(FLIGHT, text="<script>x</script> Boarding pass", title="<b>")))
+    page = client_of(line).get("/documents?id=doc-2&start=19&end=27").get_data(as_text=True)
+
+    assert ">Boarding</mark>" in page
+    assert "<script>x" not in page
+    assert "<b>" not in page
+
+
+@pytest.mark.parametrize(
+    "query", ["id=absent", "", "id=doc-2&field=allow_token_document", "id=../../etc/passwd", "id=doc-2%00"]
+)
+def test_what_is_absent_or_not_to_be_opened_is_the_same_404(query: str) -> None:
+    response = client_of(line_of()).get(f"/documents?{query}", headers=JSON)
+
+    assert response.status_code == 404
+    assert response.get_json()["error"]["label"] == "notFound"
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "1e3", "٣"])
+def test_offsets_that_are_no_numbers_are_400(value: str) -> None:
+    response = client_of(line_of()).get(f"/documents?id=doc-2&start={value}&end=5", headers=JSON)
+
+    assert response.status_code == 400
+    assert "start" in response.get_json()["error"]["reason"]
+
+
+def test_a_request_line_of_64_kib_is_taken_and_a_longer_one_is_json() -> None:
+    assert get(line_of(), f"{RAG}&x=" + "a" * 60_000).get_json()["status"] == "OK"
+    assert get(line_of(), f"{RAG}&x=" + "a" * 70_000).get_json()["content"]["error"]["label"] == "badRequest"
