@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import configparser
+import re
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,14 @@ def test_the_instructions_have_both_slots_and_no_other() -> None:
     text = packaged_instructions()
     assert "{language}" in text and "{format}" in text
     assert "{" not in text.replace("{language}", "").replace("{format}", "")
+
+
+def test_every_dependency_is_accounted_for() -> None:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    lines = [parser["options"]["install_requires"], *parser["options.extras_require"].values()]
+    lines.append((ROOT / "requirements-dev.in").read_text("utf-8"))
+    names = re.findall(r"(?m)^([A-Za-z][\w.-]*)", "\n".join(lines))
+    page = (ROOT / "docs" / "dependencies.md").read_text("utf-8").lower()
+    listed = set(re.findall(r"[a-z0-9][\w.-]*", page[page.index("## core") :]))
+    assert len(names) > 30 and not {name.lower() for name in names} - listed
