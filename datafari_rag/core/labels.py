@@ -12,7 +12,8 @@ from datafari_rag.core.folding import folded
 
 MAX_LABEL_CHARS = 60
 
-_UNWANTED = re.compile(f"[\\[\\]［］【】{LINE_ENDS}]+")
+_BRACKETS = re.compile(r"[\[\]［］【】]+")
+_LINE_ENDS = re.compile(f"[{LINE_ENDS}]+")
 _SPACES = re.compile(r"\s+")
 
 
@@ -39,7 +40,7 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
 
 def plain_label(text: str) -> str:
     """Return *text* without what a label cannot have, at most 60 characters; may be empty."""
-    text = _SPACES.sub(" ", clean(_UNWANTED.sub(" ", text), is_full=False)[0])
+    text = _SPACES.sub(" ", clean(_LINE_ENDS.sub(" ", _BRACKETS.sub("", text)), is_full=False)[0])
     while ": " in text:
         text = text.replace(": ", " ")
     return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")

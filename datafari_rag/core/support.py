@@ -1,0 +1,174 @@
+"""
+Where the text that the model saw of one document says what an answer claims.
+
+Two questions, each answered by a place or by None: are these quoted words there, and does a sentence, or two that
+stand together, carry this claim. Places are stretches of the stored text. In doubt the answer is None.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from datafari_rag.core.claims import Claim
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.extracts import HIGHLIGHTING
+from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, carries, facts_of, is_negation
+from datafari_rag.core.folding import fold, folded
+from datafari_rag.core.sentences import bounds_around
+from datafari_rag.core.stems import stem
+
+MAX_PLACES = 200
+"""How many places of a quotation, or of a claim's rarest word, are looked at."""
+
+LEAST_FACTS = 3
+"""A quotation that is not there is carried by a sentence only when it states at least so much."""
+
+PLAIN_CUT_CHARS = 25
+"""A quotation at least this long may begin or end inside a word; a shorter one may not."""
+
+_WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_]+(?:['’]t)?)[\s\"'“”«»‘’]*$")
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]*$")
+_LETTERS_AFTER = re.compile(r"[^\W\d_]*")
+_DIGITS_BEFORE = re.compile(r"(?:\d[.,/]?|(?:^|(?<=[\s(]))[-−–+]\s?)$")
+_DIGITS_AFTER = re.compile(r"[.,/]?\d|[²³¹⁰⁴-⁹¼-¾⅐-⅞]")
+_PREFIX_WORDS = "un in im il ir dis non mis anti de a an dés dé mal ohn miss ent ab"
+_TURNING_PREFIXES = frozenset(_PREFIX_WORDS.split())
+_TURNING_SUFFIXES = frozenset(("less", "los", "lose", "losen", "loser", "loses", "frei", "freie", "freien", "free"))
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+
+
+class Seen:
+    """What the model saw of one document, made ready once for all the marks of an answer."""
+
+    def __init__(self, extract: Extract, language: str) -> None:
+        """Fold the text of *extract*; *language* is the answer's."""
+        self.extract = extract
+        self.stored = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
+        self._language = language
+        self._folded = fold(extract.text)
+        title = f"{extract.label} {extract.document.title or ''}"
+        self._known = frozenset(facts_of(title, language).words)
+        self._facts: dict[tuple[int, int], Facts] = {}
+
+    def quoted(self, quote: str, *, around: str = "") -> tuple[int, int] | None:
+        """
+        Return where the stored text has the words *quote*, None when it has not, or not by themselves.
+
+        Not by themselves: cut out of a number, or of a word that says the contrary, or from behind a negation that
+        *around*, the words of the answer about it, leaves out.
+        """
+        wanted = folded(quote).strip(" ,;")
+        if not any(map(str.isalnum, wanted)):
+            return None
+        for start, end in self._places(wanted):
+            stored = self.extract.origins.span(start, end)
+            if stored is None or folded(self.stored[slice(*stored)]) != wanted:
+                continue
+            if self._is_by_itself(start, end, around):
+                return stored
+        return None
+
+    def carrying(self, claim: Claim) -> tuple[int, int] | None:
+        """Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do."""
+        stated = facts_of(_without(claim.text, self.extract.label), self._language)
+        if not stated or (claim.quotes and len(stated.words) + len(stated.pairs) + len(stated.numbers) < LEAST_FACTS):
+            return None
+        tried: set[tuple[int, int]] = set()
+        pair: tuple[int, int] | None = None
+        for start, end, is_single in self._windows(stated):
+            if (start, end) in tried:
+                continue
+            tried.add((start, end))
+            terms = Terms(self._language, self._known, is_strict=bool(claim.quotes), is_pair=not is_single)
+            if carries(stated, self._facts_at(start, end), terms):
+                stored = self.extract.origins.span(start, end)
+                if stored is not None and is_single:
+                    return stored
+                pair = pair or stored
+        return pair
+
+    def has(self, words: str) -> bool:
+        """Say whether the text seen has *words*, folded, at whatever place."""
+        return folded(words) in self._folded.text
+
+    def _places(self, wanted: str) -> Iterator[tuple[int, int]]:
+        at = self._folded.text.find(wanted)
+        for _ in range(MAX_PLACES):
+            if at < 0:
+                return
+            span = self._folded.span(at, at + len(wanted))
+            if span is not None:
+                yield span
+            at = self._folded.text.find(wanted, at + 1)
+
+    def _is_by_itself(self, start: int, end: int, around: str) -> bool:
+        text = self.extract.text
+        before, after = text[max(0, start - 40) : start], text[end : end + 40]
+        if text[start].isdigit() and _DIGITS_BEFORE.search(before):
+            return False
+        if text[end - 1].isdigit() and _DIGITS_AFTER.match(after):
+            return False
+        if before and before[-1] in NEGATING_CHARACTERS:
+            return False
+        is_long = end - start >= PLAIN_CUT_CHARS
+        return (
+            _is_uncut(text[start], _LETTERS_BEFORE, before, _TURNING_PREFIXES, is_long)
+            and _is_uncut(text[end - 1], _LETTERS_AFTER, after, _TURNING_SUFFIXES, is_long)
+            and not self._is_denied(before, around)
+        )
+
+    def _is_denied(self, before: str, around: str) -> bool:
+        word = _WORD_BEFORE.search(before)
+        if word is None or not is_negation(folded(word["word"]), self._language):
+            return False
+        return not facts_of(around, self._language).is_negated
+
+    def _windows(self, stated: Facts) -> Iterator[tuple[int, int, bool]]:
+        """Yield sentences and pairs of neighbours that hold one of the claim's rarest words."""
+        for anchor in self._anchors(stated):
+            for start, end in self._places_of_word(anchor):
+                bounds = bounds_around(self.extract.text, start, end)
+                own = next((i for i, (low, high) in enumerate(bounds) if low <= start < high), None)
+                if own is None:
+                    continue
+                yield (*bounds[own], True)
+                if own > 0:
+                    yield bounds[own - 1][0], bounds[own][1], False
+                if own + 1 < len(bounds):
+                    yield bounds[own][0], bounds[own + 1][1], False
+
+    def _anchors(self, stated: Facts) -> list[str]:
+        words = [stem(word, self._language) for word in stated.words if word not in self._known]
+        words = words or [stem(word, self._language) for word in stated.words]
+        counted = sorted((self._folded.text.count(word), word) for word in (*words, *stated.pairs) or stated.numbers)
+        return [word for count, word in counted if count][:2]
+
+    def _places_of_word(self, anchor: str) -> Iterator[tuple[int, int]]:
+        text = self._folded.text
+        at, found = text.find(anchor), 0
+        while at >= 0 and found < MAX_PLACES:
+            if at == 0 or not text[at - 1].isalnum() or _UNSPACED.match(anchor):
+                span = self._folded.span(at, at + 1)
+                if span is not None:
+                    found += 1
+                    yield span
+            at = text.find(anchor, at + 1)
+
+    def _facts_at(self, start: int, end: int) -> Facts:
+        if (start, end) not in self._facts:
+            self._facts[start, end] = facts_of(self.extract.text[start:end], self._language)
+        return self._facts[start, end]
+
+
+def _is_uncut(edge: str, letters: re.Pattern[str], beside: str, turning: frozenset[str], is_long: bool) -> bool:
+    """Say whether a quotation's edge is a word's, or cuts a long one where the word's rest does not turn its sense."""
+    if not edge.isalpha() or _UNSPACED.match(edge):
+        return True
+    found = letters.search(beside)
+    rest = "" if found is None else found.group()
+    return not rest or (is_long and folded(rest) not in turning)
+
+
+def _without(text: str, label: str) -> str:
+    return re.sub(re.escape(label), " ", text, flags=re.IGNORECASE)
