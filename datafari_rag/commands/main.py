@@ -9,22 +9,23 @@ import click
 from datafari_rag import __version__
 
 COMMANDS = {
-    "serve": "serve:serve",
-    "demo": "demo:demo",
-    "index": "index:index",
-    "ask": "ask:ask",
-    "check": "check:check",
-    "doctor": "doctor:doctor",
-    "eval": "eval:evaluate",
-    "solr": "solr:solr",
-    "stub-llm": "stub_llm:stub_llm",
-    "llm-service": "llm_service:llm_service",
-    "audit": "audit:audit",
+    "demo": ("demo:demo", "Try it: serve shipped documents, or a folder of yours."),
+    "serve": ("serve:serve", "Serve a rag.properties: the production server."),
+    "index": ("index:index", "Put files or JSONL documents into the search engine."),
+    "ask": ("ask:ask", "Answer one question in the terminal."),
+    "check": ("check:check", "Find every mistake in a rag.properties."),
+    "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
+    "eval": ("eval:evaluate", "Measure answers on questions of yours."),
+    "solr": ("solr:solr", "Start and stop a real Solr for trials."),
+    "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
+    "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),
+    "audit": ("audit:audit", "Check the audit's chains."),
 }
+"""Name → where the command is, and its line in the list."""
 
 
 class Lazy(click.Group):
-    """A group whose commands are imported when they are asked for: `--help` and a start stay fast."""
+    """A group whose commands are imported when they are called: `--help` and a start stay fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order of a newcomer's day."""
@@ -32,12 +33,16 @@ class Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command *cmd_name*, None when there is none."""
-        place = COMMANDS.get(cmd_name)
-        if place is None:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, name = place.partition(":")
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(f"datafari_rag.commands.{module}"), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list from the table, without reading the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.command(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
