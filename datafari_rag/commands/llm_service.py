@@ -1,0 +1,68 @@
+"""`datafari-rag llm-service`: the "Datafari External LLM" service in the foreground."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from gevent.pywsgi import WSGIServer
+
+BUILTIN = "builtin:extractive"
+
+
+@click.command("llm-service")
+@click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0 takes a free port.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--endpoint", default=BUILTIN, show_default=True, help="Or the URL of an OpenAI-compatible server.")
+@click.option("--model", default="", help="Model asked for where a request names none.")
+@click.option("--api-token", default="", envvar="LLM_API_TOKEN", help="Key for the endpoint; or LLM_API_TOKEN.")
+@click.option("--token", default="", envvar="LLM_SERVICE_TOKEN", help="Answer 401 to requests without this token.")
+def llm_service(port: int, host: str, **options: str) -> None:
+    """
+    Serve POST /invoke, which rag.template=datafari speaks, with sentences of the documents or with a model.
+
+    \b
+    Examples:
+      datafari-rag llm-service
+      datafari-rag llm-service --port 8888 --endpoint http://127.0.0.1:8000/v1/chat/completions --model echo
+    """  # noqa: D301 # click reads \b
+    from gevent import monkey
+
+    monkey.patch_all()
+    serving = _server(host, port, options)
+    serving.start()
+    click.echo(f"http://{host}:{serving.server_port}/invoke")
+    _serve(serving)
+
+
+def _server(host: str, port: int, options: Mapping[str, str]) -> WSGIServer:
+    from datafari_rag.adapters.extractive import ExtractiveModel
+    from datafari_rag.adapters.models import chain_for
+    from datafari_rag.adapters.settings_snapshot import packaged_instructions
+    from datafari_rag.core.settings import Settings
+    from datafari_rag.services.invoke import House
+    from datafari_rag.services.llm_service import application, server
+
+    settings = Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"])
+    try:
+        model = chain_for(settings, ExtractiveModel())
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--endpoint") from error
+    house = House(packaged_instructions(), options["model"])
+    try:
+        return server(application(model, house, token=options["token"]), port, host=host)
+    except OSError as error:
+        raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error
+
+
+def _serve(serving: WSGIServer) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    import gevent
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        gevent.signal_handler(number, serving.stop)
+    serving.serve_forever()
