@@ -165,15 +165,15 @@ def parsed(data: bytes, source: Source, *, name: str, overrides: Mapping[str, st
     replaced = [Entry(0, key, text) for key, text in overrides.items()]
     kept = [entry for entry in entries if entry.key not in overrides]
     settings, problems = lint([*kept, *replaced], resolve=source.resolve, folder=str(source.folder))
-    problems += tuple(_too_open(entries, name, source))
-    instructions, failure = _instructions(settings, source, entries)
+    problems += tuple(_too_open(entries, source, name=name))
+    instructions, failure = _instructions(settings, source, entries=entries)
     if failure is not None:
         problems += (failure,)
     ordered = tuple(sorted(problems, key=lambda problem: problem.line))
     return Snapshot(settings, ordered, instructions, name, tuple(source.watched), tuple(source.watched.values()))
 
 
-def _instructions(settings: Settings, source: Source, entries: tuple[Entry, ...]) -> tuple[str, Problem | None]:
+def _instructions(settings: Settings, source: Source, *, entries: tuple[Entry, ...]) -> tuple[str, Problem | None]:
     named = settings.rag_instructions_file
     beside = source.folder / INSTRUCTIONS
     path = Path(named) if named else beside
@@ -195,7 +195,7 @@ def packaged_instructions() -> str:
     return resources.files("datafari_rag.resources").joinpath("conf", INSTRUCTIONS).read_text("utf-8").strip()
 
 
-def _too_open(entries: tuple[Entry, ...], name: str, source: Source) -> Iterator[Problem]:
+def _too_open(entries: tuple[Entry, ...], source: Source, *, name: str) -> Iterator[Problem]:
     """Warn of secrets that every user of the machine can read: in the file itself, or in a file it names."""
     for entry in entries:
         row = row_for(entry.key)

@@ -67,11 +67,11 @@ def edited(text: str, changes: Mapping[str, str | None]) -> str:
     for key, value in changes.items():
         places = [i for i, (element, _) in enumerate(parts) if _names(element, key)]
         if places:
-            sources[places[-1]] = _rewritten(sources[places[-1]], key, value) + end
+            sources[places[-1]] = _rewritten(sources[places[-1]], key, value=value) + end
             for place in places[:-1] if value is None else ():
                 sources[place] = _commented(sources[place])
         elif value is not None:
-            _add(sources, key, _line(key, value) + end)
+            _add(sources, key, line=_line(key, value) + end)
     return "".join(sources)
 
 
@@ -102,7 +102,7 @@ def _names(element: object, key: str) -> bool:
     return isinstance(element, javaproperties.KeyValue) and ALIASES.get(element.key, element.key) == key
 
 
-def _rewritten(source: str, key: str, value: str | None) -> str:
+def _rewritten(source: str, key: str, *, value: str | None) -> str:
     if value is None:
         return _commented(source).rstrip("\r\n")
     head = _HEAD.match(source)
@@ -115,7 +115,7 @@ def _commented(source: str) -> str:
     return "".join("#" + line.lstrip() for line in source.splitlines(keepends=True))
 
 
-def _add(sources: list[str], key: str, line: str) -> None:
+def _add(sources: list[str], key: str, *, line: str) -> None:
     default = re.compile(rf"\s*[#!]\s*{re.escape(key)}\s*[=:]")
     place = next((i for i, source in enumerate(sources) if default.match(source)), len(sources) - 1)
     if sources and not sources[place].endswith(("\n", "\r")):

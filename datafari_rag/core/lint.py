@@ -72,7 +72,7 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
     last: dict[str, Entry] = {}
     for entry in entries:
         key = ALIASES.get(entry.key, entry.key)
-        problems += _remarks(entry, key, last.get(key))
+        problems += _remarks(entry, key, earlier=last.get(key))
         if row_for(key) is not None:
             last[key] = entry
     values, failures = _resolved(last, resolve)
@@ -88,7 +88,7 @@ def nearest(key: str) -> str | None:
     return ALIASES.get(spelled[close[0]], spelled[close[0]]) if close else None
 
 
-def _remarks(entry: Entry, key: str, earlier: Entry | None) -> Iterable[Problem]:
+def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Problem]:
     row = row_for(key)
     if row is None:
         yield Problem(key, _unknown(entry), line=entry.line, kind="unknown")

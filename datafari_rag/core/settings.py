@@ -37,102 +37,108 @@ class Settings(SearchSettings):
     """
 
     server_host: str = setting(
-        "server.host", "127.0.0.1", addresses.host(), "Address to listen on. 0.0.0.0: every network of the machine."
+        "server.host",
+        "127.0.0.1",
+        check=addresses.host(),
+        help="Address to listen on. 0.0.0.0: every network of the machine.",
     )
-    server_port: int = setting("server.port", 8080, checks.integer(0, 65_535), "Port to listen on. 0: any free one.")
+    server_port: int = setting(
+        "server.port", 8080, check=checks.integer(0, 65_535), help="Port to listen on. 0: any free one."
+    )
     server_workers: int | None = setting(
         "server.workers",
         None,
-        checks.integer(1, 1024, is_optional=True),
-        "Processes that serve. Empty: one for each core.",
+        check=checks.integer(1, 1024, is_optional=True),
+        help="Processes that serve. Empty: one for each core.",
     )
     server_rate_user_per_minute: int = setting(
         "server.rate.user_per_minute",
         0,
-        checks.integer(0, 1_000_000),
-        "Most questions of one user in a minute. 0: no limit.",
+        check=checks.integer(0, 1_000_000),
+        help="Most questions of one user in a minute. 0: no limit.",
     )
     server_rate_address_per_minute: int = setting(
         "server.rate.address_per_minute",
         0,
-        checks.integer(0, 1_000_000),
-        "Most questions from one address in a minute. 0: no limit.",
+        check=checks.integer(0, 1_000_000),
+        help="Most questions from one address in a minute. 0: no limit.",
     )
     server_max_streams: int = setting(
         "server.max_streams",
         2000,
-        checks.integer(1, 1_000_000),
-        "Most streams open at once in one worker; one more is refused at once with 503.",
+        check=checks.integer(1, 1_000_000),
+        help="Most streams open at once in one worker; one more is refused at once with 503.",
     )
     server_max_connections: int = setting(
         "server.max_connections",
         10_000,
-        checks.integer(10, 1_000_000),
-        "Most connections open at once in one worker, idle ones included.",
+        check=checks.integer(10, 1_000_000),
+        help="Most connections open at once in one worker, idle ones included.",
     )
     server_header_timeout_s: float = setting(
         "server.header_timeout_s",
         10.0,
-        checks.number(0.1, 3600),
-        "Longest time a caller may take to send the head of a request, in seconds.",
+        check=checks.number(0.1, 3600),
+        help="Longest time a caller may take to send the head of a request, in seconds.",
     )
     server_max_body_bytes: int = setting(
         "server.max_body_bytes",
         10_485_760,
-        checks.integer(1, 2_000_000_000),
-        "Largest request body, in bytes.",
+        check=checks.integer(1, 2_000_000_000),
+        help="Largest request body, in bytes.",
     )
     server_grace_s: float = setting(
         "server.grace_s",
         30.0,
-        checks.number(0, 86_400),
-        "How long open streams may go on when the service is stopped, in seconds.",
+        check=checks.number(0, 86_400),
+        help="How long open streams may go on when the service is stopped, in seconds.",
     )
     server_cors_origins: tuple[str, ...] = setting(
         "server.cors.origins",
         (),
-        addresses.origins(),
-        "Web sites whose pages may call this service from the browser. Empty: none. * for any.",
+        check=addresses.origins(),
+        help="Web sites whose pages may call this service from the browser. Empty: none. * for any.",
     )
     server_secret: str = secret(
         "server.secret",
         "",
-        checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
-        "Secret that signs forms and cookies. Empty: a new one at each start. Servers behind one address share it.",
+        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
+        help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind one address "
+        "share it.",
     )
     audit_folder: str = setting(
         "audit.folder",
         "",
-        checks.path(),
-        "Folder for the audit files: one line for each answer, without texts, chained by hashes. Empty: no audit.",
+        check=checks.path(),
+        help="Folder for the audit files: one line for each answer, without texts, chained by hashes. Empty: no audit.",
     )
     feedback_file: str = setting(
         "feedback.file",
         "",
-        checks.path(),
-        "File for the readers' thumbs up and down, one JSON line each. Empty: no thumbs on the page.",
+        check=checks.path(),
+        help="File for the readers' thumbs up and down, one JSON line each. Empty: no thumbs on the page.",
     )
     feedback_text: bool = setting(
         "feedback.text",
         False,
-        checks.flag(),
-        "Keep question and answer with a thumb. false: ids only.",
+        check=checks.flag(),
+        help="Keep question and answer with a thumb. false: ids only.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "log.level",
         "INFO",
-        checks.choice("DEBUG", "INFO", "WARNING", "ERROR"),
-        "Least serious message that is logged. Only DEBUG logs questions.",
+        check=checks.choice("DEBUG", "INFO", "WARNING", "ERROR"),
+        help="Least serious message that is logged. Only DEBUG logs questions.",
     )
     log_format: Literal["text", "json"] = setting(
-        "log.format", "text", checks.choice("text", "json"), "Form of a log line: text, or one JSON object."
+        "log.format", "text", check=checks.choice("text", "json"), help="Form of a log line: text, or one JSON object."
     )
-    log_file: str = setting("log.file", "", checks.path(), "File for the log. Empty: standard error.")
+    log_file: str = setting("log.file", "", check=checks.path(), help="File for the log. Empty: standard error.")
     demo_users: bool = setting(
         "demo.users",
         False,
-        checks.flag(),
-        "Show a menu of demo users on the page. Refused unless server.host is the machine itself.",
+        check=checks.flag(),
+        help="Show a menu of demo users on the page. Refused unless server.host is the machine itself.",
     )
 
     def __repr__(self) -> str:

@@ -124,7 +124,7 @@ def indexes() -> Check:
             name, has_address, address = item.partition("=")
             if not _NAME.fullmatch(name.strip()) or name.strip() in found:
                 raise ValueError(wanted)
-            found[name.strip()] = _index_address(address.strip(), folder, wanted) if has_address else ""
+            found[name.strip()] = _index_address(address.strip(), folder, wanted=wanted) if has_address else ""
         return MappingProxyType(found)
 
     return Check("mapping", read, wanted, is_optional=True)
@@ -167,7 +167,7 @@ def _collection_url(value: str) -> str:
     return address.rstrip("/")
 
 
-def _index_address(value: str, folder: str, wanted: str) -> str:
+def _index_address(value: str, folder: str, *, wanted: str) -> str:
     try:
         return _solr_url(value, folder)
     except ValueError:

@@ -74,7 +74,7 @@ def integer(low: int, high: int, *, is_optional: bool = False) -> Check:
             return None
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             raise ValueError("An integer is expected.")
-        _require_within(int(text), low, high)
+        _require_within(int(text), low=low, high=high)
         return int(text)
 
     return Check("integer", read, "An integer is expected.", low=low, high=high, is_optional=is_optional)
@@ -86,7 +86,7 @@ def number(low: float, high: float) -> Check:
     def read(text: str, folder: str) -> float:
         if not re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
             raise ValueError(_between(low, high))
-        _require_within(float(text), low, high)
+        _require_within(float(text), low=low, high=high)
         return float(text)
 
     return Check("number", read, _between(low, high), low=low, high=high)
@@ -190,7 +190,7 @@ def filled(check: Check) -> Check:
     return Check(check.kind, read, check.wanted)
 
 
-def _require_within(value: float, low: float, high: float) -> None:
+def _require_within(value: float, *, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ValueError(_between(low, high))
 

@@ -52,22 +52,22 @@ class Row:
         return written(self.default)
 
 
-def setting(key: str, default: T, check: Check, help: str) -> T:
+def setting(key: str, default: T, *, check: Check, help: str) -> T:
     """Declare a field of `Settings`; for mypy it is its default."""
     return _declared(Row(key, default, check, help), default)
 
 
-def secret(key: str, default: T, check: Check, help: str) -> T:
+def secret(key: str, default: T, *, check: Check, help: str) -> T:
     """Declare a field whose value is never shown, logged or sent anywhere but where it belongs."""
     return _declared(Row(key, default, check, help, is_secret=True), default)
 
 
-def mapping(key: str, default: Mapping[str, str], check: Check, help: str) -> Mapping[str, str]:
+def mapping(key: str, default: Mapping[str, str], *, check: Check, help: str) -> Mapping[str, str]:
     """Declare a field that holds names with their values, from one key."""
     return _declared_mapping(Row(key, default, check, help))
 
 
-def prefix(key: str, check: Check, help: str) -> Mapping[str, str]:
+def prefix(key: str, *, check: Check, help: str) -> Mapping[str, str]:
     """Declare a field that gathers every key *key*.NAME; *check* is for one of its values."""
     return _declared_mapping(Row(key, MappingProxyType({}), check, help, is_prefix=True))
 

@@ -68,7 +68,7 @@ def parse(
         if row is None:
             continue
         try:
-            _take(found, key, row, value_of(row, text, folder=folder))
+            _take(found, row, key=key, value=value_of(row, text, folder=folder))
         except ValueError as error:
             problems.append(bad_value(key, (written_as or values).get(key, text), wanted=str(error)))
     settings = Settings(**found)  # type: ignore[arg-type]  # each value was made by its own row's check
@@ -106,7 +106,7 @@ def contradictions(settings: Settings) -> tuple[Problem, ...]:
     )
 
 
-def _take(found: dict[str, object], key: str, row: Row, value: object) -> None:
+def _take(found: dict[str, object], row: Row, *, key: str, value: object) -> None:
     if row.is_prefix:
         gathered = dict(cast("Mapping[str, str]", found.get(row.field, {})))
         found[row.field] = MappingProxyType(gathered | {key.removeprefix(f"{row.key}."): str(value)})
@@ -132,24 +132,7 @@ def _hint(text: str) -> str:
 def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     """Yield (is wrong, key, sentence), security first."""
     yield from _identity_rules(settings)
-    is_embedded = settings.solr_url.startswith(EMBEDDED)
-    yield (
-        settings.security_mode == "plugin" and is_embedded,
-        "security.mode",
-        "The embedded index has no ManifoldCF component: tokens is expected.",
-    )
-    yield (
-        settings.security_tokens == "authority"
-        and settings.security_mode == "tokens"
-        and not settings.security_authority_url,
-        "security.tokens",
-        "With authority, security.authority.url is expected.",
-    )
-    yield (
-        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
-        "solr.facets",
-        "Fields of the access rights are never filtered or counted on.",
-    )
+    yield from _rights_rules(settings)
     yield (
         settings.demo_users and not _is_loopback(settings.server_host),
         "demo.users",
@@ -200,6 +183,27 @@ def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         settings.security_tokens == "claims" and settings.security_mode == "tokens" and not is_jwt,
         "security.tokens",
         "With claims, security.identity=jwt is expected.",
+    )
+
+
+def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
+    is_embedded = settings.solr_url.startswith(EMBEDDED)
+    yield (
+        settings.security_mode == "plugin" and is_embedded,
+        "security.mode",
+        "The embedded index has no ManifoldCF component: tokens is expected.",
+    )
+    yield (
+        settings.security_tokens == "authority"
+        and settings.security_mode == "tokens"
+        and not settings.security_authority_url,
+        "security.tokens",
+        "With authority, security.authority.url is expected.",
+    )
+    yield (
+        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
+        "solr.facets",
+        "Fields of the access rights are never filtered or counted on.",
     )
 
 
