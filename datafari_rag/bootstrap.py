@@ -15,6 +15,7 @@ from flask import Flask
 
 from datafari_rag import resources
 from datafari_rag.adapters import solr_access
+from datafari_rag.adapters.audit import AuditTrail
 from datafari_rag.adapters.embedded import EmbeddedRetriever
 from datafari_rag.adapters.embedded_writer import EmbeddedWriter
 from datafari_rag.adapters.estimate import EstimatedTokens
@@ -75,6 +76,7 @@ class House:
             "settings": self._file.problem,
             "search": line.parts.retriever.probe,
             "rights": getattr(line.rights, "probe", lambda: None),
+            "audit": line.audit.problem if line.audit else lambda: None,
         }
         said = {what: probe() for what, probe in probes.items()}
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
@@ -101,6 +103,7 @@ class House:
             rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings)),
             relay=model,
             bad_setting=snapshot.bad_setting,
+            audit=kept("audit", settings.audit_folder, lambda: audit_for(settings)),
         )
 
     def _kept(self, name: str, key: object, build: Callable[[], T]) -> T:
@@ -180,6 +183,11 @@ def identity_for(settings: Settings) -> Identity:
 def rights_for(settings: Settings) -> RightsSource:
     """Return where a user's tokens come from."""
     return RIGHTS[settings.security_tokens](settings)
+
+
+def audit_for(settings: Settings) -> AuditTrail | None:
+    """Return the trail in `audit.folder`, None when no audit is kept."""
+    return AuditTrail(Path(settings.audit_folder)) if settings.audit_folder else None
 
 
 def new_nonce() -> str:

@@ -161,6 +161,18 @@ class Identity(Protocol):
         ...
 
 
+class Trail(Protocol):
+    """Keeps one line for each answer, for auditors."""
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Take *record*, plain JSON values; returns at once and never fails."""
+        ...
+
+    def problem(self) -> str | None:
+        """Return None while every line is kept, else one sentence that says what is wrong."""
+        ...
+
+
 class TokenCounter(Protocol):
     """Counts tokens as the model's tokenizer would, or estimates never too low."""
 

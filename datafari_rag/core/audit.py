@@ -25,8 +25,9 @@ class Happening:
     """
     One answer, or one failure to give one.
 
-    *at_s* is seconds since 1970; *user* None is the anonymous; *question* is hashed and never written; *outcome* is
-    ok, a label of the errors, or aborted. *tokens* is the model's own count, None where it gave none.
+    *at_s* is seconds since 1970; *user* None is the anonymous; *question* is hashed and never written, None where the
+    request failed before it was read; *outcome* is ok, passed, aborted, or a label of the errors. *tokens* is the
+    model's own count, None where it gave none.
     """
 
     at_s: float
@@ -35,7 +36,7 @@ class Happening:
     outcome: str
     user: str | None = None
     mode: str = "tokens"
-    question: str = ""
+    question: str | None = None
     extracts: tuple[Extract, ...] = ()
     model: str | None = None
     tokens: int | None = None
@@ -58,7 +59,7 @@ def record_of(happening: Happening) -> dict[str, object]:
         "id": happening.request_id,
         "who": happening.user,
         "dialect": happening.dialect,
-        "question_sha256": hashlib.sha256(happening.question.encode("utf-8", "replace")).hexdigest(),
+        "question_sha256": _hashed(happening.question),
         "documents": [_document(extract) for extract in happening.extracts],
         "decision": {"mode": happening.mode, "access": _access(outcome)},
         "model": happening.model,
@@ -140,6 +141,10 @@ def _document(extract: Extract) -> dict[str, object]:
         "field": extract.document.field,
         "passages": [[passage.start, passage.end] for passage in extract.passages],
     }
+
+
+def _hashed(text: str | None) -> str | None:
+    return None if text is None else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _access(outcome: str) -> str:

@@ -67,12 +67,12 @@ class Parameters:
     for_answers: tuple[str, ...] = ()
 
 
-def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str] = ACL_FIELDS) -> Parameters:
+def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str] = ()) -> Parameters:
     """
     Return what *values* decide: parameters of the query and of a form, merged, each with its values in order.
 
-    *facets* are the fields of `solr.facets`, *acl_fields* the schema's names of the six ACL fields, which are never
-    taken, whatever *facets* say. Of a name sent twice the first value counts, but for fq, facet.field and fl.
+    *facets* are the fields of `solr.facets`, *acl_fields* the schema's own names of ACL fields; these and Datafari's
+    are never taken, whatever *facets* say. Of a name sent twice the first value counts, but for fq, facet.field and fl.
     """
     scope = _Scope(frozenset(facets) - {*acl_fields, *ACL_FIELDS}, frozenset({*acl_fields, *ACL_FIELDS}))
     taken: dict[str, Any] = {}

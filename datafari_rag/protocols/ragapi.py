@@ -17,7 +17,7 @@ from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, Thought
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.parameters import Parameters, merged, read
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings import Settings, fields_of
 from datafari_rag.protocols.incoming import Incoming, ReplyContext
 
 TRANSPORT_CODES = frozenset({405, 413, 415})
@@ -38,7 +38,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         QueryTooLong: over 4000 characters.
         BadRequest: the words hold what no text can hold (lone surrogates).
     """
-    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets)
+    own_names = fields_of(settings).acl.values()
+    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
     return Ask(
         question=_question(parameters),
         language=parameters.language,
