@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
+from datafari_rag.core.identity import mapped_name
 from datafari_rag.ports import Identified
 from datafari_rag.web.service import Line
 
@@ -21,8 +22,10 @@ def user_for(identified: Identified, line: Line) -> User:
     name = identified.name
     if name is None:
         return ANONYMOUS
-    is_admin = name in line.settings.security_admins
-    if line.settings.security_mode != "tokens":
+    settings = line.settings
+    # An administrator may be written with or without the domain that is added to every name.
+    is_admin = name in {mapped_name(admin, settings.security_domain) for admin in settings.security_admins}
+    if settings.security_mode != "tokens":
         return User(name, is_admin=is_admin)
     tokens, dropped = usable_tokens(line.rights.tokens_of(name, identified.claims))
     if dropped:
