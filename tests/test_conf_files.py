@@ -23,6 +23,12 @@ def test_the_packaged_copy_is_the_same(name: str) -> None:
     assert (CONF / name).read_bytes() == (PACKAGED / name).read_bytes(), MEND
 
 
+def test_the_packaged_config_set_of_solr_is_the_same() -> None:
+    packaged = ROOT / "datafari_rag" / "resources" / "solr" / "conf"
+    ours, theirs = ({path.name: path.read_bytes() for path in at.iterdir()} for at in (CONF / "solr", packaged))
+    assert ours and ours == theirs
+
+
 def test_the_properties_file_is_written_from_the_table() -> None:
     assert (CONF / "rag.properties").read_text("utf-8") == as_properties(), MEND
 
