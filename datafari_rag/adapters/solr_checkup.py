@@ -7,10 +7,9 @@ from typing import Any
 
 from datafari_rag.adapters.solr_http import Refused, TypedSolr, Unfit
 from datafari_rag.adapters.solr_nodes import Nodes, described
-from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, filter_for
+from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.checkup import Facts
 from datafari_rag.core.errors import SearchError
-from datafari_rag.core.solr_params import filter_params
 from datafari_rag.core.solr_schema import Schema
 
 COMPONENT = "manifoldcf"
@@ -29,12 +28,12 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[Facts, Schem
     there = [name for name in ACL_FIELDS if schema.has(schema.acl(name))]
     without = {name: _count(nodes, {"fq": f"-{schema.acl(name)}:[* TO *]"}) or 0 for name in there}
     is_whole = len(there) == len(ACL_FIELDS)
-    public = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+    unset = [f"{schema.acl(name)}:{NO_SECURITY}" for name in ACL_FIELDS]
     return (
         Facts(
             flags=flags,
             documents=_count(nodes, {}) or 0,
-            public=_count(nodes, filter_params(public, schema)) if is_whole else None,
+            public=_count(nodes, {"fq": unset}) if is_whole else None,
             without=without,
             has_component=_has_component(nodes, handler),
         ),
