@@ -16,6 +16,7 @@ import math
 import socket
 import ssl
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -136,6 +137,8 @@ class Wires:
             self._headers["Authorization"] = f"Bearer {endpoint.token}"
         self._clock = clock
         self._idle: deque[_Link] = deque()
+        # Settings that change leave this object to the collector; its idle connections must not wait for theirs.
+        weakref.finalize(self, _close_all, self._idle)
 
     def post(self, body: bytes, *, accept: str, connect_s: float, left_s: Callable[[], float]) -> Wire:
         """
@@ -162,9 +165,7 @@ class Wires:
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reply ends."""
-        while self._idle:
-            with contextlib.suppress(IndexError):
-                _close(self._idle.pop(), None)
+        _close_all(self._idle)
 
     def _sent(self, link: _Link, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Wire:
         try:
@@ -240,10 +241,21 @@ def _close(link: _Link, response: http.client.HTTPResponse | None) -> None:
     link.socket.close()
 
 
+def _close_all(idle: deque[_Link]) -> None:
+    while idle:
+        with contextlib.suppress(IndexError):
+            _close(idle.pop(), None)
+
+
 def _split(url: str) -> SplitResult:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("An http or https URL is expected.")
+    wanted = "An http or https URL is expected."
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError as error:
+        raise ValueError(wanted) from error
+    if not is_usable:
+        raise ValueError(wanted)
     return parts
 
 
@@ -265,7 +277,7 @@ FAULTS = (OSError, http.client.HTTPException, ValueError)
 FAILURES: tuple[tuple[tuple[type[BaseException], ...], type[ModelError], bool], ...] = (
     ((TimeoutError,), ModelTimeout, False),
     ((ConnectionRefusedError,), ModelUnavailable, True),
-    ((http.client.RemoteDisconnected, http.client.IncompleteRead), ModelUnavailable, False),
+    ((http.client.RemoteDisconnected, http.client.IncompleteRead, http.client.InvalidURL), ModelUnavailable, False),
     ((http.client.HTTPException,), ModelGarbled, False),
     ((OSError,), ModelUnavailable, False),
     ((ValueError,), ModelUnavailable, False),
