@@ -14,6 +14,7 @@ import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,18 +53,27 @@ def prepare() -> None:
     gevent.monkey.patch_all()
 
 
-def run(make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
+@contextmanager
+def counting() -> Iterator[None]:
     """
-    Serve until SIGTERM; the counts of all workers are kept together in a folder of this run.
+    Keep the counts of all workers together in a folder of this run.
 
-    *on_ready* is called once, when the port is open.
+    The metrics library looks for the folder when it is imported: enter this before anything imports it.
     """
     folder = tempfile.mkdtemp(prefix="datafari-rag-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    owner = os.getpid()
     try:
-        _Arbiter(Server(make_app, listening, on_ready)).run()
+        yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        # A forked worker leaves through here, too, while the others still count.
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM; *on_ready* is called once, when the port is open."""
+    _Arbiter(Server(make_app, listening, on_ready)).run()
 
 
 class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types

@@ -43,7 +43,6 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     from datafari_rag.adapters.logs import configure
     from datafari_rag.adapters.settings_file import SettingsFile
     from datafari_rag.adapters.settings_snapshot import StartRefused
-    from datafari_rag.bootstrap import Application
 
     overrides = {key: str(value) for key, value in options.items() if value is not None}
     try:
@@ -63,4 +62,8 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     )
     where = f"http://{listening.host}:{listening.port}"
     announce = on_ready or (lambda: click.echo(f"Serving on {where} with {listening.workers} workers.", err=True))
-    server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening, announce)
+    with server.counting():
+        # Imported before the fork, so that the workers share its memory, and after `counting`, which it needs.
+        from datafari_rag.bootstrap import Application
+
+        server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening, announce)

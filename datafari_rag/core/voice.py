@@ -17,22 +17,25 @@ class Voice:
     """
 
     def __init__(self, extracts: Sequence[Extract], *, wants_followups: bool, links: str) -> None:
-        """Allow the URLs and labels of *extracts*; with *links* "all" (`security.answer.links`) nothing is changed."""
-        urls = {extract.document.url for extract in extracts if extract.document.url}
-        labels = {extract.label for extract in extracts}
-        self._links = SafeLinks(urls, labels) if links == "documents" else None
+        """
+        Know the labels of *extracts*, and allow their URLs as targets of links.
+
+        With *links* "none" (`security.answer.links`) no target is allowed.
+        """
+        urls = {extract.document.url for extract in extracts if extract.document.url} if links == "documents" else set()
+        self._links = SafeLinks(urls, {extract.label for extract in extracts})
         self._marks = Followups() if wants_followups else None
         self._shown: list[str] = []
         self._blank = ""
 
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
-        return self._show(self._safe(self._marks.feed(text) if self._marks else text))
+        return self._show(self._links.feed(self._marks.feed(text) if self._marks else text))
 
     def end(self) -> str:
         """Return what was held back."""
-        rest = self._safe(self._marks.end()) if self._marks else ""
-        return self._show(rest + (self._links.end() if self._links else ""))
+        rest = self._links.feed(self._marks.end()) if self._marks else ""
+        return self._show(rest + self._links.end())
 
     @property
     def text(self) -> str:
@@ -43,9 +46,6 @@ class Voice:
     def followups(self) -> tuple[str, ...] | None:
         """Return the questions that the model proposed, None when it was not asked to."""
         return tuple(self._marks.questions) if self._marks else None
-
-    def _safe(self, text: str) -> str:
-        return self._links.feed(text) if self._links else text
 
     def _show(self, text: str) -> str:
         """Note what is shown; white space before the first word waits for it, so that a blank answer shows nothing."""

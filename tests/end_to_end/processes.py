@@ -1,0 +1,117 @@
+"""Real processes for tests: our server, the stub model; on free loopback ports, ended by their own process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import requests
+
+START_S = 40.0
+STOP_S = 40.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Running:
+    """A process of ours that answers on *url*; *session* is without proxies and the environment."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def get(self, path: str, *, stream: bool = False, **headers: str) -> requests.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.session.get(f"{self.url}{path}", headers=named, timeout=60, stream=stream)
+
+    def logged(self) -> str:
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def workers(self) -> list[int]:
+        """Return the process ids of the server's workers."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
+        return [int(number) for number in children.split()]
+
+
+@contextmanager
+def running(
+    folder: Path, name: str, *arguments: str, port: int, health: str, environ: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Run `datafari-rag` with *arguments* until the block ends; fails with its log when it does not answer."""
+    log = folder / f"{name}.log"
+    command = [sys.executable, "-m", "datafari_rag", *arguments]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, **(environ or {})}, cwd=folder
+        )
+    found = Running(f"http://127.0.0.1:{port}", process, log)
+    found.session.trust_env = False
+    try:
+        _wait(found, health)
+        yield found
+    finally:
+        found.session.close()
+        _end(process)
+
+
+def _wait(found: Running, health: str) -> None:
+    limit = time.monotonic() + START_S
+    while time.monotonic() < limit:
+        if found.process.poll() is not None:
+            break
+        try:
+            if found.get(health).status_code < 500:
+                return
+        except requests.RequestException:
+            time.sleep(0.05)
+    raise AssertionError(f"{found.process.args} does not answer:\n{found.logged()[-4000:]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_S)
+        raise
+
+
+@contextmanager
+def stub_llm(folder: Path) -> Iterator[Running]:
+    """Run the stub model."""
+    port = free_port()
+    with running(folder, "stub", "stub-llm", "--port", str(port), port=port, health="/v1/models") as found:
+        yield found
+
+
+@contextmanager
+def service(folder: Path, settings: Mapping[str, str], *, workers: int = 1) -> Iterator[Running]:
+    """Run the production server over *settings*."""
+    port = free_port()
+    write_settings(folder, settings)
+    options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", str(workers))
+    with running(folder, "serve", "serve", *options, port=port, health="/health/live") as found:
+        yield found
+
+
+def write_settings(folder: Path, settings: Mapping[str, str]) -> None:
+    conf = folder / "rag.properties"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
+    conf.chmod(0o600)

@@ -1,0 +1,210 @@
+"""The production server as a process, with the demo documents and the stub model: what fakes cannot show."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.commands.demo_index import build_demo_index
+from tests.end_to_end.processes import Running, service, stub_llm, write_settings
+
+QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("index")
+    build_demo_index(place / "index")
+    return place / "index"
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with stub_llm(tmp_path_factory.mktemp("stub")) as found:
+        yield found
+
+
+def settings_for(index: Path, stub: Running, model: str) -> dict[str, str]:
+    return {
+        "solr.url": f"embedded:{index}",
+        "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
+        "rag.model": model,
+        "llm.retries": "0",
+        "rag.http.errors": "true",
+        "rag.maxJsonLength": "3000",
+        "server.grace_s": "10",
+    }
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[Running]:
+    """A service whose model says a word every 50 ms, forty times."""
+    folder = tmp_path_factory.mktemp("slow")
+    with service(folder, settings_for(index, stub, "words-40-gap-50ms"), workers=2) as found:
+        yield found
+
+
+def connections_to(port: int) -> int:
+    """Return how many established connections this machine has to a loopback *port*."""
+    rows = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    wanted = f"0100007F:{port:04X}"
+    return sum(row.split()[2] == wanted and row.split()[3] == "01" for row in rows)
+
+
+def port_of(found: Running) -> int:
+    return int(found.url.rpartition(":")[2])
+
+
+def test_an_answer_over_http_has_documents_and_names_the_model(slow: Running) -> None:
+    response = slow.get(QUESTION)
+
+    assert response.status_code == 200
+    assert response.json()["status"] == "OK"
+    assert len(response.json()["content"]["documents"]) == 3
+    assert response.headers["X-RAG-Model"].startswith("words-40-gap-50ms; tries=1")
+
+
+def test_a_stream_arrives_while_the_model_still_writes(slow: Running) -> None:
+    arrived: list[str] = []
+    with slow.get(f"{QUESTION}&stream=true", stream=True) as response:
+        assert response.headers["Transfer-Encoding"] == "chunked"
+        for line in response.iter_lines(chunk_size=1):
+            arrived.append(json.loads(line)["type"])
+            if arrived.count("message.delta") == 3:
+                # Three words of forty are here: the model cannot have finished, so this is a stream and no buffer.
+                break
+
+    assert arrived[:2] == ["stream.started", "sources.final"]
+    assert arrived.count("message.delta") == 3
+
+
+def test_fifty_readers_who_hang_up_leave_no_connection_to_the_model(slow: Running, stub: Running) -> None:
+    for _ in range(50):
+        with slow.get(f"{QUESTION}&stream=true", stream=True) as response:
+            next(response.iter_lines(chunk_size=1))
+    limit = time.monotonic() + 5
+    while connections_to(port_of(stub)) > 8 and time.monotonic() < limit:
+        time.sleep(0.05)
+    aborted = slow.get("/metrics").text
+
+    # Idle connections of the pools may stay; those of the fifty answers may not.
+    assert connections_to(port_of(stub)) <= 8
+    assert 'datafari_rag_answers_total{dialect="ragapi",outcome="aborted"}' in aborted
+
+
+def test_a_silent_model_is_let_go_of_when_the_reader_leaves(tmp_path: Path, index: Path, stub: Running) -> None:
+    with service(tmp_path, settings_for(index, stub, "stall-after-3")) as found:
+        with found.get(f"{QUESTION}&stream=true", stream=True) as response:
+            lines = response.iter_lines(chunk_size=1)
+            while json.loads(next(lines))["type"] != "message.delta":
+                continue
+            before = connections_to(port_of(stub))
+        limit = time.monotonic() + 5
+        while connections_to(port_of(stub)) >= before and time.monotonic() < limit:
+            time.sleep(0.02)
+
+        assert connections_to(port_of(stub)) < before
+
+
+def raw(found: Running, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port_of(found)), timeout=30) as line:
+        line.sendall(request)
+        answer = b""
+        while piece := line.recv(65_536):
+            answer += piece
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        pytest.param(
+            b"GET " + QUESTION.encode() + b"&x=" + b"a" * 60_000 + b" HTTP/1.1\r\nHost: a\r\n", b"200", id="60 KB"
+        ),
+        pytest.param(b"GET /search/select?x=" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n", b"400", id="70 KB"),
+        pytest.param(b"GET /\x00 HTTP/9.9\r\nHost: a\r\n", b"400", id="no HTTP"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 70_000 + b"\r\n", b"400", id="a header of 70 KB"),
+    ],
+)
+def test_what_http_itself_refuses_is_json_and_long_lines_are_taken(
+    slow: Running, request_bytes: bytes, status: bytes
+) -> None:
+    head, _, body = raw(slow, request_bytes + b"Connection: close\r\n\r\n").partition(b"\r\n\r\n")
+
+    assert head.split()[1] == status
+    assert b"application/json" in head
+    assert b"<html" not in body
+
+
+def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
+    tmp_path: Path, index: Path, stub: Running
+) -> None:
+    settings = settings_for(index, stub, "echo")
+    with service(tmp_path, settings, workers=2) as found:
+        write_settings(tmp_path, settings | {"rag.maxFiles": "1"})
+        limit = time.monotonic() + 10
+        while len(found.get(QUESTION).json()["content"]["documents"]) != 1 and time.monotonic() < limit:
+            time.sleep(0.1)
+        counts = {len(found.get(QUESTION).json()["content"]["documents"]) for _ in range(6)}
+        write_settings(tmp_path, settings | {"rag.maxFiles": "many"})
+        while found.get("/health/ready").status_code == 200 and time.monotonic() < limit + 10:
+            time.sleep(0.1)
+
+        assert counts == {1}
+        assert found.get("/health/ready").status_code == 503
+        assert "rag.maxFiles" in found.get("/health/ready").text
+        assert len(found.get(QUESTION).json()["content"]["documents"]) == 1
+
+
+def test_sigterm_lets_open_streams_finish_and_exits_with_zero(tmp_path: Path, index: Path, stub: Running) -> None:
+    with service(tmp_path, settings_for(index, stub, "words-40-gap-50ms"), workers=2) as found:
+        with found.get(f"{QUESTION}&stream=true", stream=True) as response:
+            lines = response.iter_lines(chunk_size=1)
+            first = next(lines)
+            found.process.send_signal(signal.SIGTERM)
+            types = [json.loads(line)["type"] for line in (first, *lines)]
+        code = found.process.wait(30)
+
+    assert types[-1] == "stream.completed"
+    assert types.count("message.delta") == 40
+    assert code == 0
+
+
+def test_a_killed_worker_is_replaced_and_the_others_go_on(slow: Running) -> None:
+    before = slow.workers()
+    os.kill(before[0], signal.SIGKILL)
+    limit = time.monotonic() + 20
+    while (set(slow.workers()) & set(before) == set(before) or len(slow.workers()) < 2) and time.monotonic() < limit:
+        time.sleep(0.05)
+
+    assert before[0] not in slow.workers()
+    assert len(slow.workers()) == 2
+    assert slow.get(QUESTION).json()["status"] == "OK"
+
+
+def test_a_settings_file_that_cannot_be_served_says_why_and_does_not_start(tmp_path: Path) -> None:
+    with (
+        pytest.raises(AssertionError, match=r"rag\.properties:1: .*security\.mode"),
+        service(tmp_path, {"security.mode": "x"}),
+    ):
+        raise RuntimeError("it started")
+
+
+def test_counts_of_all_workers_are_one_number(slow: Running) -> None:
+    def answered() -> float:
+        rows = [row for row in slow.get("/metrics").text.splitlines() if row.startswith("datafari_rag_answers_total{")]
+        return sum(float(row.split()[1]) for row in rows)
+
+    before = answered()
+    for _ in range(6):
+        slow.session.close()
+        assert slow.get("/search/select?q=file").status_code == 200
+
+    assert answered() == before + 6
