@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.settings import Settings
 from datafari_rag.protocols import choices
 from datafari_rag.protocols.incoming import Incoming, ReplyContext
@@ -68,7 +68,7 @@ def bare_stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json
                 if is_state_issued(context):
                     closing["session_state"] = session_state(context, event.text)
                 yield closing
-            case Failed():
+            case _:  # Failed
                 yield failure_line(event.error)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import BadRequest, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.settings import Settings
 from datafari_rag.protocols.incoming import Incoming, ReplyContext
 from datafari_rag.protocols.parts import (
@@ -76,7 +76,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 yield _chunk(words, context, facts)
             case Finished():
                 yield _closing(event, context, facts)
-            case Failed():
+            case _:  # Failed
                 yield failure(event.error, context.settings)[1]
 
 

@@ -1,4 +1,4 @@
-"""What every protocol is given: the request as plain values, and around a reply the facts that are not in the events."""
+"""What every protocol is given: the request as plain values, and what a reply needs besides the events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class ReplyContext:
-    """What a reply needs besides the answer: the ask, one snapshot of the settings, an id and the time of the answer."""
+    """What a reply needs besides the answer: the ask, one snapshot of the settings, an id, the time of the answer."""
 
     ask: Ask
     settings: Settings

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datafari_rag.core import conversation, token_budget
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, TokenBudget
 from datafari_rag.core.errors import NoDocuments, NotAllowed, QueryTooLong, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.settings import Settings
 from datafari_rag.protocols import completion
 from datafari_rag.protocols.completion import OwnParameters, Parameters
@@ -109,7 +109,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
                 if _wants_usage(context):
                     yield _chunk(context, facts, {}) | {"choices": [], "usage": event.facts.extras.get("usage")}
-            case Failed():
+            case _:  # Failed
                 yield failure(event.error, context.settings)[1]
 
 

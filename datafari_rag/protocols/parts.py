@@ -20,8 +20,9 @@ from datafari_rag.protocols.reading import memory_limits
 
 Json = dict[str, object]
 
-MAX_LINE_BYTES = 190_000
-"""The published client copies a line once for each piece it comes in: above about 200 kB it stalls (measured)."""
+MAX_LINE_BYTES = 130_000
+"""The published client copies a line once for each piece it comes in: above about 200 kB it stalls (measured).
+The rest is for the client's own session state, which may stand in the same line."""
 
 COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
 """Keys of the model's reply that seed 000 copies at the top."""

@@ -6,6 +6,7 @@ Null is the same as absent everywhere, unknown keys never fail, and what does no
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,9 @@ from datafari_rag.protocols.incoming import Incoming
 ROLES = ("user", "assistant", "system")
 STATE_KEYS = ("session_state", "sessionState")
 """Both spellings are read on every path (the protocol's own pages disagree)."""
+
+MAX_STATE_BYTES = 65_536
+"""Largest session state of a client's own: it stands in the first line of a stream, beside the context."""
 
 HISTORY_SHARE = 4
 """History gets at most this part of the model's window, so that documents always have room."""
@@ -87,8 +91,18 @@ def object_at(parent: Mapping[str, object], key: str, path: str | None = None) -
 
 
 def state_of(body: Mapping[str, object]) -> object:
-    """Return the client's session state under either key, None when there is none."""
-    return next((body[key] for key in STATE_KEYS if body.get(key) is not None), None)
+    """
+    Return the client's session state under either key, None when there is none.
+
+    Raises:
+        BadRequest: it is too large to go back in the first line of a stream.
+    """
+    key = next((key for key in STATE_KEYS if body.get(key) is not None), None)
+    if key is None:
+        return None
+    if not memory.is_ours(body[key]) and len(json.dumps(body[key])) > MAX_STATE_BYTES:
+        raise BadRequest(f"{key} must have at most {MAX_STATE_BYTES} bytes.", field=key)
+    return body[key]
 
 
 def _said(body: Mapping[str, object]) -> Said:

@@ -1,0 +1,502 @@
+"""Seed 004: every example of its page, the order of checks, and what OpenAI's clients read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.ask import Ask, TokenBudget, Turn
+from datafari_rag.core.errors import (
+    BadRequest,
+    ContextTooLong,
+    NoDocuments,
+    NoQuery,
+    NoSuchIndex,
+    NotAllowed,
+    QueryTooLong,
+    RagError,
+    leaves,
+)
+from datafari_rag.core.events import Answer, Failed, Finished, Sources
+from datafari_rag.core.settings import Settings
+from datafari_rag.protocols import openai
+from datafari_rag.protocols.incoming import Incoming, PassThrough
+from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events
+
+SETTINGS = replace(Settings(), llm_context_window=8192, openai_indexes={"docs_index": "", "my_index": ""})
+
+USER = {"role": "user", "content": "What is KAITO?"}
+ASSISTANT = {"role": "assistant", "content": "KAITO is a Kubernetes operator."}
+SYSTEM = {"role": "system", "content": "You are a helpful assistant."}
+
+
+def _words(text: str) -> int:
+    return len(text.split())
+
+
+def incoming(body: object) -> Incoming:
+    return Incoming("/v1/chat/completions", body=body, count_tokens=_words)
+
+
+def with_index(*messages: object, **more: object) -> dict[str, object]:
+    return {"model": "gpt-4", "index_name": "docs_index", "messages": list(messages), **more}
+
+
+def read(body: object, settings: Settings = SETTINGS) -> Ask:
+    ask = openai.parse(incoming(body), settings)
+    assert isinstance(ask, Ask)
+    return ask
+
+
+# The seed's bypass conditions.
+
+BYPASSED: list[tuple[str, dict[str, object]]] = [
+    ("no index", asking("Hello, how are you?", model="gpt-4")),
+    ("an empty index", asking("Hello", index_name="")),
+    ("a null index", asking("Hello", index_name=None)),
+    ("tools", with_index(USER, tools=[{"type": "function", "function": {"name": "get_weather"}}])),
+    ("functions", with_index(USER, functions=[{"name": "f"}])),
+    ("another role", with_index({"role": "function", "content": "75°F"}, {"role": "user", "content": "Thanks!"})),
+    ("a tool's message", with_index(USER, {"role": "tool", "content": "x", "tool_call_id": "1"}, USER)),
+    ("an image", with_index({"role": "user", "content": [{"type": "text", "text": "?"}, {"type": "image_url"}]})),
+    ("a part without a type", with_index({"role": "user", "content": [{"text": "?"}]})),
+    ("an image in an old message", with_index({"role": "user", "content": [{"type": "image_url"}]}, ASSISTANT, USER)),
+    ("content that is no text", with_index({"role": "user", "content": {"text": "?"}})),
+]
+
+
+@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in BYPASSED])
+def test_it_passes_through(body: dict[str, object]) -> None:
+    sent = {**body, "context_token_ratio": 0.5}
+    passed = openai.parse(incoming(sent), SETTINGS)
+    assert isinstance(passed, PassThrough)
+    assert passed.body == {key: value for key, value in body.items() if key != "index_name"}
+
+
+@pytest.mark.parametrize(("stream", "is_streamed"), [(True, True), (False, False), (None, False), ("true", False)])
+def test_a_passed_request_is_streamed_as_its_model_reads_it(stream: object, is_streamed: bool) -> None:
+    passed = openai.parse(incoming(asking(stream=stream)), SETTINGS)
+    assert isinstance(passed, PassThrough) and passed.is_streamed is is_streamed
+
+
+# The seed's examples of message processing.
+
+
+@pytest.mark.parametrize(
+    ("messages", "question", "history"),
+    [
+        pytest.param([SYSTEM, USER], "What is KAITO?", [SYSTEM], id="example 1, a simple query"),
+        pytest.param(
+            [SYSTEM, USER, ASSISTANT, {"role": "user", "content": "How do I install it?"}],
+            "How do I install it?",
+            [SYSTEM, USER, ASSISTANT],
+            id="example 2, a conversation",
+        ),
+        pytest.param(
+            [
+                SYSTEM,
+                USER,
+                ASSISTANT,
+                {"role": "user", "content": "Tell me more about it."},
+                {"role": "user", "content": "Specifically about GPU support."},
+            ],
+            "Tell me more about it.\n\nSpecifically about GPU support.",
+            [SYSTEM, USER, ASSISTANT],
+            id="example 3, several user messages",
+        ),
+        pytest.param(
+            [USER, {"role": "developer", "content": "Be brief."}],
+            "What is KAITO?",
+            [{"role": "system", "content": "Be brief."}],
+            id="a developer counts as system, also after the question",
+        ),
+        pytest.param(
+            [{"role": "user", "content": ["a", {"type": "text", "text": "b"}]}], "a\nb", [], id="parts are joined"
+        ),
+        pytest.param(
+            [{"role": "assistant", "content": None}, USER],
+            "What is KAITO?",
+            [{"role": "assistant", "content": ""}],
+            id="an assistant's null content is empty",
+        ),
+        pytest.param(
+            [
+                {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}, {"type": "text", "text": "x"}]},
+                USER,
+            ],
+            "What is KAITO?",
+            [{"role": "assistant", "content": "x"}],
+            id="of an assistant's parts the text counts",
+        ),
+    ],
+)
+def test_messages_become_question_and_history(messages: list[object], question: str, history: list[Any]) -> None:
+    ask = read(with_index(*messages))
+    assert ask.question == question
+    assert ask.history == tuple(Turn(turn["role"], turn["content"]) for turn in history)
+    assert ask.search_text is None
+    assert (ask.index, ask.model) == ("docs_index", "gpt-4")
+
+
+def test_earlier_questions_are_kept_for_a_search_that_finds_nothing() -> None:
+    assert read(with_index(USER, ASSISTANT, {"role": "user", "content": "it?"})).earlier_text == "What is KAITO?"
+
+
+REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
+    ("no object", [], BadRequest, "The body must be a JSON object.", None),
+    ("an unknown index", with_index(USER, index_name="X"), NoSuchIndex, "No such index: 'X' exists.", "index_name"),
+    (
+        "an index that is a number",
+        with_index(USER, index_name=5),
+        BadRequest,
+        "index_name must be a string.",
+        "index_name",
+    ),
+    ("n of two", with_index(USER, n=2), BadRequest, "n > 1 is not supported.", "n"),
+    ("n of zero", with_index(USER, n=0), BadRequest, "n must be 1.", "n"),
+    ("n that is text", with_index(USER, n="2"), BadRequest, "n must be 1.", "n"),
+    ("model a number", with_index(USER, model=5), BadRequest, "model must be a string.", "model"),
+    (
+        "messages missing",
+        {"index_name": "docs_index"},
+        BadRequest,
+        "Invalid request format: messages must be a list with at least one message.",
+        "messages",
+    ),
+    (
+        "messages empty",
+        with_index(),
+        BadRequest,
+        "Invalid request format: messages must be a list with at least one message.",
+        "messages",
+    ),
+    (
+        "no role",
+        with_index({"content": "x"}),
+        BadRequest,
+        "Invalid request format: messages must contain 'role'.",
+        "messages",
+    ),
+    (
+        "a message that is text",
+        with_index("x"),
+        BadRequest,
+        "Invalid request format: messages must contain 'role'.",
+        "messages",
+    ),
+    (
+        "no content",
+        with_index({"role": "user"}),
+        BadRequest,
+        "Invalid request format: messages must contain 'content' for role 'user'.",
+        "messages",
+    ),
+    (
+        "a tool's null content",
+        with_index({"role": "tool", "content": None}, USER),
+        BadRequest,
+        "Invalid request format: messages must contain 'content' for role 'tool'.",
+        "messages",
+    ),
+    (
+        "example 4, no user after the assistant",
+        with_index(USER, ASSISTANT),
+        NoQuery,
+        "There must be a user prompt since the latest assistant message.",
+        "messages",
+    ),
+    (
+        "only the system",
+        with_index(SYSTEM),
+        NoQuery,
+        "There must be a user prompt since the latest assistant message.",
+        "messages",
+    ),
+    (
+        "a blank question",
+        with_index({"role": "user", "content": [{"type": "text", "text": " "}]}),
+        NoQuery,
+        "There must be a user prompt since the latest assistant message.",
+        "messages",
+    ),
+    (
+        "a system's object content",
+        with_index({"role": "system", "content": {"text": "x"}}, USER),
+        BadRequest,
+        "messages[0].content must be a string or a list of text parts.",
+        "messages[0].content",
+    ),
+    (
+        "half a character",
+        with_index({"role": "user", "content": "\ud800"}),
+        BadRequest,
+        "messages[0].content is not valid Unicode text.",
+        "messages[0].content",
+    ),
+    ("stream as text", with_index(USER, stream="true"), BadRequest, "stream must be true or false.", "stream"),
+    (
+        "a hot temperature",
+        with_index(USER, temperature=2.5),
+        BadRequest,
+        "temperature must be a number between 0 and 2.",
+        "temperature",
+    ),
+    (
+        "max_tokens of zero",
+        with_index(USER, max_tokens=0),
+        BadRequest,
+        "max_tokens must be an integer from 1 up.",
+        "max_tokens",
+    ),
+    (
+        "max_completion_tokens as text",
+        with_index(USER, max_completion_tokens="9"),
+        BadRequest,
+        "max_completion_tokens must be an integer from 1 up.",
+        "max_completion_tokens",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "reason", "field"),
+    [pytest.param(body, kind, reason, field, id=name) for name, body, kind, reason, field in REFUSED],
+)
+def test_it_is_refused_with_its_sentence(body: object, kind: type[RagError], reason: str, field: str | None) -> None:
+    with pytest.raises(kind) as refused:
+        openai.parse(incoming(body), SETTINGS)
+    assert (refused.value.reason, refused.value.field) == (reason, field)
+
+
+@pytest.mark.parametrize("ratio", [0.19, 0.81, 0, -1, True, "0.5", [], float("nan")])
+@pytest.mark.parametrize("index", ["docs_index", None])
+def test_the_ratio_is_checked_with_and_without_an_index(ratio: object, index: str | None) -> None:
+    with pytest.raises(BadRequest, match=r"^Invalid context_token_ratio: .+ Must be between 0\.2 and 0\.8\.$"):
+        openai.parse(incoming(with_index(USER, index_name=index, context_token_ratio=ratio)), SETTINGS)
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.8, 0.5, None])
+def test_the_bounds_of_the_ratio_are_inside(ratio: object) -> None:
+    assert read(with_index(USER, context_token_ratio=ratio)).question == "What is KAITO?"
+
+
+IMAGE = {"role": "user", "content": [{"type": "image_url"}]}
+LONG = {"role": "user", "content": "word " * 9000}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        pytest.param(with_index(index_name="X", n=2), NoSuchIndex, id="index before parameters"),
+        pytest.param(with_index(IMAGE, index_name="X"), NoSuchIndex, id="index before bypass"),
+        pytest.param(with_index(IMAGE, tools=[1], n=2), BadRequest, id="parameters before bypass"),
+        pytest.param(with_index(IMAGE, {"role": "user"}), BadRequest, id="shape before bypass"),
+        pytest.param(with_index(LONG, ASSISTANT), NoQuery, id="turns before window"),
+        pytest.param(with_index(LONG), ContextTooLong, id="window before the question's length"),
+        pytest.param(with_index({"role": "user", "content": "x" * 4001}), QueryTooLong, id="a question too long"),
+    ],
+)
+def test_checks_come_in_their_order(body: object, kind: type[RagError]) -> None:
+    with pytest.raises(kind):
+        openai.parse(incoming(body), SETTINGS)
+
+
+def test_a_bypass_rule_comes_before_turns_and_window() -> None:
+    assert isinstance(openai.parse(incoming(with_index(LONG, ASSISTANT, tools=[1])), SETTINGS), PassThrough)
+
+
+# The seed's token arithmetic.
+
+
+def conversation(tokens: int) -> list[object]:
+    return [
+        {"role": "user", "content": "w " * (tokens - 1)},
+        ASSISTANT | {"content": ""},
+        {"role": "user", "content": "q"},
+    ]
+
+
+def test_the_seeds_budget_example() -> None:
+    ask = read(with_index(*conversation(500), max_tokens=1000, context_token_ratio=0.6))
+    assert ask.token_budget == TokenBudget(documents=600, node=500, max_documents=3)
+    assert (ask.max_tokens, ask.warnings) == (1000, ())
+
+
+def test_excessive_max_tokens_are_lowered_with_a_warning() -> None:
+    ask = read(with_index(*conversation(500), max_tokens=8000))
+    assert ask.max_tokens == 7692
+    assert ask.warnings == ("max_tokens (8000) is greater than what the window has left. Setting to 7692.",)
+
+
+def test_absent_max_tokens_are_not_sent_and_the_window_decides() -> None:
+    ask = read(with_index(*conversation(500)))
+    assert ask.max_tokens is None
+    assert ask.token_budget is not None and ask.token_budget.documents == 3771
+
+
+@pytest.mark.parametrize(("max_files", "expected"), [(None, 3), (0, 0), (7, 7)])
+def test_the_number_of_documents_is_bounded_by_its_setting(max_files: int | None, expected: int) -> None:
+    ask = read(with_index(USER), replace(SETTINGS, openai_max_files=max_files))
+    assert ask.token_budget is not None and ask.token_budget.max_documents == expected
+
+
+def test_what_the_model_reads_is_sent_on_and_all_else_is_named() -> None:
+    sent = {
+        "top_p": 0.9,
+        "stop": ["\n"],
+        "seed": 7,
+        "response_format": {"type": "json_object"},
+        "presence_penalty": 0.1,
+        "frequency_penalty": 0.2,
+        "stream_options": {"include_usage": True},
+    }
+    ask = read(with_index(USER, temperature=0, stream=True, user="me", logprobs=True, stop_=None, n=1, **sent))
+    assert ask.sampling == sent
+    assert (ask.temperature, ask.is_streamed) == (0.0, True)
+    assert set(ask.ignored) == {"user", "logprobs", "stop_"}
+
+
+def test_the_newer_name_of_max_tokens_is_read_too() -> None:
+    assert read(with_index(USER, max_completion_tokens=9)).max_tokens == 9
+
+
+def test_an_absent_model_is_the_services_own() -> None:
+    assert read(with_index(USER, model=None)).model is None
+
+
+@pytest.mark.parametrize("index", ["docs_index", None])
+def test_models_are_narrowed_with_and_without_an_index(index: str | None) -> None:
+    settings = replace(SETTINGS, openai_models=("gpt-4o",))
+    with pytest.raises(BadRequest, match=r"^model must be one of"):
+        openai.parse(incoming(with_index(USER, index_name=index)), settings)
+
+
+# Where nothing may be passed through.
+
+CLOSED = [
+    pytest.param(replace(SETTINGS, openai_passthrough=False), id="switched off"),
+    pytest.param(replace(SETTINGS, rag_template="datafari"), id="a template of another kind"),
+    pytest.param(replace(SETTINGS, rag_api_endpoint="builtin:extractive"), id="no model"),
+]
+
+
+@pytest.mark.parametrize("settings", CLOSED)
+@pytest.mark.parametrize("body", [asking(), with_index(USER, tools=[1])], ids=["no index", "a bypass rule"])
+def test_nothing_is_passed_through(settings: Settings, body: object) -> None:
+    with pytest.raises(NotAllowed):
+        openai.parse(incoming(body), settings)
+
+
+@pytest.mark.parametrize("settings", CLOSED)
+def test_nothing_found_is_said_where_it_cannot_be_passed_through(settings: Settings) -> None:
+    assert openai.softened(settings) == (NoDocuments,)
+    assert openai.fallback(incoming(with_index(USER)), settings) is None
+
+
+def test_nothing_found_is_passed_through_as_it_came() -> None:
+    assert openai.softened(SETTINGS) == ()
+    passed = openai.fallback(incoming(with_index(USER, context_token_ratio=0.3, user="me")), SETTINGS)
+    assert passed == PassThrough({"model": "gpt-4", "messages": [USER], "user": "me"})
+
+
+# Replies.
+
+
+def test_the_whole_answer_is_a_completion_with_nodes_and_citations() -> None:
+    reply: Any = openai.reply(ANSWER, context())
+    assert (reply["id"], reply["object"], reply["model"]) == ("chatcmpl-9", "chat.completion", "gpt-x")
+    assert reply["choices"] == [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "Paris “ate” [1].\n", "refusal": None},
+            "logprobs": None,
+            "finish_reason": "stop",
+        }
+    ]
+    assert reply["usage"]["total_tokens"] == 8
+    assert [node["doc_id"] for node in reply["source_nodes"]] == ["doc-1"]
+    assert reply["citations"][0]["label"] == "Rabbits.txt"
+
+
+def test_an_answer_without_documents_has_no_nodes() -> None:
+    reply: Any = openai.reply(Answer(Sources(()), Finished("Nothing.")), context())
+    assert (reply["source_nodes"], reply["citations"], reply["usage"]) == ([], [], None)
+
+
+def test_the_stream_ends_with_finish_reason_nodes_and_citations() -> None:
+    first, *words, last = openai.stream(iter(events()), context())
+    opening: Any = first["choices"]
+    assert opening[0]["delta"] == {"role": "assistant", "content": ""}
+    assert [chunk["choices"][0]["delta"]["content"] for chunk in words] == ["Paris ", "“ate” [1].\n"]  # type: ignore[index]
+    closing: Any = last
+    assert closing["choices"][0]["finish_reason"] == "stop"
+    assert closing["source_nodes"] == openai.reply(ANSWER, context())["source_nodes"]
+    assert len(closing["citations"]) == 1
+    assert "usage" not in first
+
+
+def test_usage_comes_last_when_asked_for() -> None:
+    told = context(sampling={"stream_options": {"include_usage": True}})
+    chunks: list[Any] = list(openai.stream(iter(events()), told))
+    assert chunks[-1]["choices"] == []
+    assert chunks[-1]["usage"]["total_tokens"] == 8
+    assert all(chunk["usage"] is None for chunk in chunks[:-1])
+
+
+def test_a_cut_answer_has_its_finish_reason() -> None:
+    cut = replace(FINISHED, finish_reason="length")
+    reply: Any = openai.reply(Answer(SOURCES, cut), context())
+    last: Any = list(openai.stream(iter(events(cut)), context()))[-1]
+    assert reply["choices"][0]["finish_reason"] == last["choices"][0]["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize("error", [kind() for kind in leaves()], ids=lambda error: type(error).__name__)
+def test_every_failure_is_an_error_as_openai_writes_it(error: RagError) -> None:
+    status, body = openai.failure(error, SETTINGS)
+    told: Any = body["error"]
+    assert set(told) == {"message", "type", "param", "code"}
+    assert told["type"] == {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}.get(
+        status, "server_error" if status >= 500 else "invalid_request_error"
+    )
+    assert list(openai.stream(iter([*events()[:2], Failed(error)]), context()))[-1] == body
+
+
+def test_an_error_names_its_field() -> None:
+    _, body = openai.failure(NoSuchIndex("No such index: 'X' exists.", field="index_name"), SETTINGS)
+    assert body["error"]["param"] == "index_name"  # type: ignore[index]
+
+
+def test_a_relayed_reply_is_unchanged_but_for_its_null_nodes() -> None:
+    reply = {"id": "x", "choices": [], "anything": [1]}
+    assert openai.relayed(reply) == {**reply, "source_nodes": None}
+
+
+@pytest.mark.parametrize(
+    ("chunk", "is_marked"),
+    [
+        pytest.param({"choices": [{"delta": {"content": "a"}, "finish_reason": None}]}, False, id="words"),
+        pytest.param({"choices": [{"delta": {}, "finish_reason": "stop"}]}, True, id="the end"),
+        pytest.param({"choices": [], "usage": {}}, False, id="usage"),
+        pytest.param({"choices": None}, False, id="no choices"),
+        pytest.param({"choices": ["odd"]}, False, id="an odd choice"),
+    ],
+)
+def test_only_the_last_chunk_of_a_relayed_stream_is_marked(chunk: dict[str, object], is_marked: bool) -> None:
+    assert openai.relayed_chunk(chunk) == ({**chunk, "source_nodes": None} if is_marked else chunk)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        pytest.param(SETTINGS, ["gpt-3.5-turbo"], id="the service's model"),
+        pytest.param(replace(SETTINGS, openai_models=("a", "b")), ["a", "b"], id="those that may be asked for"),
+        pytest.param(replace(SETTINGS, rag_model=""), [], id="a model without a name"),
+    ],
+)
+def test_models_and_indexes_are_listed(settings: Settings, names: list[str]) -> None:
+    told: Any = openai.models(settings, created_s=5)
+    assert [model["id"] for model in told["data"]] == names
+    assert all(set(model) == {"id", "object", "created", "owned_by"} for model in told["data"])
+    assert (told["object"], told["indexes"]) == ("list", ["docs_index", "my_index"])
