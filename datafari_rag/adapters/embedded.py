@@ -8,8 +8,9 @@ a search holds the worker for its few milliseconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -27,6 +28,9 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search import Browse, Found, Search, Step
 from datafari_rag.core.words import words_of
 
+MAX_FILTERS = 256
+"""Filters of different users that are remembered for one state of the index."""
+
 SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
 
 
@@ -37,6 +41,8 @@ class _View:
     stamp: tuple[int, int, int]
     index: Index
     vocabulary: Vocabulary
+    rights: Callable[[Filter], Query | None]
+    """`rights_query` for this state, remembered for the filters asked for last."""
 
     @property
     def searcher(self) -> Searcher:
@@ -125,7 +131,7 @@ class EmbeddedRetriever:
 
     def _filters(self, view: _View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
         schema = view.index.schema
-        rights = rights_query(access, schema)
+        rights = view.rights(access)
         narrower = [restriction_query(restriction, schema, view.searcher) for restriction in restrictions]
         return narrower if rights is None else [rights, *narrower]
 
@@ -147,7 +153,9 @@ class EmbeddedRetriever:
 
 
 def _viewed(index: Index, stamp: tuple[int, int, int]) -> _View:
-    return _View(stamp, index, Vocabulary(index.searcher(), index.schema, analyzers()))
+    searcher, schema = index.searcher(), index.schema
+    rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
+    return _View(stamp, index, Vocabulary(searcher, schema, analyzers()), rights)
 
 
 def _stamp(directory: Path) -> tuple[int, int, int] | None:

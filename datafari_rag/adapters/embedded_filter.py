@@ -19,9 +19,11 @@ from datafari_rag.core.errors import BadSetting
 DATE_FIELD = "last_modified"
 
 
-def rights_query(access: Filter, schema: Schema) -> Query | None:
+def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | None:
     """
-    Return what every search is narrowed to, None in mode none.
+    Return what every search of one state of the index is narrowed to, None in mode none.
+
+    It holds for the state that *searcher* sees and no other, since tokens that no document has are left out of it.
 
     Raises:
         BadSetting: mode plugin, which is a component of Solr.
@@ -35,7 +37,7 @@ def rights_query(access: Filter, schema: Schema) -> Query | None:
     tokens = [token for token in access.tokens if _is_term(token)]
     if not tokens:
         return _all(Query.term_query(schema, field, NO_SECURITY) for field in ACL_FIELDS)
-    return _all(_level_query(level, tokens, schema) for level in LEVELS)
+    return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
 
 
 def restriction_query(restriction: Restriction, schema: Schema, searcher: Searcher) -> Query:
@@ -68,12 +70,21 @@ def date_of(text: str) -> datetime.datetime | None:
         return None
 
 
-def _level_query(level: str, tokens: list[str], schema: Schema) -> Query:
-    """Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (SPEC.md §6)."""
+def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Searcher) -> Query:
+    """
+    Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (SPEC.md §6).
+
+    Looking for tokens that nobody uses costs as much as for others: without them the filter takes half the time.
+    """
     allow, deny = f"allow_token_{level}", f"deny_token_{level}"
-    unset = _all(Query.term_query(schema, field, NO_SECURITY) for field in (allow, deny))
-    allowed = Query.boolean_query([(Occur.Should, unset), (Occur.Should, Query.term_set_query(schema, allow, tokens))])
-    return Query.boolean_query([(Occur.Must, allowed), (Occur.MustNot, Query.term_set_query(schema, deny, tokens))])
+    allowed = _all(Query.term_query(schema, field, NO_SECURITY) for field in (allow, deny))
+    if wanted := [token for token in tokens if searcher.doc_freq(allow, token)]:
+        either = (allowed, Query.term_set_query(schema, allow, wanted))
+        allowed = Query.boolean_query([(Occur.Should, query) for query in either])
+    parts = [(Occur.Must, allowed)]
+    if unwanted := [token for token in tokens if searcher.doc_freq(deny, token)]:
+        parts.append((Occur.MustNot, Query.term_set_query(schema, deny, unwanted)))
+    return Query.boolean_query(parts)
 
 
 def _all(queries: Iterable[Query]) -> Query:
