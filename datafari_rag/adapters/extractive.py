@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.extractive import pieces
@@ -15,7 +15,7 @@ NAME = "builtin:extractive"
 class ExtractiveModel:
     """A `ports.Model` that never fails, never waits and knows nothing but the extracts of the prompt."""
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Iterator[Piece | Ending]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
         """Yield the answer, sentence by sentence when it is streamed, then an `Ending` with "stop"."""
         facts = ModelFacts(name=NAME)
         found = pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from datafari_rag.services.stub_behaviour import EXAMPLES, Behaviour, behaviour_for, pieces, said
-from datafari_rag.services.stub_wire import Said, chunks, error_body, invoked, whole
+from datafari_rag.services.stub_wire import UNNAMED, Said, chunks, error_body, invoked, whole
 
 MOST_KEPT = 1000
 """Requests remembered; older ones are forgotten."""
@@ -146,7 +146,7 @@ async def _refused(request: web.Request, model: str) -> web.StreamResponse | Non
     if behaviour.status is None or _is_over(request, model, behaviour):
         return None
     headers = {"Retry-After": behaviour.retry_after} if behaviour.retry_after is not None else None
-    words = behaviour.error_words or "stub_error"
+    words = behaviour.error_words or UNNAMED
     answer = error_body(behaviour.status, words, f"the stub was asked for status {behaviour.status}")
     return web.json_response(answer, status=behaviour.status, headers=headers)
 

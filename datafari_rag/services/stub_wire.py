@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datafari_rag.services.contexts import documents_in
 from datafari_rag.services.stub_behaviour import Behaviour, pieces, said
 
+UNNAMED = "stub_error"
+"""The type of an error that the stub was asked for by its number alone."""
+
 CREATED = 1_700_000_000
 """Every reply's time: a stub's answers are the same each time."""
 
@@ -26,7 +29,7 @@ class Said:
 def whole(behaviour: Behaviour, answer: Said) -> dict[str, object]:
     """Return the reply to a request that asked for no stream."""
     if behaviour.error_after is not None:
-        return error_body(behaviour.error_code, "stub_error", "the stub was asked for an error inside a 200")
+        return error_body(behaviour.error_code, UNNAMED, "the stub was asked for an error inside a 200")
     choice = {
         "index": 0,
         "message": _message(behaviour, answer.text),
@@ -46,7 +49,7 @@ def chunks(behaviour: Behaviour, answer: Said, has_usage: bool) -> Iterator[tupl
         if number == behaviour.garbage_after:
             yield False, _data(behaviour, '{"choices": [{"delta": {"content": "cut')
         if number == behaviour.error_after:
-            yield False, _event(behaviour, error_body(behaviour.error_code, "stub_error", "asked for"))
+            yield False, _event(behaviour, error_body(behaviour.error_code, UNNAMED, "asked for"))
             return
         yield True, _event(behaviour, _chunk(answer, {"content": piece}))
     if behaviour.voice in DECLINED:
@@ -74,8 +77,9 @@ def invoked(behaviour: Behaviour, given: Mapping[str, object]) -> dict[str, obje
 
 
 def error_body(status: int, words: str, message: str) -> dict[str, object]:
-    """Return an error object of OpenAI's shape."""
-    return {"error": {"message": message, "type": words, "param": None, "code": words if status < 500 else str(status)}}
+    """Return an error object of OpenAI's shape; *words* that name no kind of it leave the status as its code."""
+    code = str(status) if words == UNNAMED else words
+    return {"error": {"message": message, "type": words, "param": None, "code": code}}
 
 
 def _finish(behaviour: Behaviour) -> str | None:

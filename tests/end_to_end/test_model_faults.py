@@ -1,0 +1,212 @@
+"""
+The matrix: every fault of a model × whole or streamed × before or after its first words.
+
+Each cell runs twice: through the model client alone, and through the whole service over the search dialect. The last
+test prints what each named: the label, the HTTP status and what the reader saw.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.adapters.http_wire import Endpoint
+from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.bootstrap import create_app
+from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.model_limits import Limits
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.ports import Ending, Piece
+from tests.stub import Stub, running_stub
+
+TEXT = "Paris is nice in the spring of every single year."
+PATIENCE_S = 0.4
+SAID = "Paris is nice "
+WHOLE = f"{TEXT} [1]"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fault in one mode at one time: *label* None is a good answer; *text* is what the reader gets to see."""
+
+    fault: str
+    model: str
+    is_streamed: bool
+    is_after: bool
+    label: str | None
+    code: int
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        mode = "streamed" if self.is_streamed else "whole"
+        return f"{self.fault}, {mode}, {'after' if self.is_after else 'before'} the first words"
+
+
+def both(fault: str, model: str, label: str | None, code: int, text: str = "") -> list[Cell]:
+    """Return the cells of a fault that comes before the first words, whole and streamed."""
+    return [Cell(fault, model, is_streamed, False, label, code, text) for is_streamed in (False, True)]
+
+
+def later(fault: str, model: str, label: str | None, code: int, text: str = SAID) -> Cell:
+    """Return the cell of a fault after the first words, which only a stream can have."""
+    return Cell(fault, model, True, True, label, code, text)
+
+
+CELLS: list[Cell] = [
+    *both("nobody listens", "nobody", "modelUnavailable", 502),
+    *both("hangs up before an answer", "hangup", "modelUnavailable", 502),
+    *both("status 400", "status-400", "modelRefused", 502),
+    *both("status 400 for the window", "window", "modelRefused", 502),
+    *both("status 400 of the content filter", "policy", "contentFiltered", 400),
+    *both("status 401", "status-401", "modelRefused", 502),
+    *both("status 403", "status-403", "modelRefused", 502),
+    *both("status 404", "status-404", "modelRefused", 502),
+    *both("status 408", "status-408", "modelUnavailable", 502),
+    *both("status 429", "status-429-retry-2", "modelBusy", 503),
+    *both("status 500", "status-500", "modelUnavailable", 502),
+    *both("status 502", "status-502", "modelUnavailable", 502),
+    *both("status 503", "status-503-retry-2", "modelUnavailable", 502),
+    *both("status 504", "status-504", "modelUnavailable", 502),
+    *both("slow headers", "slow-headers", "modelTimeout", 504),
+    *both("the connection is cut", "cut-after-0", "modelUnavailable", 502),
+    later("the connection is cut", "cut-after-3", "modelUnavailable", 502),
+    *both("silence", "stall-after-0", "modelTimeout", 504),
+    later("silence", "stall-after-3", "modelTimeout", 504),
+    *both("no JSON", "garbage", "modelGarbled", 502),
+    later("no JSON", "garbage-after-3", "modelGarbled", 502),
+    *both("an error object in a 200", "error-500-after-0", "modelUnavailable", 502),
+    later("an error object in a 200", "error-500-after-3", "modelUnavailable", 502),
+    *both("an error object 429 in a 200", "error-429-after-0", "modelBusy", 503),
+    Cell("no finish_reason", "empty-nofinish", True, False, "modelUnavailable", 502),
+    later("no finish_reason", "nofinish", "modelUnavailable", 502, WHOLE),
+    *both("content_filter", "empty-filter", "contentFiltered", 400),
+    Cell("content_filter", "filter", False, False, "contentFiltered", 400),
+    later("content_filter", "filter", "contentFiltered", 400, WHOLE),
+    *both("a refusal", "refusal", "noAnswer", 428),
+    *both("null content", "null", "noAnswer", 428),
+    *both("empty content", "empty", "noAnswer", 428),
+    *both("tool calls", "tools", "noAnswer", 428),
+    *both("length without text", "empty-length", "noAnswer", 428),
+    Cell("length", "length", False, False, None, 200, WHOLE),
+    later("length", "length", None, 200, WHOLE),
+    Cell("no [DONE]", "nodone", False, False, None, 200, WHOLE),
+    later("no [DONE]", "nodone", None, 200, WHOLE),
+    *both("a good answer", "cite", None, 200, WHOLE),
+]
+
+SEEN: dict[Cell, dict[str, str]] = {cell: {} for cell in CELLS}
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    with running_stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def nobody() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def client(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from datafari_rag.bootstrap import writer_for
+    from datafari_rag.core.settings import Settings
+
+    folder = tmp_path_factory.mktemp("faults")
+    writer = writer_for(Settings(solr_url=f"embedded:{folder / 'index'}"))
+    writer.add([{"id": "paris", "title": "Cities", "exactContent": TEXT, "content_en": TEXT, "language": "en"}])
+    writer.commit()
+    writer.close()
+    return lambda endpoint, model: _service(folder, endpoint, model)
+
+
+def _service(folder: Path, endpoint: str, model: str) -> Any:
+    settings = {
+        "solr.url": f"embedded:{folder / 'index'}",
+        "rag.api.endpoint": endpoint,
+        "rag.model": model,
+        "rag.http.errors": "true",
+        "rag.linebreaks": "newline",
+        "llm.retries": "0",
+        "llm.first_token_timeout_s": str(PATIENCE_S),
+        "llm.stall_timeout_s": str(PATIENCE_S),
+        "llm.total_timeout_s": str(2 * PATIENCE_S),
+    }
+    return create_app(overrides=settings).test_client()
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_the_client_names_every_fault(cell: Cell, stub: Stub, nobody: str) -> None:
+    limits = Limits(first_token_s=PATIENCE_S, stall_s=PATIENCE_S, total_s=2 * PATIENCE_S)
+    model = HttpModel(Endpoint(nobody if cell.model == "nobody" else stub.url), limits=limits)
+    extract = Extract(1, "Cities", Document(id="1", text=TEXT), (), TEXT)
+    prompt = Prompt("Which city is nice?", (extract,), instructions="i", nonce="k3j9x2m5q8w1", model=cell.model)
+    *pieces, ending = model.generate(prompt, is_streamed=cell.is_streamed)
+    assert isinstance(ending, Ending)
+    SEEN[cell]["client"] = ending.failure.label if ending.failure else ending.finish_reason or "?"
+    assert "".join(piece.text for piece in pieces if isinstance(piece, Piece)) == cell.text
+    assert (ending.failure.label if ending.failure else None) == cell.label
+    if ending.failure is not None:
+        assert ending.failure.code == cell.code
+        assert "stub" not in ending.failure.reason + ending.failure.log.partition("server=")[0]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_the_service_tells_the_reader(cell: Cell, stub: Stub, nobody: str, client: Any) -> None:
+    endpoint = nobody if cell.model == "nobody" else stub.url
+    stream = "&stream=true" if cell.is_streamed else ""
+    reply = client(endpoint, cell.model).get(f"/search/select?action=rag&q=Which+city+is+nice?{stream}")
+    if cell.is_streamed and (cell.is_after or cell.label is None):
+        _check_stream(cell, reply)
+    else:
+        _check_whole(cell, reply)
+    if cell.model.endswith("retry-2"):
+        assert reply.headers["Retry-After"] == "2"
+
+
+def _check_whole(cell: Cell, reply: Any) -> None:
+    """Before the first words a failure is a plain envelope with its status, streamed or not."""
+    body = reply.get_json()
+    failure = body["content"].get("error", {})
+    SEEN[cell]["service"] = f"HTTP {reply.status_code} {failure.get('label') or body['content']['message'][:40]!r}"
+    assert reply.status_code == cell.code
+    assert (failure.get("label"), body["content"].get("message", "")) == (cell.label, cell.text)
+    assert body["content"].get("finish_reason") == ("length" if cell.fault == "length" else None)
+
+
+def _check_stream(cell: Cell, reply: Any) -> None:
+    """After the first words the status is 200; a failure is one error event, then the end."""
+    events = [json.loads(line) for line in reply.get_data(as_text=True).splitlines()]
+    types = [event["type"] for event in events]
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
+    # A mark is held back until it is known to be safe; a failure that comes before then takes it along.
+    wanted = cell.text.removesuffix("[1]") if cell.label is not None else cell.text
+    last = "error" if cell.label is not None else "message.final"
+    SEEN[cell]["service"] = f"HTTP {reply.status_code} {text[:20]!r} … {', '.join(types[-2:])} {events[-1]['data']}"
+    assert (reply.status_code, types[-2:], text) == (200, [last, "stream.completed"], wanted)
+    assert types.count("error") == (1 if cell.label is not None else 0)
+    told = events[-2]["data"]
+    assert (told["label"], told["code"]) == (cell.label, cell.code) if cell.label else told["text"] == cell.text
+    assert events[-1]["data"]["status"] == ("ERROR" if cell.label is not None else "OK")
+
+
+def test_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    """Print what the tests before it saw; alone it has nothing to print and says so."""
+    seen = {cell: told for cell, told in SEEN.items() if {"client", "service"} <= set(told)}
+    if not seen:
+        pytest.skip("the matrix is filled by the other tests of this module")
+    with capsys.disabled():
+        print(f"\n\n{'fault':34} {'mode':9} {'when':7} {'client':17} service")  # noqa: T201
+        for cell, told in seen.items():
+            mode, when = "streamed" if cell.is_streamed else "whole", "after" if cell.is_after else "before"
+            print(f"{cell.fault:34} {mode:9} {when:7} {told['client']:17} {told['service']}")  # noqa: T201
+    assert len(seen) == len(CELLS)
