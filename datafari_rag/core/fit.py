@@ -38,7 +38,8 @@ def evidence_for(
     Files sent along come before what was found and count like it. What does not fit `rag.maxJsonLength`, or the
     window with the answer's space kept free, is cut or left out, the weakest first.
     """
-    sent_along = [_attached(file, rank) for rank, file in enumerate(ask.attachments)]
+    best = max((document.score for document in documents), default=0.0)
+    sent_along = [_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)]
     candidates = [*sent_along, *documents]
     if ask.token_budget is not None:
         return _nodes(ask, candidates, budget=ask.token_budget, settings=settings, count=count)
@@ -79,8 +80,8 @@ def _max_documents(ask: Ask, settings: Settings) -> int:
     return wanted + len(ask.attachments)
 
 
-def _attached(file: Attachment, rank: int) -> Document:
-    return Document(id=f"attachment:{rank + 1}", text=file.text, title=file.name, score=0.0)
+def _attached(file: Attachment, rank: int, *, score: float) -> Document:
+    return Document(id=f"attachment:{rank + 1}", text=file.text, title=file.name, score=score)
 
 
 def _nodes(

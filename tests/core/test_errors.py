@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from datafari_rag.core import errors
+from datafari_rag.core.errors import Internal, ModelBusy, RagError, leaves
+
+TABLE = {
+    "badRequest": {400},
+    "contextTooLong": {400},
+    "contentFiltered": {400},
+    "notAuthenticated": {401},
+    "notAllowed": {403},
+    "notFound": {404},
+    "methodNotAllowed": {405},
+    "unsupportedMediaType": {415},
+    "queryTooLong": {413},
+    "bodyTooLarge": {413},
+    "noQuery": {422},
+    "noDocuments": {428},
+    "noAnswer": {428},
+    "tooManyRequests": {429},
+    "badSetting": {500},
+    "searchUnavailable": {502},
+    "searchTimeout": {504},
+    "authorityUnavailable": {502},
+    "authorityTimeout": {504},
+    "modelRefused": {502},
+    "modelUnavailable": {502},
+    "modelGarbled": {502},
+    "modelBusy": {503},
+    "overloaded": {503},
+    "modelTimeout": {504},
+    "internal": {500},
+}
+
+
+def test_every_row_of_the_table_is_an_error_with_that_code() -> None:
+    found: dict[str, set[int]] = {}
+    for kind in leaves():
+        found.setdefault(kind.label, set()).add(kind.code)
+
+    assert found == TABLE
+
+
+@pytest.mark.parametrize("kind", leaves(), ids=lambda kind: kind.__name__)
+def test_every_failure_has_a_sentence_that_names_no_class(kind: type[RagError]) -> None:
+    sentence = kind().reason
+
+    assert sentence.endswith(".")
+    assert not re.search(r"Error|Exception|Traceback", sentence)
+
+
+def test_the_module_draws_every_class_of_the_tree() -> None:
+    drawn = errors.__doc__ or ""
+
+    assert all(kind.__name__ in drawn for kind in leaves())
+
+
+def test_what_may_be_logged_is_not_what_is_shown() -> None:
+    error = ModelBusy(retry_after_s=3, log="503 from model.example")
+
+    assert "model.example" not in str(error)
+    assert error.retry_after_s == 3
+
+
+def test_an_internal_error_names_its_place_in_the_log() -> None:
+    assert "abc" in Internal.with_id("abc").reason

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.access import User
+from datafari_rag.core.ask import Ask, Turn
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, NoAnswer, NoDocuments, NotAuthenticated
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.search import Browse
+from datafari_rag.core.settings import Settings
+from datafari_rag.pipeline import answer, begun, browse, collect, fetch
+from datafari_rag.ports import Ending, Piece
+from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
+
+ANN = User("ann", frozenset({"s1"}))
+ASK = Ask("When does the plane take off?", is_streamed=True)
+
+
+def events_of(
+    ask: Ask = ASK,
+    user: User = ANN,
+    *,
+    retriever: FakeRetriever | None = None,
+    model: FakeModel | None = None,
+    settings: Settings | None = None,
+) -> list[Event]:
+    parts = parts_of(retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("It takes off ", "at 15h50 [1]."))
+    return list(answer(ask, user, settings=settings or Settings(), parts=parts))
+
+
+def test_an_answer_is_sources_then_deltas_then_one_finished() -> None:
+    events = events_of()
+
+    assert [type(event) for event in events] == [Sources, Delta, Delta, Finished]
+    assert "".join(event.text for event in events if isinstance(event, Delta)) == "It takes off at 15h50 [1]."
+    assert collect(iter(events)).finished.text == "It takes off at 15h50 [1]."
+
+
+def test_whole_and_streamed_hold_the_same_answer() -> None:
+    whole = collect(iter(events_of(replace(ASK, is_streamed=False))))
+    streamed = collect(iter(events_of()))
+
+    assert whole.finished.text == streamed.finished.text
+    assert whole.finished.citations == streamed.finished.citations
+    assert whole.sources.extracts == streamed.sources.extracts
+
+
+def test_the_filter_of_every_search_is_made_of_the_users_tokens() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    events_of(retriever=retriever)
+
+    assert {access.tokens for _, access in retriever.searches} == {("s1",)}
+
+
+def test_nobody_without_identity_is_searched_for_where_one_is_required() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    events = events_of(user=User(), retriever=retriever, settings=replace(Settings(), security_anonymous="refuse"))
+
+    assert isinstance(events[0], Failed)
+    assert isinstance(events[0].error, NotAuthenticated)
+    assert retriever.searches == []
+
+
+def test_a_question_that_finds_nothing_is_relaxed_step_by_step_and_then_gives_up() -> None:
+    retriever = FakeRetriever()
+    events = events_of(retriever=retriever)
+    names = [search.step.name for search, _ in retriever.searches]
+    failed = events[-1]
+
+    assert len(names) > 1
+    assert names == list(dict.fromkeys(names))
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, NoDocuments)
+
+
+def test_a_question_that_finds_something_is_searched_once() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    events_of(retriever=retriever)
+
+    assert len(retriever.searches) == 1
+
+
+def test_without_relaxing_one_search_is_all() -> None:
+    retriever = FakeRetriever()
+    events_of(retriever=retriever, settings=replace(Settings(), rag_query_relax=False))
+
+    assert len(retriever.searches) == 1
+
+
+def test_the_model_is_told_question_documents_and_instructions_with_their_slots_filled() -> None:
+    model = FakeModel("x")
+    events_of(replace(ASK, answer_format="bulletpoint", language="fr"), model=model)
+    prompt = model.prompts[0]
+
+    assert prompt.question == ASK.question
+    assert prompt.instructions is not None
+    assert "French" in prompt.instructions
+    assert "bullet" in prompt.instructions
+    assert [extract.document.id for extract in prompt.extracts] == ["doc-2", "doc-1"]
+    assert prompt.nonce == "n0nce"
+
+
+def test_an_answer_of_white_space_is_no_answer_and_shows_nothing() -> None:
+    events = events_of(model=FakeModel(" ", "\n"))
+
+    assert [type(event) for event in events] == [Sources, Failed]
+    assert isinstance(events[-1], Failed)
+    assert isinstance(events[-1].error, NoAnswer)
+
+
+def test_a_failure_after_the_first_words_is_the_last_event() -> None:
+    events = events_of(model=FakeModel("It ", failure=ModelTimeout()))
+
+    assert [type(event) for event in events] == [Sources, Delta, Failed]
+
+
+def test_a_model_that_ends_without_an_ending_is_unavailable() -> None:
+    class Mute(FakeModel):
+        def generate(self, prompt: Any, *, is_streamed: bool) -> Any:
+            yield Piece("half an ")
+
+    failed = events_of(model=Mute())[-1]
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, ModelUnavailable)
+
+
+def test_follow_up_marks_become_questions_and_never_text() -> None:
+    model = FakeModel("At 15h50. <", "<Where is the gate?>", "><<How late?>>")
+    events = events_of(replace(ASK, wants_followups=True), model=model)
+    finished = events[-1]
+
+    assert isinstance(finished, Finished)
+    assert finished.text.strip() == "At 15h50."
+    assert finished.followups == ("Where is the gate?", "How late?")
+    assert "<<" in (model.prompts[0].instructions or "")
+
+
+def test_marks_that_were_not_asked_for_stay_in_the_text() -> None:
+    finished = events_of(model=FakeModel("At 15h50. <<How late?>>"))[-1]
+
+    assert isinstance(finished, Finished)
+    assert finished.followups is None
+    assert "<<How late?>>" in finished.text
+
+
+@pytest.mark.parametrize(
+    ("links", "kept"),
+    [
+        pytest.param("documents", True, id="links to this answer's documents stay"),
+        pytest.param("none", False, id="no links"),
+    ],
+)
+def test_links_in_an_answer_lead_to_its_documents_or_nowhere(links: Any, kept: bool) -> None:
+    model = FakeModel("See [pass](file:///flight.pdf) and [this](https://evil.example/x) ![p](https://evil.example/p).")
+    finished = events_of(model=model, settings=replace(Settings(), security_answer_links=links))[-1]
+
+    assert isinstance(finished, Finished)
+    assert ("file:///flight.pdf" in finished.text) == kept
+    assert "evil.example" not in finished.text
+
+
+def test_the_stages_add_up_to_the_time_of_the_line() -> None:
+    finished = events_of()[-1]
+
+    assert isinstance(finished, Finished)
+    assert [stage for stage, _ in finished.timings_ms] == ["search", "passages", "prompt", "model", "citations"]
+    assert all(took >= 1 for _, took in finished.timings_ms)
+
+
+@pytest.mark.parametrize(("shown", "to_ann", "to_admin"), [("all", 4, 4), ("admins", 0, 4), ("none", 0, 0)])
+def test_thoughts_are_shown_to_those_whom_the_setting_names(shown: Any, to_ann: int, to_admin: int) -> None:
+    settings = replace(Settings(), chat_thoughts=shown)
+    plain = events_of(settings=settings)[0]
+    admin = events_of(user=User("root", is_admin=True), settings=settings)[0]
+
+    assert isinstance(plain, Sources)
+    assert isinstance(admin, Sources)
+    assert len(plain.thoughts) == to_ann
+    assert len(admin.thoughts) == to_admin
+
+
+def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "datafari_rag"):
+        events_of(settings=replace(Settings(), rag_enable_logs=True))
+
+    assert len(caplog.records) == 3
+    assert not any(word in caplog.text for word in ("plane", "15h50", "s1", "Boarding"))
+
+
+def test_the_model_may_write_the_query_of_a_conversation() -> None:
+    retriever, model = FakeRetriever(FLIGHT), FakeModel("flight departure")
+    asked = replace(ASK, question="and when?", history=(Turn("user", "The flight?"),))
+    events_of(asked, retriever=retriever, model=model, settings=replace(Settings(), chat_query_rewriting_enabled=True))
+
+    assert retriever.searches[0][0].question == "flight departure"
+
+
+@pytest.mark.parametrize("ending", [Ending(None, ModelTimeout()), None], ids=["fails", "says nothing more"])
+def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | None) -> None:
+    class Poor(FakeModel):
+        def generate(self, prompt: Any, *, is_streamed: bool) -> Any:
+            yield Piece("bad ")
+            if ending is not None:
+                yield ending
+
+    retriever = FakeRetriever(FLIGHT)
+    asked = replace(ASK, question="and the gate?", history=(Turn("user", "The flight?"),))
+    rewriting = replace(Settings(), chat_query_rewriting_enabled=True)
+    events_of(asked, retriever=retriever, model=Poor(), settings=rewriting)
+
+    assert "bad" not in retriever.searches[0][0].question
+
+
+def test_begun_holds_what_is_known_by_the_first_words_and_then_everything() -> None:
+    first = begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), FakeModel("a", "b"))))
+
+    assert [extract.document.id for extract in first.sources.extracts] == ["doc-2"]
+    assert first.facts is not None
+    assert first.facts.name == "fake-model"
+    assert [type(event) for event in first.events] == [Sources, Delta, Delta, Finished]
+
+
+def test_begun_raises_what_fails_before_the_first_words() -> None:
+    model = FakeModel(failure=ModelTimeout())
+
+    with pytest.raises(ModelTimeout):
+        begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), model)))
+
+
+def test_closing_what_nobody_reads_frees_the_model() -> None:
+    model = FakeModel("a", "b")
+    begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), model))).close()
+
+    assert model.was_closed_early
+
+
+def test_collect_raises_a_late_failure_and_a_missing_end() -> None:
+    with pytest.raises(ModelTimeout):
+        collect(iter([Sources(()), Delta("a"), Failed(ModelTimeout())]))
+    with pytest.raises(NoAnswer):
+        collect(iter([Sources(())]))
+
+
+def test_begun_of_an_answer_without_events_is_no_answer() -> None:
+    def nothing() -> Any:
+        yield from ()
+
+    with pytest.raises(NoAnswer):
+        begun(nothing())
+
+
+def test_plain_search_and_opening_run_under_the_same_filter() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    parts = parts_of(retriever, FakeModel())
+    browse(Browse("x"), ANN, settings=Settings(), parts=parts)
+
+    assert retriever.browsed[0][1].tokens == ("s1",)
+    assert fetch("doc-2", "exactContent", ANN, settings=Settings(), parts=parts) == FLIGHT
+    assert fetch("doc-9", "exactContent", ANN, settings=Settings(), parts=parts) is None
+
+
+def test_collect_keeps_sources_and_finished_together() -> None:
+    whole = collect(iter([Sources((), language="fr"), Delta("a"), Finished("a")]))
+
+    assert whole == Answer(Sources((), language="fr"), Finished("a"))
+
+
+def test_a_document_of_a_megabyte_stays_within_the_settings_characters() -> None:
+    large = Document("big", "The plane takes off at noon. " * 40_000, title="Big")
+    sources = events_of(retriever=FakeRetriever(large), settings=replace(Settings(), rag_max_json_length=900))[0]
+
+    assert isinstance(sources, Sources)
+    assert 0 < sum(len(extract.text) for extract in sources.extracts) <= 900
