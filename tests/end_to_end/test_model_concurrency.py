@@ -1,0 +1,145 @@
+"""Fifty answers at once that never mix, and fifty readers who leave and leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters.breaker import Breaker
+from datafari_rag.adapters.fallback import Chain, Link
+from datafari_rag.adapters.http_wire import Endpoint
+from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.core.model_limits import Limits
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.ports import Ending, Piece
+from tests.stub import Stub, running_stub
+
+MANY = 50
+LIMITS = Limits(total_s=30)
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    with running_stub() as running:
+        yield running
+
+
+def model_of(stub: Stub) -> Chain:
+    endpoint = HttpModel(Endpoint(stub.url), limits=LIMITS)
+    return Chain([Link("stub", endpoint, Breaker(5, 30, lambda: 0.0))], limits=LIMITS)
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def prompt(number: int, name: str) -> Prompt:
+    """Return a prompt of which every part tells whose it is."""
+    return Prompt(
+        question=f"question {number} of user{number}",
+        extracts=(),
+        instructions=f"instructions for user{number}",
+        nonce=f"nonce{number}",
+        model=f"echo-gap-5ms-{name}-{number}",
+        temperature=number / 100,
+        max_tokens=number + 1,
+        sampling={"user": f"user{number}", "seed": number},
+    )
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_fifty_at_once_never_mix(stub: Stub, is_streamed: bool) -> None:
+    model, start, name = model_of(stub), threading.Barrier(MANY), f"mix{is_streamed}"
+
+    def ask(number: int) -> tuple[str, Ending]:
+        start.wait(10)
+        *pieces, ending = model.generate(prompt(number, name), is_streamed=is_streamed)
+        assert isinstance(ending, Ending)
+        return "".join(piece.text for piece in pieces if isinstance(piece, Piece)), ending
+
+    with ThreadPoolExecutor(MANY) as pool:
+        answers = list(pool.map(ask, range(MANY)))
+    for number, (text, ending) in enumerate(answers):
+        assert text == f"question {number} of user{number}"
+        assert (ending.failure, ending.facts.name) == (None, f"echo-gap-5ms-{name}-{number}")
+    bodies = {body["model"]: body for one in stub.requests() if name in str((body := one["body"])["model"])}
+    assert len(bodies) == MANY
+    for number in range(MANY):
+        body = bodies[f"echo-gap-5ms-{name}-{number}"]
+        assert (body["temperature"], body["max_tokens"], body["user"]) == (number / 100, number + 1, f"user{number}")
+        assert [message["content"] for message in body["messages"]] == [
+            f"instructions for user{number}",
+            f"question {number} of user{number}",
+        ]
+    model.close()
+
+
+def test_fifty_readers_who_leave_leave_no_thread_and_no_socket(stub: Stub) -> None:
+    model = model_of(stub)
+    warm = list(model.generate(prompt(0, "warm"), is_streamed=True))
+    assert isinstance(warm[-1], Ending)
+    model.close()
+    threads, files = threading.active_count(), open_files()
+    asked = Prompt("q", (), None, "n", model="words-999-gap-20ms-leaving")
+    answers = [model.generate(asked, is_streamed=True) for _ in range(MANY)]
+    for answer in answers:
+        assert isinstance(next(answer), Piece)
+    assert open_files() == files + MANY
+    for answer in answers:
+        answer.close()
+    assert stub.states(asked.model, wanted="left", within_s=1) == ["left"] * MANY
+    assert (threading.active_count(), open_files()) == (threads, files)
+
+
+def test_under_gevent_killed_readers_leave_no_greenlet_and_no_socket(stub: Stub) -> None:
+    """A reader may leave while the model is silent: then his greenlet is killed in the middle of a read."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_GEVENT, stub.url], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(done.stdout) == {"begun": MANY, "greenlets": 0, "files": 0, "threads": 0}
+    for name in ("words-999-gap-20ms-green", "stall-after-1-words-9-green"):
+        assert stub.states(name, wanted="left", within_s=1) == ["left"] * (MANY // 2)
+
+
+UNDER_GEVENT = f"""
+from gevent import monkey; monkey.patch_all()
+import gc, json, os, sys, threading
+import gevent
+from datafari_rag.adapters.http_wire import Endpoint
+from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.core.prompt import Prompt
+
+begun = []
+
+def talk(name):
+    answer = model.generate(Prompt("q", (), None, "n", model=name), is_streamed=True)
+    next(answer)
+    begun.append(name)
+    for piece in answer:
+        pass
+
+def count():
+    gc.collect()
+    greenlets = sum(isinstance(thing, gevent.Greenlet) and not thing.dead for thing in gc.get_objects())
+    return greenlets, len(os.listdir("/proc/self/fd")), threading.active_count()
+
+model = HttpModel(Endpoint(sys.argv[1]))
+list(model.generate(Prompt("q", (), None, "n", model="words-1"), is_streamed=True))
+model.close()
+before = count()
+readers = [gevent.spawn(talk, name) for name in ("words-999-gap-20ms-green", "stall-after-1-words-9-green")
+           for _ in range({MANY // 2})]
+while len(begun) < {MANY}:
+    gevent.sleep(0.02)
+gevent.killall(readers)
+after = count()
+print(json.dumps(dict(begun=len(begun), greenlets=after[0] - before[0], files=after[1] - before[1],
+                      threads=after[2] - before[2])))
+"""
