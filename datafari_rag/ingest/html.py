@@ -14,11 +14,13 @@ from datafari_rag.ingest.parsed import Parsed, parsed
 from datafari_rag.ingest.plain_text import decoded
 
 _SPACES = re.compile(r"\s+")
+_LINE_ENDS = re.compile(r"[^\S\n]*\n ?(?! )")
+_EMPTY_LINES = re.compile(r"\n{3,}")
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "iframe", "object"})
-_BLOCKS = re.compile(
-    r"address|article|aside|blockquote|body|dd|details|div|dl|dt|fieldset|figcaption|figure|footer|form|h[1-6]|header|hr"
-    r"|li|main|nav|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul"
+_PARAGRAPHS = re.compile(
+    "address|article|aside|blockquote|body|dl|fieldset|figure|footer|form|h[1-6]|header|hr|main|nav|ol|p|pre|section|table|ul"
 )
+_LINES = re.compile("dd|details|div|dt|figcaption|li|summary|tbody|tfoot|thead|tr")
 
 
 def parse(path: Path) -> Parsed:
@@ -56,12 +58,13 @@ def _opened(node: Tag) -> list[PageElement | str]:
         return []
     if node.name == "br":
         return ["\n"]
-    edge = "\n" if _BLOCKS.fullmatch(node.name) else "\t" if node.name in ("td", "th") else ""
-    children = reversed(node.contents)
-    return [edge, *children, edge] if edge else [*children]
+    children = [*reversed(node.contents)]
+    if node.name in ("td", "th"):
+        return ["\t", *children]
+    edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
+    return [edge, *children, edge]
 
 
 def _squeezed(text: str) -> str:
-    lines = [line.strip(" ") if not line.startswith("  ") else line.rstrip() for line in text.split("\n")]
-    kept = [line for line, before in zip(lines, ["", *lines], strict=False) if line or before]
-    return "\n".join(kept)
+    """Return *text* without white space at the ends of lines and with at most one empty line at a time."""
+    return _EMPTY_LINES.sub("\n\n", _LINE_ENDS.sub("\n", text))

@@ -12,13 +12,21 @@ from markdown_it.token import Token
 from datafari_rag.ingest.parsed import Parsed, parsed
 from datafari_rag.ingest.plain_text import decoded
 
-_BLOCK_ENDS = frozenset({"paragraph_close", "heading_close", "tr_close", "blockquote_close"})
+_ENDS = {
+    "heading_close": "\n\n",
+    "bullet_list_close": "\n",
+    "ordered_list_close": "\n",
+    "table_close": "\n",
+    "tr_close": "\n",
+    "th_close": "\t",
+    "td_close": "\t",
+}
 
 
 def parse(path: Path) -> Parsed:
     """Return the text of *path*, its first heading as the title. Raises: OSError, Unreadable."""
     tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(decoded(path.read_bytes())))
-    return parsed("".join(_pieces(tokens)), _title(tokens))
+    return parsed("".join(_pieces(tokens)).replace("\t\n", "\n"), _title(tokens))
 
 
 def _pieces(tokens: Sequence[Token]) -> list[str]:
@@ -27,12 +35,12 @@ def _pieces(tokens: Sequence[Token]) -> list[str]:
         if token.type == "inline":
             pieces.append(_words(token))
         elif token.type in ("fence", "code_block"):
-            pieces.append(token.content + "\n")
-        elif token.type in ("th_close", "td_close"):
-            pieces.append("\t")
-        elif token.type in _BLOCK_ENDS:
-            # Items of a list stand close together; paragraphs have an empty line between them.
-            pieces.append("\n" if token.hidden or token.type == "tr_close" else "\n\n")
+            pieces.append(token.content + "\n\n")
+        elif token.type == "paragraph_close":
+            # The items of a tight list are paragraphs that are not shown as such.
+            pieces.append("\n" if token.hidden else "\n\n")
+        else:
+            pieces.append(_ENDS.get(token.type, ""))
     return pieces
 
 

@@ -1,0 +1,59 @@
+"""Lines of JSON, one by one."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.ingest import jsonl
+from datafari_rag.ingest.jsonl import lines
+from datafari_rag.ingest.parsed import Unreadable
+
+RAW = b'\xef\xbb\xbf{"a": 1}\n\n[1]\nnot json\n{"b": "\\ud800"}\r\n' + b"[" * 100_000 + b'\n{"c": 3}'
+
+
+def test_objects_come_with_their_numbers_and_bad_lines_with_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(RAW)
+    found = list(lines(path))
+    assert [(line.number, line.fields) for line in found if line.fields is not None] == [
+        (1, {"a": 1}),
+        (5, {"b": "\ud800"}),
+        (7, {"c": 3}),
+    ]
+    assert [(line.number, line.problem) for line in found if line.fields is None] == [
+        (3, "The line is not a JSON object."),
+        (4, "The line is not JSON."),
+        (6, "The line is not JSON."),
+    ]
+    assert sum(line.size_bytes for line in found) == len(RAW) - 1
+
+
+def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(RAW))
+    assert len(list(lines(path))) == 6
+
+
+@pytest.mark.parametrize("raw", [b"not packed", gzip.compress(RAW)[:-9], b""], ids=["no gzip", "cut", "empty"])
+def test_a_broken_packed_file_is_told(tmp_path: Path, raw: bytes) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(raw)
+    if raw:
+        with pytest.raises(Unreadable):
+            list(lines(path))
+    else:
+        assert list(lines(path)) == []
+
+
+def test_a_line_over_the_limit_is_passed_over_and_the_next_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 20)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"a": "' + b"x" * 100 + b'"}\n{"b": 2}\n')
+    found = list(lines(path))
+    assert [line.fields for line in found] == [None, {"b": 2}]
+    assert sum(line.size_bytes for line in found) == path.stat().st_size
