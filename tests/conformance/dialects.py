@@ -1,0 +1,318 @@
+"""
+How each dialect is asked and what its reader sees, so that one set of cases can be run on all of them.
+
+A dialect says only where things are and how failure looks there; the cases know no dialect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+Body = Any
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one reader saw: *labels* of the documents, best first; *citations* with all their keys."""
+
+    text: str
+    labels: tuple[str, ...]
+    citations: tuple[Mapping[str, object], ...]
+    finish_reason: str
+    times_sources: int = 1
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One way to speak to the service, whole or streamed; None in *asked* or *skips* says what it cannot express."""
+
+    name: str
+    how: Literal["whole", "stream"]
+    asked: Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]
+    seen: Callable[[bytes], Seen]
+    said: Callable[[Body], str]
+    media_type: str
+    breaks: Callable[[bytes], tuple[str, Body]]
+    status: Callable[[int], int] = lambda code: code
+    skips: Mapping[str, str] | None = None
+    """Case → why it cannot be run here."""
+
+    def __str__(self) -> str:
+        """Return the name under which the table lists it."""
+        return f"{self.name} {self.how}"
+
+
+def lines_of(raw: bytes) -> list[Body]:
+    """Return the objects of a stream of lines; every line must be ended and hold one object, no line may be blank."""
+    assert raw.endswith(b"\n")
+    rows = raw[:-1].split(b"\n")
+    assert all(row.strip() for row in rows)
+    return [json.loads(row) for row in rows]
+
+
+def chunks_of(raw: bytes) -> list[Body]:
+    """Return the objects of a stream of events; `[DONE]` must be the last, unless the answer failed."""
+    rows = raw.decode("utf-8").split("\n\n")
+    assert rows.pop() == ""
+    assert all(row.startswith("data: ") and "\n" not in row for row in rows)
+    datas = [row.removeprefix("data: ") for row in rows]
+    objects = [json.loads(data) for data in datas if data != "[DONE]"]
+    assert ("[DONE]" in datas) is not any("error" in one for one in objects)
+    assert datas.index("[DONE]") == len(datas) - 1 if "[DONE]" in datas else True
+    return objects
+
+
+# RagAPI
+
+
+def _ragapi(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+    return client.get("/search/select", query_string={"action": "rag", "q": question, **more})
+
+
+def _ragapi_stream(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+    return _ragapi(client, question, {"stream": "true", **more})
+
+
+def _ragapi_seen(raw: bytes) -> Seen:
+    content = json.loads(raw)["content"]
+    return Seen(
+        content["message"],
+        tuple(document["title"] for document in content["documents"]),
+        tuple(content["citations"]),
+        content.get("finish_reason", "stop"),
+    )
+
+
+def _ragapi_stream_seen(raw: bytes) -> Seen:
+    events = lines_of(raw)
+    final = next(event["data"] for event in events if event["type"] == "message.final")
+    sources = [event["data"]["items"] for event in events if event["type"] == "sources.final"]
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
+    assert text == final["text"]
+    assert [event["type"] for event in events[:2]] == ["stream.started", "sources.final"]
+    assert events[-1]["data"] == {"status": "OK"}
+    return Seen(
+        text,
+        tuple(document["title"] for document in sources[0]),
+        tuple(final["citations"]),
+        final.get("finish_reason", "stop"),
+        len(sources),
+    )
+
+
+def _ragapi_said(body: Body) -> str:
+    assert body["status"] == "ERROR"
+    return str(body["content"]["error"]["reason"])
+
+
+def _ragapi_breaks(raw: bytes) -> tuple[str, Body]:
+    events = lines_of(raw)
+    assert events[-1]["data"] == {"status": "ERROR"}
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
+    return text, {"status": "ERROR", "content": {"error": events[-2]["data"]}}
+
+
+# The chat dialects
+
+
+def _poster(path: str, **always: object) -> Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]:
+    def asked(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+        return client.post(path, json={"messages": [{"role": "user", "content": question}], **always, **more})
+
+    return asked
+
+
+def _context_seen(text: str, opening: Body, closing: Body, *, finish_reason: str, times_sources: int = 1) -> Seen:
+    points = opening["data_points"]
+    assert len(points["text"]) == len(points["citations"])
+    assert all(point.startswith(f"{label}: ") for point, label in zip(points["text"], points["citations"], strict=True))
+    return Seen(text, tuple(points["citations"]), tuple(closing["citations"]), finish_reason, times_sources)
+
+
+def _chat_seen(raw: bytes) -> Seen:
+    body = json.loads(raw)
+    context = body["context"]
+    return _context_seen(body["message"]["content"], context, context, finish_reason=context["finish_reason"])
+
+
+def _both_seen(raw: bytes) -> Seen:
+    choices = _choices_seen(raw)
+    assert choices == _chat_seen(raw)
+    return choices
+
+
+def _chat_stream_seen(raw: bytes) -> Seen:
+    assert raw.isascii()
+    first, *words, last = lines_of(raw)
+    assert all("error" not in line for line in (first, *words, last))
+    text = "".join(line["delta"]["content"] for line in words)
+    times = sum("data_points" in line.get("context", {}) for line in (first, *words, last))
+    closing = last["context"]
+    return _context_seen(text, first["context"], closing, finish_reason=closing["finish_reason"], times_sources=times)
+
+
+def _choices_seen(raw: bytes) -> Seen:
+    choice = json.loads(raw)["choices"][0]
+    context = choice["context"]
+    return _context_seen(choice["message"]["content"], context, context, finish_reason=choice["finish_reason"])
+
+
+def _choices_stream_seen(raw: bytes) -> Seen:
+    assert raw.isascii()
+    choices = [chunk["choices"][0] for chunk in lines_of(raw)]
+    first, *words, last = choices
+    text = "".join(choice["delta"]["content"] for choice in words)
+    times = sum("data_points" in choice.get("context", {}) for choice in choices)
+    return _context_seen(
+        text, first["context"], last["context"], finish_reason=last["finish_reason"], times_sources=times
+    )
+
+
+def _text_said(body: Body) -> str:
+    assert set(body) == {"error"}
+    assert isinstance(body["error"], str)
+    return body["error"]
+
+
+def _object_said(body: Body) -> str:
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"code", "message"}
+    return str(body["error"]["message"])
+
+
+def _chat_breaks(raw: bytes) -> tuple[str, Body]:
+    *lines, last = lines_of(raw)
+    return "".join(line["delta"].get("content") or "" for line in lines), last
+
+
+def _choices_breaks(raw: bytes) -> tuple[str, Body]:
+    *lines, last = lines_of(raw)
+    return "".join(line["choices"][0]["delta"].get("content") or "" for line in lines), last
+
+
+# /v1
+
+
+def _openai_seen(raw: bytes) -> Seen:
+    body = json.loads(raw)
+    return _nodes_seen(body["choices"][0]["message"]["content"], body, body["choices"][0]["finish_reason"])
+
+
+def _nodes_seen(text: str, body: Body, finish_reason: str, times_sources: int = 1) -> Seen:
+    labels = tuple(dict.fromkeys(node["metadata"]["label"] for node in body["source_nodes"]))
+    return Seen(text, labels, tuple(body["citations"]), finish_reason, times_sources)
+
+
+def _openai_stream_seen(raw: bytes) -> Seen:
+    first, *words, last = chunks_of(raw)
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    text = "".join(chunk["choices"][0]["delta"]["content"] for chunk in words)
+    times = sum("source_nodes" in chunk for chunk in (first, *words, last))
+    return _nodes_seen(text, last, last["choices"][0]["finish_reason"], times)
+
+
+def _openai_said(body: Body) -> str:
+    assert set(body["error"]) == {"message", "type", "param", "code"}
+    return str(body["error"]["message"])
+
+
+def _openai_breaks(raw: bytes) -> tuple[str, Body]:
+    *chunks, last = chunks_of(raw)
+    return "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks), last
+
+
+def _whole_breaks(raw: bytes) -> tuple[str, Body]:
+    return "", json.loads(raw)
+
+
+def _always_200(code: int) -> int:
+    return 200
+
+
+_NO_STATE = {"session state": "has no session state", "follow up questions": "cannot ask for follow-up questions"}
+_NO_LOOSE_END = {"no documents in french": "passes the request through when nothing was found"}
+_ENVELOPE = {
+    **_NO_STATE,
+    "no documents": "is an error by seed 002",
+    "no documents in french": "is an error by seed 002",
+}
+_OPENAI = {**_NO_STATE, **_NO_LOOSE_END, "no documents": "passes the request through when nothing was found"}
+_V1 = "/v1/chat/completions"
+_INDEX = {"index_name": "default"}
+
+DIALECTS = (
+    Dialect(
+        "ragapi",
+        "whole",
+        _ragapi,
+        _ragapi_seen,
+        _ragapi_said,
+        "application/json",
+        _whole_breaks,
+        _always_200,
+        _ENVELOPE,
+    ),
+    Dialect(
+        "ragapi",
+        "stream",
+        _ragapi_stream,
+        _ragapi_stream_seen,
+        _ragapi_said,
+        "application/x-ndjson",
+        _ragapi_breaks,
+        _always_200,
+        _ENVELOPE,
+    ),
+    Dialect(
+        "choices", "whole", _poster("/ask", stream=False), _choices_seen, _text_said, "application/json", _whole_breaks
+    ),
+    Dialect(
+        "choices",
+        "stream",
+        _poster("/chat", stream=True),
+        _choices_stream_seen,
+        _text_said,
+        "application/x-ndjson",
+        _choices_breaks,
+    ),
+    Dialect("chat", "whole", _poster("/chat"), _both_seen, _text_said, "application/json", _whole_breaks),
+    Dialect(
+        "chat", "stream", _poster("/chat/stream"), _chat_stream_seen, _text_said, "application/json-lines", _chat_breaks
+    ),
+    Dialect("published", "whole", _poster("/api/chat"), _chat_seen, _object_said, "application/json", _whole_breaks),
+    Dialect(
+        "published",
+        "stream",
+        _poster("/api/chat/stream"),
+        _chat_stream_seen,
+        _object_said,
+        "application/jsonl",
+        _chat_breaks,
+    ),
+    Dialect(
+        "openai",
+        "whole",
+        _poster(_V1, **_INDEX),
+        _openai_seen,
+        _openai_said,
+        "application/json",
+        _whole_breaks,
+        skips=_OPENAI,
+    ),
+    Dialect(
+        "openai",
+        "stream",
+        _poster(_V1, stream=True, **_INDEX),
+        _openai_stream_seen,
+        _openai_said,
+        "text/event-stream",
+        _openai_breaks,
+        skips=_OPENAI,
+    ),
+)
