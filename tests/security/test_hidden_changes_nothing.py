@@ -1,0 +1,84 @@
+"""
+What a user cannot see changes nothing for him: the same question over the whole corpus, and over his part of it alone.
+
+The property beside this one looks for words; this one looks for everything else: counts, facets, errors, statuses, the
+order of fields, what is logged of him.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.security.asking import Case, cases, request_for
+from tests.security.corpora import Corpus, corpora
+from tests.security.test_nobody_learns import words_of
+from tests.security.worlds import World, embedded_engine, world
+
+ALIKE = ("select", "documents", "ragapi", "chat")
+
+# What differs from one request to the next: times, ids, versions; and BM25, which counts words over the whole index.
+_VOLATILE = re.compile(
+    r'"(QTime|_version_|score|ts|id_in_the_log|took_ms|ms|timings_ms)": ?("[^"]*"|[-0-9.e]+|\{[^}]*\})'
+    r"|(?i:x-request-id|date|server-timing|content-length): [^\n]*|id=[0-9a-f]{32}|ms=\d+"
+)
+
+
+@pytest.fixture(scope="module")
+def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run the services over the embedded index."""
+    folder = tmp_path_factory.mktemp("embedded")
+    with embedded_engine(folder / "index") as (url, load), world(folder, "embedded", url, load) as running:
+        yield running
+
+
+def told(running: World, corpus: Corpus, case: Case) -> tuple[object, ...]:
+    """Return all that the user of *case* is told, without what differs each time."""
+    target = corpus.docs[case.target % len(corpus.docs)]
+    request = request_for(case, words_of(case, corpus, target, corpus.visible(case.user)), target.id)
+    service = running.services[case.variant]
+    headers = {**request.headers, **running.credentials(service, case.user)}
+    status, head, body = service.send(request.method, request.path, request.body, headers)
+    running.overheard()
+    return status, _VOLATILE.sub("-", head), said(case, body)
+
+
+def said(case: Case, body: bytes) -> object:
+    """Return what the body says: all of it, or where ranks may differ for good reason, which documents it has."""
+    text = _VOLATILE.sub("-", body.decode())
+    if case.dialect == "documents":
+        return text
+    if case.dialect == "select":
+        reply = json.loads(body)
+        response = reply["response"]
+        docs = sorted(
+            json.dumps({k: v for k, v in doc.items() if k not in ("score", "_version_")}) for doc in response["docs"]
+        )
+        return response["numFound"], response["start"], docs, reply.get("facet_counts"), sorted(reply)
+    return "noDocuments" in text or "no associated documents" in text
+
+
+@settings(
+    max_examples=60, deadline=None, derandomize=True, database=None, phases=(Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(corpus=corpora(max_docs=10), data=st.data())
+def _holds(running: World, corpus: Corpus, data: st.DataObject) -> None:
+    user = data.draw(st.sampled_from([None, "ann", "bob", "zoé", "eve"]))
+    # Sorted by a field or not at all: with scores the first ten of more than ten could differ.
+    asked = [data.draw(cases(name)) for name in ALIKE for _ in range(2)]
+    mine = [Case(**{**vars(case), "user": user}) for case in asked]
+    running.load(corpus)
+    with_hidden = [told(running, corpus, case) for case in mine]
+    running.load_documents([doc.fields() for doc in corpus.visible(user)])
+    without = [told(running, corpus, case) for case in mine]
+    assert with_hidden == without
+
+
+def test_hidden_documents_change_nothing_for_those_who_cannot_see_them(embedded_world: World) -> None:
+    _holds(embedded_world)

@@ -1,0 +1,147 @@
+"""
+Proof that the property would notice: with the filter broken in each of these ways it fails.
+
+A mutant stands in for one function of the real code; the property is run as it is, on few cases, until it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tantivy import Occur, Query
+
+from datafari_rag import pipeline
+from datafari_rag.adapters import embedded, embedded_filter
+from datafari_rag.core import solr_params
+from datafari_rag.core.access import ACL_FIELDS, LEVELS, Filter, User, filter_for
+from tests.real_solr import Collection
+from tests.security.test_nobody_learns import embedded_world, run, solr_world  # noqa: F401 - fixtures
+from tests.security.worlds import World
+
+CASES = 1050
+
+Mutant = tuple[Any, str, Any]
+
+
+def _without(level: str) -> tuple[str, ...]:
+    return tuple(one for one in LEVELS if one != level)
+
+
+def _inverted(access: Filter, schema: Any, *more: Any) -> Query:
+    right = embedded_filter.rights_query(access, schema, *more)
+    return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, right or Query.empty_query())])
+
+
+def _undenied(level: str, tokens: list[str], schema: Any, *more: Any) -> Query:
+    allow, deny = f"allow_token_{level}", f"deny_token_{level}"
+    unset = embedded_filter._all(Query.term_query(schema, field, "__nosecurity__") for field in (allow, deny))
+    return Query.boolean_query([(Occur.Should, unset), (Occur.Should, Query.term_set_query(schema, allow, tokens))])
+
+
+def _half_open(level: str, tokens: list[str], schema: Any, *more: Any) -> Query:
+    """Take a level for open when its allow field alone says so."""
+    allow, deny = f"allow_token_{level}", f"deny_token_{level}"
+    either = Query.term_set_query(schema, allow, ["__nosecurity__", *tokens])
+    return Query.boolean_query([(Occur.Must, either), (Occur.MustNot, Query.term_set_query(schema, deny, tokens))])
+
+
+def _for_everybody(user: User, **rules: Any) -> Filter:
+    return filter_for(User(user.name), **{**rules, "mode": "none"})
+
+
+def _for_nobody(user: User, **rules: Any) -> Filter:
+    return filter_for(User(), **rules)
+
+
+def _for_the_last(memory: list[User]) -> Callable[..., Filter]:
+    """Keep the first user's filter for everybody after him: a cache without the user in its key."""
+
+    def mutant(user: User, **rules: Any) -> Filter:
+        memory.append(user)
+        return filter_for(memory[max(0, len(memory) - 2)], **rules)
+
+    return mutant
+
+
+def _solr(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    real = solr_params.filter_params
+    return lambda access, schema: change(real(access, schema))
+
+
+def _not(params: dict[str, Any]) -> dict[str, Any]:
+    inner = {f"was_{number}": query for number, query in enumerate(params["fq"])}
+    negated = "".join(f" must=$was_{number}" for number in range(len(inner)))
+    return {
+        **params,
+        **inner,
+        "is_right": f"{{!bool{negated}}}",
+        "fq": ["{!bool must=$all must_not=$is_right}"],
+        "all": "*:*",
+    }
+
+
+EVERYWHERE: dict[str, Mutant] = {
+    "the filter is everybody's": (pipeline, "filter_for", _for_everybody),
+    "the filter is the anonymous user's": (pipeline, "filter_for", _for_nobody),
+    "the filter is another user's (a cache without the user)": (pipeline, "filter_for", _for_the_last([])),
+}
+
+EMBEDDED: dict[str, Mutant] = {
+    "filter removed": (embedded, "rights_query", lambda *all_of_it: None),
+    "filter inverted": (embedded, "rights_query", _inverted),
+    **{f"level {level} dropped": (embedded_filter, "LEVELS", _without(level)) for level in LEVELS},
+    "level document dropped for the anonymous": (embedded_filter, "ACL_FIELDS", ACL_FIELDS[:4]),
+    "deny ignored": (embedded_filter, "_level_query", _undenied),
+    "open by the allow field alone": (embedded_filter, "_level_query", _half_open),
+}
+
+SOLR: dict[str, Mutant] = {
+    "filter removed": (solr_params, "filter_params", _solr(lambda params: {})),
+    "filter inverted": (solr_params, "filter_params", _solr(_not)),
+    **{f"level {level} dropped": (solr_params, "LEVELS", _without(level)) for level in LEVELS},
+    "deny ignored": (
+        solr_params,
+        "filter_params",
+        _solr(lambda params: {**params, **{f"deny_{level}": "-*:*" for level in LEVELS}}),
+    ),
+    "tokens split at commas": (
+        solr_params,
+        "_sendable",
+        lambda tokens: ([part for token in tokens for part in token.split(",")], []),
+    ),
+}
+
+TABLE: list[str] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def told() -> Iterator[None]:
+    """Print the table of the mutants at the end."""
+    yield
+    print("\nMUTANTS " + "\n        ".join(TABLE))  # noqa: T201 - the table that the issue asks for
+
+
+def must_fail(running: World, name: str, mutant: Mutant) -> None:
+    """Run the property with *mutant* in place; it must find the leak or the loss."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(*mutant)
+        with pytest.raises(AssertionError) as caught:
+            run(running, CASES)
+    reason = str(caught.value).splitlines()[0]
+    # A mutant that only breaks the service would prove nothing.
+    assert " told " in reason or " did not find " in reason or " for " in reason, reason
+    assert "internal error" not in reason and "500" not in reason, reason
+    TABLE.append(f"{running.engine:8} | {name:55} | found: {reason[:90]}")
+
+
+@pytest.mark.parametrize("name", [*EVERYWHERE, *EMBEDDED])
+def test_a_broken_filter_is_noticed_embedded(embedded_world: World, name: str) -> None:  # noqa: F811 - the fixture
+    must_fail(embedded_world, name, {**EVERYWHERE, **EMBEDDED}[name])
+
+
+@pytest.mark.solr
+@pytest.mark.parametrize("name", SOLR)
+def test_a_broken_filter_is_noticed_solr(solr_world: World, solr_collection: Collection, name: str) -> None:  # noqa: F811
+    must_fail(solr_world, name, SOLR[name])
