@@ -21,15 +21,20 @@ from datafari_rag.core.settings import Settings
 INSTALL = "install Java and Maven (Debian: apt-get install openjdk-17-jre-headless maven)"
 
 
-@contextmanager
-def running(folder: Path, *, nodes: int = 0) -> Iterator[Running]:
-    """Run a Solr in *folder* as long as the block; skip without Java or Maven, loudly, and never in CI."""
+def require_tools() -> None:
+    """Skip without Java or Maven, loudly, and never in CI: there it fails."""
     missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
     if missing:
         reason = f"REAL SOLR NOT TESTED: {' and '.join(missing)} not found; {INSTALL}"
         if os.environ.get("CI", "").lower() == "true":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+@contextmanager
+def running(folder: Path, *, nodes: int = 0) -> Iterator[Running]:
+    """Run a Solr in *folder* as long as the block; it ends with the test run, whatever happens to that."""
+    require_tools()
     try:
         yield solr_process.started(folder, nodes=nodes, owner=os.getpid())
     finally:

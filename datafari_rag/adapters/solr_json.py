@@ -19,8 +19,9 @@ class Decoder:
             found = orjson.loads(body)
         except orjson.JSONDecodeError:
             raise SearchUnavailable(log="Solr's answer is not JSON") from None
-        if not isinstance(found, dict):
-            raise SearchUnavailable(log="Solr's answer is not a JSON object")
+        # pysolr itself looks into `response` for its log.
+        if not isinstance(found, dict) or not isinstance(found.get("response") or {}, dict):
+            raise SearchUnavailable(log="Solr's answer is not of its form")
         return found
 
 

@@ -11,6 +11,7 @@ import fcntl
 import io
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -33,6 +34,7 @@ STOP_LIMIT_S = 30
 SHARDS = 2
 
 _STATE = "running.json"
+_PORTS = (15_000, 32_000)
 _POLL_S = 0.2
 _JAVA = ("-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Djava.awt.headless=true")
 _ZOOKEEPER = (
@@ -244,14 +246,19 @@ def _ports(folder: Path, wanted: int | None, nodes: int) -> list[int]:
 
 
 def _free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """
+    Return free ports below those that systems hand out to clients.
+
+    One of the clients' could be taken when we start again; worse, a client that knocks at it again and again while
+    nobody listens may be given the same number and reach itself.
+    """
+    found: list[int] = []
+    while len(found) < number:
+        port = random.SystemRandom().randrange(*_PORTS)
+        with suppress(CannotRunSolr):
+            _check_free(port)
+            found += [port] if port not in found else []
+    return found
 
 
 def _check_free(port: int) -> None:

@@ -1,0 +1,131 @@
+"""A real SolrCloud: two nodes, two shards of two replicas each, found by its ZooKeeper."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters import solr_process
+from datafari_rag.adapters.solr import SolrRetriever
+from datafari_rag.adapters.solr_access import retriever_for, writer_for
+from datafari_rag.adapters.solr_process import Process, Running
+from datafari_rag.core.access import User, filter_for
+from datafari_rag.core.errors import SearchError
+from datafari_rag.core.search import Browse, Search, Step
+from datafari_rag.core.settings import Settings
+from tests.real_solr import running
+
+pytestmark = [pytest.mark.solr, pytest.mark.cloud]
+
+PUMP = Search("pump", Step("asked", ("pump",)), 100)
+PUBLIC = filter_for(User(), mode="tokens", anonymous="public")
+STAFF = filter_for(User("ann", frozenset({"staff"})), mode="tokens", anonymous="public")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cloud")
+
+
+@pytest.fixture(scope="module")
+def cloud(folder: Path) -> Iterator[Running]:
+    with running(folder, nodes=2) as started:
+        writer = writer_for(Settings(solr_url=started.url))
+        writer.add(
+            [
+                {"id": f"d{number:02}", "exactContent": "pump " * (1 + number % 7) + f"word{number}", "language": "en"}
+                | ({"allow_token_document": ["staff"]} if number % 2 else {})
+                for number in range(40)
+            ]
+        )
+        writer.commit()
+        writer.close()
+        yield started
+
+
+@pytest.fixture
+def retriever(cloud: Running) -> Iterator[SolrRetriever]:
+    engine = retriever_for(Settings(solr_url=cloud.url, solr_timeout_s=5.0))
+    yield engine
+    engine.close()
+
+
+def nodes_of(cloud: Running) -> list[Process]:
+    return [process for process in cloud.processes if process.role.startswith("node")]
+
+
+def wait_until_found(retriever: SolrRetriever, total: int) -> None:
+    limit = time.monotonic() + 60
+    while True:
+        try:
+            if retriever.search(PUMP, STAFF).total == total:
+                return
+        except SearchError:
+            pass
+        assert time.monotonic() < limit
+        time.sleep(0.2)
+
+
+def test_all_shards_are_searched_and_rights_hold_on_each(retriever: SolrRetriever) -> None:
+    assert retriever.search(PUMP, PUBLIC).total == 20
+    assert retriever.search(PUMP, STAFF).total == 40
+    page = retriever.browse(Browse("pump", rows=0, facet_fields=("language",)), PUBLIC)
+    assert page["facet_counts"]["facet_fields"]["language"] == ["en", 20]  # type: ignore[index]
+    assert retriever.fetch("d01", "exactContent", PUBLIC) is None
+    assert retriever.fetch("d01", "exactContent", STAFF) is not None
+
+
+def test_the_same_question_finds_the_same_documents_whichever_node_answers(retriever: SolrRetriever) -> None:
+    answers = {tuple((d.id, round(d.score, 4)) for d in retriever.search(PUMP, STAFF).documents) for _ in range(12)}
+
+    assert len(answers) == 1
+
+
+def test_the_documents_are_ranked_as_on_one_node(retriever: SolrRetriever) -> None:
+    scores: dict[int, set[float]] = {}
+    for document in retriever.search(PUMP, STAFF).documents:
+        scores.setdefault(document.text.count("pump"), set()).add(round(document.score, 4))
+
+    # The same words weigh the same on both shards: statistics are those of the whole collection.
+    assert all(len(found) == 1 for found in scores.values())
+
+
+def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
+    folder: Path, cloud: Running, retriever: SolrRetriever
+) -> None:
+    wait_until_found(retriever, 40)
+    first, second = nodes_of(cloud)
+    failures: list[str] = []
+    done: list[int] = []
+    stop_at = time.monotonic() + 6
+
+    def load() -> None:
+        while time.monotonic() < stop_at:
+            try:
+                done.append(retriever.search(PUMP, STAFF).total)
+            except SearchError as error:
+                failures.append(error.log)
+
+    with ThreadPoolExecutor(4) as pool:
+        tasks = [pool.submit(load) for _ in range(4)]
+        time.sleep(1.5)
+        solr_process.ended(first, how=signal.SIGKILL)
+        for task in tasks:
+            task.result()
+
+    assert failures == []
+    assert set(done) == {40}
+
+    solr_process.ended(second, how=signal.SIGKILL)
+    with pytest.raises(SearchError):
+        retriever.search(PUMP, STAFF)
+    assert retriever.probe() is not None
+
+    solr_process.started(folder, nodes=2, owner=os.getpid())
+    wait_until_found(retriever, 40)

@@ -1,0 +1,194 @@
+"""The project's own Solr: starts, can be searched, keeps its data, ends, and touches nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from datafari_rag.adapters import solr_process
+from datafari_rag.adapters.solr_access import retriever_for, writer_for
+from datafari_rag.adapters.solr_jars import CannotRunSolr
+from datafari_rag.adapters.solr_process import Process, Running
+from datafari_rag.commands.solr import solr
+from datafari_rag.core.access import ANONYMOUS, filter_for
+from datafari_rag.core.search import Search, Step
+from datafari_rag.core.settings import Settings
+from tests.real_solr import require_tools, running
+
+ACCESS = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+
+
+def found(url: str) -> list[str]:
+    engine = retriever_for(Settings(solr_url=url))
+    try:
+        return [document.id for document in engine.search(Search("x", Step("asked", ("pump",)), 5), ACCESS).documents]
+    finally:
+        engine.close()
+
+
+@pytest.mark.solr
+def test_a_solr_is_started_found_running_stopped_and_has_its_data_when_it_is_started_again(tmp_path: Path) -> None:
+    with running(tmp_path) as first:
+        writer = writer_for(Settings(solr_url=first.url))
+        writer.add([{"id": "it", "exactContent": "a pump", "language": "en"}])
+        writer.commit()
+        writer.close()
+        assert found(first.url) == ["it"]
+
+        again = solr_process.started(tmp_path)
+        assert again == first == solr_process.status(tmp_path)
+        asked = CliRunner().invoke(solr, ["status", "--dir", str(tmp_path)])
+        assert (asked.exit_code, asked.stdout) == (0, f"{first.url}\n")
+
+        stopped = CliRunner().invoke(solr, ["stop", "--dir", str(tmp_path)])
+        assert "1 programs" in stopped.stderr
+        assert solr_process.status(tmp_path) is None
+
+        started = CliRunner().invoke(solr, ["start", "--dir", str(tmp_path)])
+        # The last line alone is the value for solr.url, and the port is the one of before.
+        assert started.stdout == f"{first.url}\n"
+        assert found(first.url) == ["it"]
+
+
+@pytest.mark.solr
+def test_a_solr_ends_with_the_process_that_it_was_started_for(tmp_path: Path) -> None:
+    with (
+        running(tmp_path / "unused"),
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner,
+    ):
+        one = solr_process.started(tmp_path / "owned", owner=owner.pid)
+        try:
+            owner.kill()
+            owner.wait()
+            limit = time.monotonic() + 30
+            while solr_process.status(tmp_path / "owned") is not None:
+                assert time.monotonic() < limit
+                time.sleep(0.1)
+        finally:
+            solr_process.stopped(tmp_path / "owned")
+    assert one.url.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.solr
+def test_a_solr_that_cannot_come_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_tools()
+    core = tmp_path / "node1" / solr_process.COLLECTION
+    core.mkdir(parents=True)
+    (core / "core.properties").write_text("name=FileShare\n")
+    monkeypatch.setattr(solr_process, "START_LIMIT_S", 8)
+
+    with pytest.raises(CannotRunSolr, match="did not come up"):
+        solr_process.started(tmp_path)
+
+    assert solr_process.status(tmp_path) is None
+    assert solr_process.stopped(tmp_path) == 0
+
+
+def test_nothing_running_is_said(tmp_path: Path) -> None:
+    asked = CliRunner().invoke(solr, ["status", "--dir", str(tmp_path / "none")])
+    stopped = CliRunner().invoke(solr, ["stop", "--dir", str(tmp_path / "none")])
+
+    assert (asked.exit_code, asked.stdout) == (1, "")
+    assert (stopped.exit_code, stopped.stderr) == (0, "Nothing was running.\n")
+
+
+@pytest.mark.parametrize(("path", "wanted"), [("", "`java` is needed"), ("java", "`mvn` is needed")])
+def test_what_is_missing_is_named_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, wanted: str
+) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    if path:
+        (tools / path).write_text("#!/bin/sh\n")
+        (tools / path).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    asked = CliRunner().invoke(solr, ["start", "--dir", str(tmp_path / "solr")])
+
+    assert asked.exit_code == 1
+    assert wanted in asked.output
+    assert "install" in asked.output
+    assert "Traceback" not in asked.output
+
+
+def test_a_maven_that_fails_is_said_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, script in (("java", "exit 0"), ("mvn", "echo no repository; exit 1")):
+        (tools / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/bin:/usr/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    asked = CliRunner().invoke(solr, ["start", "--dir", str(tmp_path / "solr")])
+
+    assert "Maven could not fetch Solr" in asked.output
+    (log,) = (tmp_path / "cache").rglob("maven.log")
+    assert log.read_text() == "no repository\n"
+
+
+def test_a_taken_port_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("java", "mvn"):
+        # This Maven makes the folder, and so stands in for a good one.
+        (tools / name).write_text("#!/bin/sh\nmkdir -p lib\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/bin:/usr/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        asked = CliRunner().invoke(solr, ["start", "--dir", str(tmp_path / "solr"), "--port", str(port)])
+
+    assert asked.exit_code == 1
+    assert f"Port {port} is taken" in asked.output
+
+
+def test_a_stranger_that_has_the_number_of_a_program_of_ours_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        state = {"url": "u", "processes": [{"role": "node1", "pid": stranger.pid, "began": "long ago", "port": 1}]}
+        (tmp_path / "running.json").write_text(json.dumps(state))
+
+        assert solr_process.status(tmp_path) is None
+        assert solr_process.stopped(tmp_path) == 0
+        assert stranger.poll() is None
+        assert not solr_process.ended(Process("node1", stranger.pid, "long ago", 1))
+        stranger.kill()
+
+
+@pytest.mark.parametrize("state", ["", "{", "[]", '{"url": "u"}', '{"url": "u", "processes": [{"pid": 1}]}'])
+def test_a_list_that_cannot_be_read_is_no_list(tmp_path: Path, state: str) -> None:
+    (tmp_path / "running.json").write_text(state)
+
+    assert solr_process.status(tmp_path) is None
+    assert solr_process.stopped(tmp_path) == 0
+
+
+def test_a_program_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solr_process, "STOP_LIMIT_S", 0.2)
+    deaf = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", deaf], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        began = solr_process._began(program.pid)
+        state = Running("u", (Process("node1", program.pid, began, 1),))
+        solr_process._write(tmp_path, state)
+
+        assert solr_process.status(tmp_path) == state
+        assert solr_process.stopped(tmp_path) == 1
+        assert solr_process.status(tmp_path) is None
+        with pytest.raises(ProcessLookupError):
+            os.kill(program.pid, signal.SIGCONT)
+        program.returncode = -9
