@@ -72,6 +72,7 @@ def settings(index: str, llm: Running, **more: str) -> dict[str, str]:
         "rag.api.endpoint": f"{llm.url}/invoke",
         "rag.model": "",
         "rag.http.errors": "true",
+        "server.grace_s": "1",
         "llm.retries": "0",
         **{key.replace("__", "."): value for key, value in more.items()},
     }
