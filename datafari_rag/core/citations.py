@@ -7,14 +7,13 @@ saw of that document, *supported* only when a sentence of it holds all the facts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from datafari_rag.core.claims import Claim, claims_of, marks_in
 from datafari_rag.core.documents import Citation, Extract
-from datafari_rag.core.facts import facts_of
 from datafari_rag.core.folding import folded
 from datafari_rag.core.marks import Marks
-from datafari_rag.core.support import Seen
+from datafari_rag.core.support import Seen, is_statement
 
 VERIFIED, SUPPORTED, UNSUPPORTED, UNKNOWN = "verified", "supported", "unsupported", "unknown"
 
@@ -34,17 +33,17 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     marks = marks_in(
         answer, Marks([extract.label for extract in extracts]), lambda words: any(one.has(words) for one in seen)
     )
-    claims = claims_of(answer, marks, lambda words: bool(facts_of(words, language)))
+    claims = claims_of(answer, marks, lambda words: is_statement(words, language))
     found: list[Citation] = []
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
             found.append(Citation(mark.inside.strip(), UNKNOWN))
-        found.extend(_citation(claim, seen[place], language) for place in mark.places)
+        found.extend(_citation(claim, seen[place]) for place in mark.places)
     return tuple(found)
 
 
-def _citation(claim: Claim, seen: Seen, language: str) -> Citation:
-    status, place = _proof(claim, seen, language)
+def _citation(claim: Claim, seen: Seen) -> Citation:
+    status, place = _proof(claim, seen)
     document = seen.extract.document
     return Citation(
         seen.extract.label,
@@ -59,47 +58,37 @@ def _citation(claim: Claim, seen: Seen, language: str) -> Citation:
     )
 
 
-def _proof(claim: Claim, seen: Seen, language: str) -> tuple[str, tuple[int, int] | None]:
-    quotes = [quote for quote in claim.quotes if not _is_name_of(quote, seen.extract)]
-    quoted = _quoted(claim, quotes, seen)
-    if quoted is not None and (_is_long(quotes) or not _says_more(claim, quotes, language)):
-        return VERIFIED, quoted
-    carrying = seen.carrying(Claim(claim.text, tuple(quotes)))
-    if carrying is None:
-        return UNSUPPORTED, None
-    return (VERIFIED, quoted) if quoted is not None else (SUPPORTED, carrying)
-
-
-def _quoted(claim: Claim, quotes: Sequence[str], seen: Seen) -> tuple[int, int] | None:
-    """Return where the longest of *quotes* stands when all of them stand somewhere, else None."""
+def _proof(claim: Claim, seen: Seen) -> tuple[str, tuple[int, int] | None]:
+    quotes = [quote for quote in claim.quotes if not _is_only_name(quote, seen)]
     if not quotes:
-        return None
-    around = claim.text
-    for quote in quotes:
-        around = around.replace(quote, " ")
-    places = [seen.quoted(quote, around=around) for quote in quotes]
-    if None in places:
-        return _outermost(claim, quotes, seen)
-    return max((place for place in places if place is not None), key=lambda place: place[1] - place[0])
+        place = seen.carrying(claim.text)
+        return (SUPPORTED, place) if place is not None else (UNSUPPORTED, None)
+    quoted = _longest(seen.quoted(quote, around=claim.around) for quote in quotes)
+    if quoted is not None:
+        is_enough = _is_long(quotes) or not seen.is_statement(claim.around)
+        is_proved = is_enough or seen.carrying(claim.text, is_strict=True) is not None
+        return (VERIFIED, quoted) if is_proved else (UNSUPPORTED, None)
+    # Words in quotation marks that are not there are a wrong quotation, even where the facts are; other signs are not.
+    spelled = _longest(seen.spelled(quote, around=claim.around) for quote in quotes)
+    return (SUPPORTED, spelled) if spelled is not None else (UNSUPPORTED, None)
 
 
-def _outermost(claim: Claim, quotes: Sequence[str], seen: Seen) -> tuple[int, int] | None:
-    """Take marks inside of marks for the document's own: from the first quotation to the end of the last."""
-    start, end = claim.text.find(quotes[0]), claim.text.rfind(quotes[-1]) + len(quotes[-1])
-    return seen.quoted(claim.text[start:end]) if len(quotes) > 1 and 0 <= start < end else None
+def _longest(places: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """Return the longest of *places* when there is one for every quotation, else None."""
+    found: list[tuple[int, int]] = []
+    for place in places:
+        if place is None:
+            return None
+        found.append(place)
+    return max(found, key=lambda place: place[1] - place[0])
 
 
-def _is_name_of(quote: str, extract: Extract) -> bool:
-    return folded(quote) in (folded(extract.label), folded(extract.document.title or ""))
+def _is_only_name(quote: str, seen: Seen) -> bool:
+    """Say whether *quote* names the document and quotes nothing from it."""
+    names = (folded(seen.extract.label), folded(seen.extract.document.title or ""))
+    return folded(quote) in names and seen.quoted(quote) is None
 
 
 def _is_long(quotes: Sequence[str]) -> bool:
     words = folded(" ".join(quotes))
     return len(words.split()) > SHORT_QUOTE_WORDS or (not words.isascii() and len(words) > 2 * SHORT_QUOTE_WORDS + 2)
-
-
-def _says_more(claim: Claim, quotes: Sequence[str], language: str) -> bool:
-    rest = claim.text
-    for quote in quotes:
-        rest = rest.replace(quote, " ")
-    return bool(facts_of(rest, language))

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datafari_rag.core.marks import MAX_MARK_CHARS, Marks
-from datafari_rag.core.quotations import quotations
+from datafari_rag.core.quotations import QUOTATION_MARK, quotations
 from datafari_rag.core.sentences import spans
 
 _CODE = re.compile(
@@ -42,10 +42,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a mark stands for: its words, and those of them in quotation marks."""
+    """
+    What a mark stands for: its words, those of them in quotation marks, and *around*, the others.
+
+    Quotation marks that cannot be paired are taken for the document's own, inside of one quotation from the first to
+    the last of them.
+    """
 
     text: str
     quotes: tuple[str, ...] = ()
+    around: str = ""
 
 
 def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
@@ -92,13 +98,37 @@ class _Page:
 def _claim(page: _Page, number: int, earlier: Sequence[Claim], has_content: Callable[[str], bool]) -> Claim:
     before, after = _before(page, number), _after(page, number)
     if before is not None and has_content(page.answer[slice(*before)]):
-        quoted = _quoted(page, before) or (_quoted(page, after) if _is_last(page, number, after) else ())
-        return Claim(page.answer[slice(*before)].strip(), quoted)
+        claim = _claim_in(page, before)
+        if not claim.quotes and after is not None and _is_last(page, number, after):
+            following = _claim_in(page, after)
+            return replace(claim, quotes=following.quotes, around=f"{claim.text} {following.around}")
+        return claim
     if earlier and _is_in_a_row(page, number):
         return earlier[-1]
     if after is not None and has_content(page.answer[slice(*after)]):
-        return Claim(page.answer[slice(*after)].strip(), _quoted(page, after))
+        return _claim_in(page, after)
     return earlier[-1] if earlier else Claim("")
+
+
+def _claim_in(page: _Page, region: tuple[int, int]) -> Claim:
+    start, end = region
+    text = page.answer[start:end]
+    spans_ = [(a - start, b - start) for a, b in page.quotes if start <= a and b <= end]
+    around = _around(text, spans_)
+    if QUOTATION_MARK.search(around) is not None:
+        marks = [match.start() for match in QUOTATION_MARK.finditer(text)]
+        spans_ = [(marks[0] + 1, marks[-1])] if len(marks) > 1 else []
+        around = _around(text, spans_)
+    return Claim(text.strip(), tuple(text[a:b] for a, b in spans_), around)
+
+
+def _around(text: str, quotes: Sequence[tuple[int, int]]) -> str:
+    """Return *text* without the quotations and their marks."""
+    pieces, at = [], 0
+    for start, end in quotes:
+        pieces.append(text[at : start - 1])
+        at = end + 1
+    return " ".join((*pieces, text[at:]))
 
 
 def _before(page: _Page, number: int) -> tuple[int, int] | None:
@@ -137,17 +167,9 @@ def _is_in_a_row(page: _Page, number: int) -> bool:
     return _JOINING.fullmatch(between) is not None
 
 
-def _is_last(page: _Page, number: int, after: tuple[int, int] | None) -> bool:
+def _is_last(page: _Page, number: int, after: tuple[int, int]) -> bool:
     """Say whether no later mark can claim the words that follow in the sentence."""
-    if after is None or number + 1 == len(page.marks):
-        return True
-    return page.marks[number + 1].start > after[1]
-
-
-def _quoted(page: _Page, region: tuple[int, int] | None) -> tuple[str, ...]:
-    if region is None:
-        return ()
-    return tuple(page.answer[a:b] for a, b in page.quotes if region[0] <= a and b <= region[1])
+    return number + 1 == len(page.marks) or page.marks[number + 1].start > after[1]
 
 
 def _sentence_at(page: _Page, offset: int) -> int | None:

@@ -42,6 +42,18 @@ class Origins:
             return None
         return first, last + 1
 
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """Return the stretches of the first text that were taken, as (start, end), without what was dropped at ends."""
+        found: list[tuple[int, int]] = []
+        reached = -1
+        for run in self.runs:
+            if found and run.start == reached and run.stored >= found[-1][1]:
+                found[-1] = (found[-1][0], run.stored + run.length)
+            else:
+                found.append((run.stored, run.stored + run.length))
+            reached = run.start + run.length
+        return tuple(found)
+
     def moved(self, *, start: int, stored: int) -> Origins:
         """Return the same runs, later by *start* in the derived text and by *stored* in the first."""
         return Origins(tuple(Run(run.start + start, run.stored + stored, run.length) for run in self.runs))

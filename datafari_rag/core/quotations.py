@@ -17,11 +17,15 @@ _CLOSERS = {
     "＂": "＂",
     "‘": "’",
     "‚": "‘’",
-    '"': '"”',
+    '"': '"',
     "'": "'",
 }
 _SINGLE = frozenset("‘‚'›")
 """Marks that are also apostrophes, or too small to be sure: what they hold must look like a quotation."""
+
+_NESTING = frozenset("“„«»‹›「『")
+QUOTATION_MARK = re.compile(r'[“”„‟«»「」『』＂"]')
+"""Double quotation marks of any kind."""
 
 _OPENER = re.compile("[" + "".join(_CLOSERS) + "]")
 _WORD = re.compile(r"[^\W_]")
@@ -56,8 +60,13 @@ def _closed_at(text: str, opener: re.Match[str]) -> int | None:
 
 
 def _ends(text: str, start: int, limit: int, closers: str) -> Iterator[int]:
-    for end in range(start + 1, limit):
-        if text[end] in closers and _may_close(text, end):
+    opener, depth = text[start - 1], 0
+    for end in range(start, limit):
+        if opener in _NESTING and text[end] == opener:
+            depth += 1
+        elif text[end] in closers and depth:
+            depth -= 1
+        elif text[end] in closers and _may_close(text, end):
             yield end
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
-from datafari_rag.core.claims import Claim
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
 from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, carries, facts_of, is_negation
@@ -21,12 +21,14 @@ from datafari_rag.core.stems import stem
 MAX_PLACES = 200
 """How many places of a quotation, or of a claim's rarest word, are looked at."""
 
-LEAST_FACTS = 3
-"""A quotation that is not there is carried by a sentence only when it states at least so much."""
+MAX_SPELLED_WORDS = 150
+"""Longest quotation that is looked for word by word."""
 
 PLAIN_CUT_CHARS = 25
 """A quotation at least this long may begin or end inside a word; a shorter one may not."""
 
+_WORDS = re.compile(r"\w+")
+_BETWEEN = r"[\s.,;:!?'\"()\[\]]{1,6}"
 _WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_]+(?:['’]t)?)[\s\"'“”«»‘’]*$")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]*$")
 _LETTERS_AFTER = re.compile(r"[^\W\d_]*")
@@ -36,6 +38,11 @@ _PREFIX_WORDS = "un in im il ir dis non mis anti de a an dés dé mal ohn miss e
 _TURNING_PREFIXES = frozenset(_PREFIX_WORDS.split())
 _TURNING_SUFFIXES = frozenset(("less", "los", "lose", "losen", "loser", "loses", "frei", "freie", "freien", "free"))
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+
+
+def is_statement(words: str, language: str) -> bool:
+    """Say whether *words* state anything, and do not only point at a source."""
+    return bool(facts_of(words, language))
 
 
 class Seen:
@@ -49,6 +56,7 @@ class Seen:
         self._folded = fold(extract.text)
         title = f"{extract.label} {extract.document.title or ''}"
         self._known = frozenset(facts_of(title, language).words)
+        self._stretches = extract.origins.stretches()
         self._facts: dict[tuple[int, int], Facts] = {}
 
     def quoted(self, quote: str, *, around: str = "") -> tuple[int, int] | None:
@@ -69,24 +77,42 @@ class Seen:
                 return stored
         return None
 
-    def carrying(self, claim: Claim) -> tuple[int, int] | None:
-        """Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do."""
-        stated = facts_of(_without(claim.text, self.extract.label), self._language)
-        if not stated or (claim.quotes and len(stated.words) + len(stated.pairs) + len(stated.numbers) < LEAST_FACTS):
+    def spelled(self, quote: str, *, around: str = "") -> tuple[int, int] | None:
+        """Return where the stored text has the words of *quote* in their order, whatever signs stand between them."""
+        words = _WORDS.findall(folded(quote))
+        if not 2 < len(words) <= MAX_SPELLED_WORDS:
             return None
+        pattern = re.compile(r"\b" + _BETWEEN.join(map(re.escape, words)) + r"\b")
+        for match in islice(pattern.finditer(self._folded.text), MAX_PLACES):
+            span = self._folded.span(*match.span())
+            stored = None if span is None else self.extract.origins.span(*span)
+            if span is not None and stored is not None and self._is_by_itself(*span, around):
+                return stored
+        return None
+
+    def carrying(self, claim: str, *, is_strict: bool = False) -> tuple[int, int] | None:
+        """
+        Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do.
+
+        *is_strict*: no word may be missing.
+        """
+        stated = facts_of(_without(claim, self.extract.label), self._language)
         tried: set[tuple[int, int]] = set()
         pair: tuple[int, int] | None = None
-        for start, end, is_single in self._windows(stated):
+        for start, end, is_single in self._windows(stated) if stated else ():
             if (start, end) in tried:
                 continue
             tried.add((start, end))
-            terms = Terms(self._language, self._known, is_strict=bool(claim.quotes), is_pair=not is_single)
+            terms = Terms(self._language, self._known, is_strict=is_strict, is_pair=not is_single)
             if carries(stated, self._facts_at(start, end), terms):
-                stored = self.extract.origins.span(start, end)
-                if stored is not None and is_single:
-                    return stored
-                pair = pair or stored
+                if is_single:
+                    return start, end
+                pair = pair or (start, end)
         return pair
+
+    def is_statement(self, words: str) -> bool:
+        """Say whether *words* state anything that the document's text would have to carry."""
+        return is_statement(_without(words, self.extract.label), self._language)
 
     def has(self, words: str) -> bool:
         """Say whether the text seen has *words*, folded, at whatever place."""
@@ -125,11 +151,11 @@ class Seen:
         return not facts_of(around, self._language).is_negated
 
     def _windows(self, stated: Facts) -> Iterator[tuple[int, int, bool]]:
-        """Yield sentences and pairs of neighbours that hold one of the claim's rarest words."""
+        """Yield the stored sentences, and pairs of neighbours, that hold one of the claim's rarest words."""
         for anchor in self._anchors(stated):
-            for start, end in self._places_of_word(anchor):
-                bounds = bounds_around(self.extract.text, start, end)
-                own = next((i for i, (low, high) in enumerate(bounds) if low <= start < high), None)
+            for at in self._places_of_word(anchor):
+                bounds = self._bounds_at(at)
+                own = next((i for i, (low, high) in enumerate(bounds) if low <= at < high), None)
                 if own is None:
                     continue
                 yield (*bounds[own], True)
@@ -138,26 +164,33 @@ class Seen:
                 if own + 1 < len(bounds):
                     yield bounds[own][0], bounds[own + 1][1], False
 
+    def _bounds_at(self, at: int) -> list[tuple[int, int]]:
+        """Return the sentences around *at*, as far as the model saw them."""
+        low, high = next((found for found in self._stretches if found[0] <= at < found[1]), (at, at))
+        clipped = ((max(start, low), min(end, high)) for start, end in bounds_around(self.stored, at, at + 1))
+        return [(start, end) for start, end in clipped if start < end]
+
     def _anchors(self, stated: Facts) -> list[str]:
         words = [stem(word, self._language) for word in stated.words if word not in self._known]
         words = words or [stem(word, self._language) for word in stated.words]
         counted = sorted((self._folded.text.count(word), word) for word in (*words, *stated.pairs) or stated.numbers)
         return [word for count, word in counted if count][:2]
 
-    def _places_of_word(self, anchor: str) -> Iterator[tuple[int, int]]:
+    def _places_of_word(self, anchor: str) -> Iterator[int]:
         text = self._folded.text
         at, found = text.find(anchor), 0
         while at >= 0 and found < MAX_PLACES:
             if at == 0 or not text[at - 1].isalnum() or _UNSPACED.match(anchor):
                 span = self._folded.span(at, at + 1)
-                if span is not None:
+                stored = None if span is None else self.extract.origins.at(span[0])
+                if stored is not None:
                     found += 1
-                    yield span
+                    yield stored
             at = text.find(anchor, at + 1)
 
     def _facts_at(self, start: int, end: int) -> Facts:
         if (start, end) not in self._facts:
-            self._facts[start, end] = facts_of(self.extract.text[start:end], self._language)
+            self._facts[start, end] = facts_of(self.stored[start:end], self._language)
         return self._facts[start, end]
 
 
