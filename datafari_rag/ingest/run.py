@@ -92,6 +92,8 @@ class Run:
     _unread: list[Path] = field(default_factory=list)
     _robbed: set[str] = field(default_factory=set)
     """Files that hold a document which was removed because another file no longer holds it."""
+    _is_sent: bool = False
+    """Whether the engine has been told something since the last commit."""
     _committed_s: float = 0.0
 
     def go(self) -> Outcome:
@@ -168,6 +170,7 @@ class Run:
         seen.update(documents)
         if changed:
             self.manifest.adding(path, changed)
+            self._is_sent = True
             self.writer.add([documents[key] for key in changed])
             known.update(changed)
             self.outcome.written += len(changed)
@@ -182,6 +185,7 @@ class Run:
     def _remove(self, path: str, ids: Collection[str]) -> None:
         if ids:
             self._robbed |= self.manifest.removing(path, ids)
+            self._is_sent = True
             self.writer.delete([*ids])
             self.outcome.removed += len(ids)
 
@@ -190,8 +194,10 @@ class Run:
             self._commit()
 
     def _commit(self) -> None:
-        self.manifest.secure()
-        self.writer.commit()
+        if self._is_sent:
+            self.manifest.secure()
+            self.writer.commit()
+            self._is_sent = False
         self.manifest.settle()
         self._committed_s = self.order.clock()
 

@@ -1,0 +1,207 @@
+"""`datafari-rag index` from the shell: what it prints, how it ends, and what a kill leaves behind."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from datafari_rag.adapters.embedded import EmbeddedRetriever
+from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.commands.index import index, manifest_of
+from datafari_rag.core.access import ANONYMOUS, User, filter_for
+from datafari_rag.core.search import Browse
+
+CHILD = "from datafari_rag.commands.index import index; print('ready', flush=True); index()"
+VERSION_DOCUMENTS = 300
+
+
+class Place:
+    """A settings file for an embedded index, and a folder of files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.index, self.files = folder / "index", folder / "files"
+        self.files.mkdir()
+        self.conf = folder / "rag.properties"
+        self.conf.write_text(f"solr.url=embedded:{self.index}\nserver.port=no number\n")
+        self.conf.chmod(0o600)
+
+    def run(self, *arguments: str | Path) -> Result:
+        return CliRunner().invoke(index, [str(part) for part in (*arguments, "--conf", self.conf)])
+
+    def texts(self, *tokens: str) -> dict[str, str]:
+        """Return id → text of all that a user with *tokens* sees."""
+        user = User("somebody", frozenset(tokens)) if tokens else ANONYMOUS
+        access = filter_for(user, mode="tokens", anonymous="public")
+        response = EmbeddedRetriever(self.index).browse(Browse(None, rows=5000), access)["response"]
+        assert isinstance(response, dict)
+        return {row["id"].rpartition("/")[2]: row["exactContent"][0] for row in response["docs"]}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_files_go_into_the_configured_engine_and_can_be_found_at_once(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    (place.files / "b.md").write_text("# two")
+    result = place.run(place.files)
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "2 documents written, 0 removed, 0 files unchanged, 0 problems\n",
+        "",
+    )
+    assert place.texts() == {"a.txt": "one", "b.md": "two"}
+
+
+def test_a_second_run_does_what_changed(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    (place.files / "b.txt").write_text("two")
+    place.run(place.files)
+    (place.files / "a.txt").unlink()
+    assert place.run(place.files).stdout == "0 documents written, 1 removed, 1 files unchanged, 0 problems\n"
+    assert place.texts() == {"b.txt": "two"}
+
+
+def test_several_paths_are_summed_up(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    (place.files / "b.jsonl").write_text(json.dumps({"id": "x", "content": "two"}))
+    result = place.run(place.files / "a.txt", place.files / "b.jsonl")
+    assert result.stdout.startswith("2 documents written")
+    assert place.texts() == {"a.txt": "one", "x": "two"}
+
+
+def test_allow_and_deny_are_the_rights_of_the_files(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    place.run(place.files, "--allow", "hr", "--allow", "it", "--deny", "out")
+    assert [bool(place.texts(*tokens)) for tokens in ((), ("hr",), ("it", "x"), ("hr", "out"))] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    place.run(place.files)
+    assert place.texts() == {"a.txt": "one"}
+
+
+def test_deny_without_allow_is_warned_of(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    result = place.run(place.files, "--deny", "out")
+    assert (result.exit_code, "nobody at all" in result.stderr) == (0, True)
+    assert place.texts("x") == {}
+
+
+def test_a_file_that_cannot_be_read_is_told_on_stderr_and_by_the_exit_code(place: Place) -> None:
+    (place.files / "a.pdf").write_text("no PDF")
+    (place.files / "b.txt").write_text("fine")
+    result = place.run(place.files)
+    assert (result.exit_code, result.stderr) == (1, f"{place.files / 'a.pdf'}: This PDF is broken.\n")
+    assert "1 documents written" in result.stdout
+
+
+def test_an_index_that_is_being_written_to_is_told(place: Place) -> None:
+    with closing(EmbeddedWriter(place.index)):
+        result = place.run(place.files)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Another program is writing to this search index" in result.stderr
+
+
+def test_a_damaged_index_is_named_and_refused(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    place.run(place.files)
+    next(place.index.glob("*.store")).write_bytes(b"x")
+    (place.files / "a.txt").write_text("two")
+    result = place.run(place.files)
+    assert result.exit_code == 1
+    assert "damaged" in result.stderr
+    assert str(place.index) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "wanted"),
+    [
+        pytest.param([], 2, "Missing argument", id="no path"),
+        pytest.param(["/no/such/path"], 2, "does not exist", id="a path that is not there"),
+        pytest.param([".", "--allow", ""], 2, "A token has 1 to", id="an empty token"),
+        pytest.param([".", "--conf", "/no/such.properties"], 1, "there is no such file", id="no settings file"),
+    ],
+)
+def test_wrong_usage(arguments: Sequence[str], code: int, wanted: str) -> None:
+    result = CliRunner().invoke(index, list(arguments))
+    assert (result.exit_code, wanted in result.stderr) == (code, True), result.stderr
+
+
+def test_a_bad_engine_in_the_settings_is_told_with_its_line(place: Place) -> None:
+    place.conf.write_text("\nsolr.url=ftp://x\n")
+    result = place.run(place.files)
+    assert result.exit_code == 1
+    assert "rag.properties:2: " in result.stderr
+
+
+def test_the_help_has_examples_and_exit_codes() -> None:
+    text = CliRunner().invoke(index, ["--help"]).stdout
+    assert text.count("datafari-rag index ") >= 3
+    assert "Exit codes" in text
+
+
+def test_a_solr_has_its_manifest_in_the_users_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    one, other = manifest_of("http://a/solr/x"), manifest_of("http://a/solr/y")
+    assert one.parent == other.parent == tmp_path / "datafari-rag"
+    assert one != other
+    assert manifest_of(f"embedded:{tmp_path}").parent == tmp_path
+
+
+def write_version(place: Place, version: int) -> dict[str, str]:
+    """Write documents of which a third is only in this version, and a text file; return what the index shall hold."""
+    names = [*(f"d{number}" for number in range(VERSION_DOCUMENTS)), *(f"v{version}-{n}" for n in range(100))]
+    texts = {name: f"version {version} of {name} " + "filler words " * 200 for name in names}
+    lines = [json.dumps({"id": name, "content": text}) for name, text in texts.items()]
+    (place.files / "a.jsonl").write_text("\n".join(lines))
+    (place.files / "b.txt").write_text(f"version {version}")
+    return {**texts, "b.txt": f"version {version}"}
+
+
+def killed_after(place: Place, delay_s: float | None) -> float:
+    """Run the command in a process of its own, kill it after *delay_s* (None: let it end); return its seconds."""
+    arguments = [sys.executable, "-c", CHILD, str(place.files), "--conf", str(place.conf)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        began = time.monotonic()
+        try:
+            child.wait(timeout=delay_s)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+        assert child.wait(timeout=60) in (0, -signal.SIGKILL)
+        return time.monotonic() - began
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(place: Place, kills: int) -> None:
+    state = write_version(place, 0)
+    run_s = killed_after(place, None)
+    assert place.texts() == state
+    rng = random.Random(kills)
+    seen = {"old": 0, "new": 0}
+    for version in range(1, kills + 1):
+        new = write_version(place, version)
+        killed_after(place, rng.uniform(0, run_s * 1.2))
+        found = place.texts()
+        assert found in (state, new)
+        seen["new" if found == new else "old"] += 1
+        state = found
+    assert sum(seen.values()) == kills
+    killed_after(place, None)
+    assert place.texts() == new
+    assert "2 files unchanged, 0 problems" in place.run(place.files).stdout
