@@ -18,7 +18,7 @@ $(VENV)/bin/python:
 
 $(RUN_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/python
 	@echo "Installing datafari_rag (once)…"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements-dev.lock -e ".[ingest,jwt,cloud,limits]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements-dev.lock -e ".[ingest,jwt,cloud]"
 	@touch $@
 
 $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/python
@@ -41,7 +41,7 @@ fix: $(DEV_STAMP)
 	$(BIN)/ruff format .
 
 lock: $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,limits,stub,eval,tokens]"
+	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,stub,eval,tokens]"
 	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
 
 clean:
