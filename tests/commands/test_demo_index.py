@@ -1,0 +1,75 @@
+"""The shipped corpus: large enough, with rights that differ, made once, and licensed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.adapters.embedded import EmbeddedRetriever
+from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.core.access import User, filter_for
+from datafari_rag.core.search import Browse, Search, Step
+from datafari_rag.core.words import words_of
+
+DEMO = resources.files("datafari_rag.resources") / "demo"
+USERS: dict[str, list[str]] = json.loads((DEMO / "users.json").read_text(encoding="utf-8"))
+QUESTIONS = [json.loads(line) for line in (DEMO / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("demo") / "index"
+    build_demo_index(place)
+    return place
+
+
+def seen_by(directory: Path, *tokens: str) -> set[str]:
+    access = filter_for(User("somebody", frozenset(tokens)), mode="tokens", anonymous="public")
+    response: Any = EmbeddedRetriever(directory).browse(Browse(None, rows=1000, fields=("id",)), access)["response"]
+    return {row["id"] for row in response["docs"]}
+
+
+def test_users_see_different_documents(directory: Path) -> None:
+    anybody, seen = seen_by(directory), {name: seen_by(directory, *tokens) for name, tokens in USERS.items()}
+    assert seen.keys() == {"alice", "bob", "admin"}
+    assert len(seen["admin"]) >= 100
+    assert seen["alice"] & seen["bob"] == anybody != set()
+    assert anybody < seen["alice"] < seen["admin"]
+    assert anybody < seen["bob"] < seen["admin"]
+
+
+def test_a_second_build_leaves_the_index_as_it_is(directory: Path) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in directory.iterdir()}
+    build_demo_index(directory)
+    assert {path.name: path.stat().st_mtime_ns for path in directory.iterdir()} == before
+
+
+def test_a_build_that_broke_off_is_made_whole(tmp_path: Path) -> None:
+    build_demo_index(tmp_path)
+    (tmp_path / "demo-corpus.sha256").unlink()
+    build_demo_index(tmp_path)
+    assert len(seen_by(tmp_path, *USERS["admin"])) == 237
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
+def test_each_question_has_its_answer_in_its_document_and_finds_it(directory: Path, question: dict[str, Any]) -> None:
+    access = filter_for(User("admin", frozenset(USERS["admin"])), mode="tokens", anonymous="public")
+    words = tuple(word.text for word in words_of(question["question"], "en"))
+    found = EmbeddedRetriever(directory).search(Search("", Step("any word", words, "OR"), 3), access).documents
+    texts = [" ".join(document.text.lower().split()) for document in found if document.id in question["doc_ids"]]
+    assert any(" ".join(answer.lower().split()) in text for answer in question["answers"] for text in texts)
+
+
+def test_the_licences_of_the_sources_are_there() -> None:
+    assert "PYTHON SOFTWARE FOUNDATION LICENSE VERSION 2" in (DEMO / "LICENSE-Python.txt").read_text(encoding="utf-8")
+    assert "UNIVERSITY OF CALIFORNIA" in (DEMO / "LICENSE-PostgreSQL.txt").read_text(encoding="utf-8")
+    notice = (DEMO / "README.md").read_text(encoding="utf-8")
+    assert "https://docs.python.org/3.11/" in notice
+    assert "https://www.postgresql.org/docs/15/" in notice
+    urls = [json.loads(line)["url"] for line in gzip.decompress((DEMO / "docs.jsonl.gz").read_bytes()).splitlines()]
+    assert all(url.startswith(("https://docs.python.org/3.11/", "https://www.postgresql.org/docs/15/")) for url in urls)
