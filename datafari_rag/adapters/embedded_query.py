@@ -7,8 +7,10 @@ added here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tantivy import Occur, Query, Schema, Searcher, TextAnalyzer
 
@@ -18,6 +20,18 @@ from datafari_rag.core.solr_params import usable_words
 
 OTHER_LANGUAGE = 0.6
 """Weight of a stemmed field of another language than the question's, against the question's own."""
+
+PRESENCE = 1.2
+"""
+What a word's being there at all counts, in its idf: a part that knows neither length nor frequency.
+
+tantivy's BM25 cannot be told to be milder with long documents (its b is .75). Measured over 3,845 questions, right
+document first / among 3 / among 10: 78.2 / 87.3 / 92.5 without, 82.0 / 89.9 / 94.1 with this and `PAIR`.
+"""
+
+PAIR = 0.8
+PAIR_SLOP = 3
+"""What two words of the question that stand together in the text count, and how many words may stand between."""
 
 WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2, "url_search": 0.1}
 """Weights of the fields, or of the families of fields with one for each language."""
@@ -51,19 +65,45 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     if not words:
         return None
     parts = [_word_query(word, language, vocabulary) for word in words]
+    pairs = [(Occur.Should, query) for query in _pair_queries(words, language, vocabulary)]
     if step.operator == "AND" and step.min_match is None:
-        return Query.boolean_query([(Occur.Must, part) for part in parts])
+        return Query.boolean_query([*((Occur.Must, part) for part in parts), *pairs])
     needed = max(1, len(parts) * (step.min_match or 0) // 100)
-    return Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
+    wanted = Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
+    return Query.boolean_query([(Occur.Must, wanted), *pairs]) if pairs else wanted
 
 
 def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:
-    found = [
-        Query.boost_query(query, weight)
+    known = [
+        (field, weight, query)
         for field, weight in _fields(language)
         if (query := _field_query(field, vocabulary.terms(field, word), vocabulary)) is not None
     ]
-    return Query.boolean_query([(Occur.Should, query) for query in found]) if found else Query.empty_query()
+    if not known:
+        return Query.empty_query()
+    found = [(Occur.Should, Query.boost_query(query, weight)) for _, weight, query in known]
+    texts = [(field, query) for field, _, query in known if field.startswith(("content_", "exactContent"))]
+    if texts:
+        rarity = min(_idf(field, word, vocabulary) for field, _ in texts)
+        there = Query.boolean_query([(Occur.Should, query) for _, query in texts])
+        found.append((Occur.Should, Query.const_score_query(there, PRESENCE * rarity)))
+    return Query.boolean_query(found)
+
+
+def _idf(field: str, word: str, vocabulary: Vocabulary) -> float:
+    """Return BM25's idf of *word* in *field*; of several terms the rarest counts. Above 0."""
+    number = min(vocabulary.searcher.doc_freq(field, term) for term in vocabulary.terms(field, word))
+    total = max(number, vocabulary.searcher.num_docs)
+    return math.log(1 + (total - number + 0.5) / (number + 0.5))
+
+
+def _pair_queries(words: Sequence[str], language: str, vocabulary: Vocabulary) -> Iterator[Query]:
+    """Yield a query for each two neighbours of the question, in the stemmed field of its language."""
+    field = f"content_{language}" if language in LANGUAGES else "exactContent"
+    for first, second in pairwise(words):
+        terms = [*vocabulary.terms(field, first), *vocabulary.terms(field, second)]
+        if len(terms) > 1 and vocabulary.knows(field, terms):
+            yield Query.boost_query(Query.phrase_query(vocabulary.schema, field, list(terms), PAIR_SLOP), PAIR)
 
 
 def _fields(language: str) -> Iterator[tuple[str, float]]:

@@ -34,8 +34,10 @@ _SUFFIXES = {
         ло ли л ешь ишь ть ся сь а я о е ы и у ю ь й""",
 }
 _TABLES = {code: tuple(sorted(words.split(), key=len, reverse=True)) for code, words in _SUFFIXES.items()}
-_MIN_STEM = {"de": 4, "ru": 3}
+_MIN_STEM = {"de": 4}
 _DEFAULT_MIN_STEM = 3
+_LONG_SUFFIX = 3
+_SHORT_WORDS_TOO = frozenset({"ing", "ings", "ies", "ied", "ers"})
 _VOWELS = frozenset("aeiouyàâéèêëîïôöùûüáíóú")
 
 
@@ -50,7 +52,9 @@ def stem(word: str, language: str) -> str:
         return word
     least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)
     for suffix in _TABLES.get(language, ()):
-        if word.endswith(suffix) and len(word) - len(suffix) >= least:
+        # A long suffix off a short word leaves too little to tell words apart: current, cure.
+        is_long = len(suffix) >= _LONG_SUFFIX and suffix not in _SHORT_WORDS_TOO
+        if word.endswith(suffix) and len(word) - len(suffix) >= least + is_long:
             rest = word[: -len(suffix)]
             if not _VOWELS.isdisjoint(rest) or language == "ru":
                 return _single(rest, least)

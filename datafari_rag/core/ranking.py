@@ -1,0 +1,138 @@
+"""
+Which of the found documents come first: the engine's order, mended by what their texts hold.
+
+The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
+together, words in their order and the title can speak. Rarity is taken from the candidates alone, so the order does
+not depend on which engine found them. A linear sum; the weights are fitted and rounded (docs/quality.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.evidence import Term, Traces, terms_of, traces_of
+
+ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 4.5, 3.0
+"""Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
+
+NEAR_CHARS, AROUND_CHARS = 250, 1000
+MAX_EVENTS = 1500
+"""Hits of one document that windows are made of; the most frequent terms are left out first."""
+
+_GAP_CHARS = 14
+_SATURATION = 0.9
+_COUNTS = 64
+_SATURATED = tuple(count * (1 + _SATURATION) / (count + _SATURATION) for count in range(_COUNTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A document with its *score* (about 0 to 20, higher is better) and where the question's terms stand in it."""
+
+    document: Document
+    score: float
+    traces: Traces
+    coverage: float
+    """Share of the question's terms that stand in it, by their rarity: 0 to 1."""
+
+
+def ranked(question: str, documents: Sequence[Document], *, language: str) -> tuple[Ranked, ...]:
+    """Return all *documents*, best first; of equals the engine's order stays."""
+    terms = terms_of(question, language)
+    traces = [traces_of(terms, document.text, language) for document in documents]
+    rarity = _rarity(terms, traces)
+    best = max((document.score for document in documents), default=0.0)
+    found = [
+        _ranked(document, trace, terms=terms, rarity=rarity, best=best, language=language)
+        for document, trace in zip(documents, traces, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda one: -one.score))
+
+
+def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> float:
+    """Return the most that any *window_chars* characters hold, in rarity; a term repeated counts ever less."""
+    events = _events(traces, rarity)
+    counts = [0] * len(rarity)
+    best = held = 0.0
+    first = 0
+    for offset, term in events:
+        count = counts[term]
+        held += rarity[term] * (_SATURATED[min(count + 1, _COUNTS - 1)] - _SATURATED[min(count, _COUNTS - 1)])
+        counts[term] = count + 1
+        while offset - events[first][0] > window_chars:
+            gone = events[first][1]
+            count = counts[gone]
+            held -= rarity[gone] * (_SATURATED[min(count, _COUNTS - 1)] - _SATURATED[min(count - 1, _COUNTS - 1)])
+            counts[gone] = count - 1
+            first += 1
+        best = max(best, held)
+    return best
+
+
+def _ranked(
+    document: Document, traces: Traces, *, terms: Sequence[Term], rarity: Sequence[float], best: float, language: str
+) -> Ranked:
+    total = sum(rarity) or 1.0
+    there = [weight for weight, hits in zip(rarity, traces.hits, strict=True) if hits]
+    score = (
+        ENGINE * (document.score / best if best > 0 else 0.0)
+        + NEAR * best_window(traces, rarity, NEAR_CHARS) / total
+        + AROUND * best_window(traces, rarity, AROUND_CHARS) / total
+        + PAIRS * _pairs(traces, rarity, terms) / total
+        + TITLE * _in_title(document, terms, rarity, language) / total
+        + (LANGUAGE if document.language == language else 0.0)
+    )
+    return Ranked(document, score, traces, sum(there) / total)
+
+
+def _rarity(terms: Sequence[Term], traces: Sequence[Traces]) -> tuple[float, ...]:
+    """Return what each term is worth: BM25's idf over the candidates."""
+    total = len(traces)
+    counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]
+    return tuple(
+        term.share * math.log(1 + (total - count + 0.5) / (count + 0.5))
+        for term, count in zip(terms, counts, strict=True)
+    )
+
+
+def _events(traces: Traces, rarity: Sequence[float]) -> list[tuple[int, int]]:
+    events: list[tuple[int, int]] = []
+    for term in sorted(range(len(rarity)), key=lambda index: len(traces.hits[index])):
+        if events and len(events) + len(traces.hits[term]) > MAX_EVENTS:
+            break
+        events.extend((offset, term) for offset in traces.hits[term][:MAX_EVENTS])
+    events.sort()
+    return events
+
+
+def _pairs(traces: Traces, rarity: Sequence[float], terms: Sequence[Term]) -> float:
+    """Return what neighbours of the question that follow each other closely in the text are worth."""
+    worth = 0.0
+    for index in range(len(terms) - 1):
+        first, second = traces.hits[index][:MAX_EVENTS], traces.hits[index + 1]
+        if first and second:
+            count = _followed(first, second, len(terms[index].stem) + _GAP_CHARS)
+            worth += min(rarity[index], rarity[index + 1]) * _SATURATED[min(count, _COUNTS - 1)]
+    return worth
+
+
+def _followed(first: Sequence[int], second: Sequence[int], reach: int) -> int:
+    """Count the offsets of *first* that have one of *second* after them within *reach*."""
+    count = at = 0
+    for offset in first:
+        while at < len(second) and second[at] <= offset:
+            at += 1
+        if at == len(second):
+            break
+        count += second[at] - offset <= reach
+    return count
+
+
+def _in_title(document: Document, terms: Sequence[Term], rarity: Sequence[float], language: str) -> float:
+    if not document.title:
+        return 0.0
+    hits = traces_of(terms, document.title, language).hits
+    return sum(weight for weight, places in zip(rarity, hits, strict=True) if places)
