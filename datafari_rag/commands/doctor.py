@@ -56,8 +56,11 @@ def doctor(conf: Path, asks_model: bool) -> None:
 
 def examined(snapshot: Snapshot, *, asks_model: bool) -> Iterator[Finding]:
     """Yield a finding for each thing looked at, as soon as it is known."""
-    for line in snapshot.lines():
-        yield Finding("settings", "hint", line, "datafari-rag check FILE explains the whole file")
+    for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
+        yield Finding("settings", "problem" if problem.stops else "hint", line)
+    if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
+        # What would be tried now is not what was meant.
+        return
     parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _rights]
     for part in (*parts, _model) if asks_model else parts:
         yield from part(snapshot.settings)
