@@ -161,7 +161,8 @@ def test_settings_that_cannot_be_understood_are_said(tmp_path: Path) -> None:
     unknown = examined(tmp_path, "solr.url=embedded:none", "rag.maxFilez=3")
 
     assert said.exit_code == 1
-    assert "PROBLEM settings: rag.properties:2: Invalid value for solr.url" in said.output
+    assert said.output.startswith("PROBLEM settings: ")
+    assert "rag.properties:2: Invalid value for solr.url" in said.output
     assert "search engine" not in said.output
     assert "rag.maxFilez" in unknown.output
     assert "Traceback" not in said.output + unknown.output
