@@ -1,0 +1,136 @@
+"""The LiteLLM proxy, an OpenAI-compatible server written by others, as the model behind our client."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.adapters.http_wire import Endpoint
+from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.core.errors import RefusedByModel
+from datafari_rag.core.model_limits import Limits
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.ports import Ending, Piece
+from tests.end_to_end.processes import free_port
+from tests.stub import Stub, running_stub
+
+PROXY = Path(__file__).parents[2] / ".venvs" / "litellm" / "bin" / "litellm"
+KEY = "sk-0123456789abcdef0123456789abcdef"
+START_S = 90.0
+
+pytestmark = [
+    pytest.mark.clients,
+    pytest.mark.slow,
+    pytest.mark.skipif(not PROXY.exists(), reason="needs LiteLLM in .venvs/litellm: `make clients`"),
+]
+
+MOCKS: dict[str, dict[str, Any]] = {
+    "good": {"mock_response": "The plane to Nice takes off at 15:50."},
+    "limited": {"mock_response": "litellm.RateLimitError"},
+    "window": {"mock_response": "litellm.ContextWindowExceededError"},
+    "broken": {"mock_response": "litellm.InternalServerError"},
+    "late": {"mock_response": "x", "mock_timeout": True, "timeout": 1},
+    "dead": {"api_base": "http://127.0.0.1:9/v1"},
+}
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    with running_stub() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def proxy(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("litellm")
+    behind = {
+        name: {"model": f"openai/{name}", "api_base": f"{stub.base}/v1"} for name in ("echo", "words-9-cut-after-4")
+    }
+    models = {**{name: {"model": "openai/x", **mock} for name, mock in MOCKS.items()}, **behind}
+    config = {
+        "model_list": [
+            {"model_name": name, "litellm_params": {"api_key": "x", **params}} for name, params in models.items()
+        ],
+        "litellm_settings": {"num_retries": 0},
+    }
+    (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    port = free_port()
+    environ = {**os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    command = [PROXY, "--config", folder / "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log, env=environ) as process:
+        try:
+            _wait(f"http://127.0.0.1:{port}/health/liveliness", process, folder / "log")
+            yield f"http://127.0.0.1:{port}/v1/chat/completions"
+        finally:
+            process.terminate()
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    raise AssertionError(log.read_text(encoding="utf-8")[-3000:])
+
+
+def told(proxy: str, model: str, *, is_streamed: bool) -> tuple[str, Ending]:
+    asked = Prompt("one two three", (), None, "n", model=model)
+    limits = Limits(first_token_s=30, total_s=60)
+    *pieces, ending = HttpModel(Endpoint(proxy, KEY), limits=limits).generate(asked, is_streamed=is_streamed)
+    assert isinstance(ending, Ending)
+    return "".join(piece.text for piece in pieces if isinstance(piece, Piece)), ending
+
+
+CASES: dict[str, tuple[str, str, str | None]] = {
+    "a mocked answer": ("good", "The plane to Nice takes off at 15:50.", None),
+    "our stub behind it": ("echo", "one two three", None),
+    "a rate limit": ("limited", "", "modelBusy"),
+    "a window that is too small": ("window", "", "modelRefused"),
+    "a fault inside": ("broken", "", "modelUnavailable"),
+    "a time-out of its own, which it calls 408": ("late", "", "modelUnavailable"),
+    "a dead model behind it": ("dead", "", "modelUnavailable"),
+    "an unknown model": ("nobody-knows", "", "modelRefused"),
+}
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("model", "text", "label"), CASES.values(), ids=CASES.keys())
+def test_what_it_answers_is_told(proxy: str, model: str, text: str, label: str | None, is_streamed: bool) -> None:
+    said, ending = told(proxy, model, is_streamed=is_streamed)
+    assert (said, ending.failure.label if ending.failure else None) == (text, label)
+    if label is None:
+        assert ending.finish_reason == "stop"
+        assert ending.facts.id
+
+
+def test_a_cut_in_mid_stream_which_it_reports_inside_a_200_is_a_failure(proxy: str) -> None:
+    said, ending = told(proxy, "words-9-cut-after-4", is_streamed=True)
+    assert said.startswith("word1 ")
+    assert ending.failure is not None
+    assert ending.failure.label == "modelUnavailable"
+
+
+def test_a_relay_through_it_brings_the_usage_chunk_and_the_models_own_message(proxy: str) -> None:
+    model = HttpModel(Endpoint(proxy, KEY))
+    messages = [{"role": "user", "content": "x"}]
+    body = {"model": "good", "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+    *chunks, ending = model.relay(body, is_streamed=True)
+    assert isinstance(ending, Ending)
+    assert ending.failure is None
+    assert any(isinstance(chunk, dict) and chunk.get("usage") for chunk in chunks)
+    (refused,) = model.relay({"model": "nobody-knows", "messages": messages}, is_streamed=False)
+    assert isinstance(refused, Ending)
+    assert isinstance(refused.failure, RefusedByModel)
+    assert "nobody-knows" in refused.failure.reason
