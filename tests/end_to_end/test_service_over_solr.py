@@ -1,0 +1,165 @@
+"""The whole service over a real Solr with the demo documents and their rights; the model a stub, or /invoke."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
+from tests.real_solr import Collection
+
+pytestmark = pytest.mark.solr
+
+DEMO = resources.files("datafari_rag.resources") / "demo"
+ENUMS = "/search/select?action=rag&q=How+are+Enums+and+Flags+different%3F"
+COPY = "/Datafari/rest/v2.0/search/select?action=rag&q=How+do+I+copy+a+file%3F"
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory, solr_collection: Collection) -> Collection:
+    """The demo pages, put into Solr by the command that an administrator would use."""
+    folder = tmp_path_factory.mktemp("documents")
+    solr_collection.load([])
+    write_settings(folder, {"solr.url": solr_collection.settings.solr_url})
+    (folder / "docs.jsonl").write_bytes(gzip.decompress((DEMO / "docs.jsonl.gz").read_bytes()))
+    arguments = ["-m", "datafari_rag", "index", "docs.jsonl", "--conf", "rag.properties"]
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "237 documents written" in done.stdout
+    return solr_collection
+
+
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with stub_llm(tmp_path_factory.mktemp("stub")) as found:
+        yield found
+
+
+def settings_for(collection: Collection, **changes: str) -> dict[str, str]:
+    return {
+        "solr.url": collection.settings.solr_url,
+        "security.identity": "header",
+        "security.tokens.file": str(DEMO / "users.json"),
+        "rag.maxJsonLength": "4000",
+        "rag.linebreaks": "newline",
+        "rag.api.endpoint": "builtin:extractive",
+        "security.admins": "admin",
+        **{name.replace("__", "."): value for name, value in changes.items()},
+    }
+
+
+@pytest.fixture(scope="module")
+def extractive(tmp_path_factory: pytest.TempPathFactory, collection: Collection) -> Iterator[Running]:
+    with service(tmp_path_factory.mktemp("extractive"), settings_for(collection)) as found:
+        yield found
+
+
+def ids(content: dict[str, Any]) -> list[str]:
+    return [document["id"] for document in content["documents"]]
+
+
+def test_two_users_with_different_rights_get_different_documents(extractive: Running) -> None:
+    alice = extractive.get(ENUMS, X_Remote_User="alice").json()["content"]
+    bob = extractive.get(ENUMS, X_Remote_User="bob").json()["content"]
+
+    assert "py-howto-enum" in ids(alice)
+    assert "py-howto-enum" not in ids(bob) if "documents" in bob else bob["error"]["label"] == "noDocuments"
+
+
+def test_an_answer_has_its_sentence_cited_and_the_citation_opens_at_its_quote(extractive: Running) -> None:
+    content = extractive.get(COPY).json()["content"]
+    proved = [citation for citation in content["citations"] if citation["status"] == "verified"]
+    citation = proved[0]
+    opened = extractive.get(
+        f"/documents?id={citation['document_id']}&field={citation['field']}", Accept="application/json"
+    ).json()
+
+    assert "copyfile" in content["message"]
+    assert opened["text"][citation["start"] : citation["end"]] == citation["quote"]
+
+
+@pytest.mark.parametrize(("user", "status"), [("alice", 200), ("bob", 404), ("", 404)])
+def test_a_document_opens_for_those_who_may_read_it(extractive: Running, user: str, status: int) -> None:
+    response = extractive.get("/documents?id=py-howto-enum", X_Remote_User=user, Accept="application/json")
+
+    assert response.status_code == status
+
+
+def test_plain_search_speaks_solrs_json_and_counts_only_what_may_be_seen(extractive: Running) -> None:
+    query = "/search/select?q=*:*&rows=3&facet=true&facet.field=language&fl=id,title"
+    everybody = extractive.get(query).json()
+    admin = extractive.get(query, X_Remote_User="admin").json()
+
+    assert everybody["response"]["numFound"] == 25
+    assert admin["response"]["numFound"] == 237
+    assert admin["facet_counts"]["facet_fields"]["language"][1] == 237
+    assert not any("token" in name for name in admin["response"]["docs"][0])
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [("exactContent", "exactContent"), ("preview_content", "preview_content"), ("highlighting", "highlighting")],
+)
+def test_the_three_values_of_solr_field_choose_where_extracts_come_from(
+    tmp_path: Path, collection: Collection, field: str, expected: str
+) -> None:
+    changes = {"rag.solrField": field, "rag.hl.fragsize": "300"}
+    with service(tmp_path, settings_for(collection) | changes) as found:
+        content = found.get(COPY).json()["content"]
+
+    assert content["documents"]
+    assert all(document["content"] for document in content["documents"])
+    assert {citation["field"] for citation in content["citations"] if citation["field"]} <= {expected}
+
+
+def test_the_openai_request_has_the_seeds_keys_roles_and_order(
+    tmp_path: Path, collection: Collection, stub: Running
+) -> None:
+    changes = {"rag.api.endpoint": f"{stub.url}/v1/chat/completions", "rag.model": "echo", "rag.api.token": "sk-1"}
+    with service(tmp_path, settings_for(collection) | changes) as found:
+        assert found.get(f"{COPY}&format=stepbystep").json()["status"] == "OK"
+    sent = stub.get("/requests").json()
+    body = (sent["requests"] if isinstance(sent, dict) else sent)[-1]["body"]
+
+    assert {"model", "messages", "temperature", "max_tokens"} <= set(body)
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "user", "user", "user"]
+    assert body["messages"][1]["content"].startswith("Document 1. ")
+    assert body["messages"][-1]["content"] == "How do I copy a file?"
+    assert (body["temperature"], body["max_tokens"]) == (0.7, 250)
+    assert "numbered steps" in body["messages"][0]["content"]
+
+
+def test_the_datafari_template_speaks_to_the_invoke_service(tmp_path: Path, collection: Collection) -> None:
+    port = free_port()
+    with running(tmp_path, "invoke", "llm-service", "--port", str(port), port=port, health="/health") as invoke:
+        changes = {"rag.template": "datafari", "rag.api.endpoint": f"{invoke.url}/invoke", "rag.model": ""}
+        with service(tmp_path, settings_for(collection) | changes) as found:
+            content = found.get(COPY).json()["content"]
+
+    said = re.findall("“(.+?)”", content["message"])
+    told = " ".join(document["content"] for document in content["documents"])
+    assert said
+    assert all(sentence in told for sentence in said)
+
+
+def test_a_solr_that_is_gone_is_never_nothing_found(tmp_path: Path, stub: Running) -> None:
+    changes = {
+        "solr.url": f"http://127.0.0.1:{free_port()}/solr/FileShare",
+        "rag.api.endpoint": "builtin:extractive",
+        "rag.http.errors": "true",
+    }
+    with service(tmp_path, changes) as found:
+        response = found.get(COPY)
+
+        assert response.status_code == 502
+        assert response.json()["content"]["error"]["label"] == "searchUnavailable"
+        assert found.get("/health/live").status_code == 200
+        assert found.get("/health/ready").status_code == 503
