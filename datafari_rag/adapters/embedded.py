@@ -19,7 +19,7 @@ from tantivy import Index, Order, Query, Searcher
 
 from datafari_rag.adapters.embedded_filter import narrowed, restriction_query, rights_query
 from datafari_rag.adapters.embedded_query import Vocabulary, query_for
-from datafari_rag.adapters.embedded_reply import Snippets, document_of, facet_counts, row_of, text_of
+from datafari_rag.adapters.embedded_reply import Snippets, document_of, facet_counts, row_of, stored_of, text_of
 from datafari_rag.adapters.embedded_schema import META_FILE, analyzers, opened, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
@@ -76,7 +76,7 @@ class EmbeddedRetriever:
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
             snippets = Snippets(view.searcher, view.index.schema, query)
-            found = [_document(view.searcher.doc(place).to_dict(), score, search, snippets) for score, place in hits]
+            found = [_document(stored_of(view.searcher.doc(place)), score, search, snippets) for score, place in hits]
             documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
@@ -90,7 +90,7 @@ class EmbeddedRetriever:
             query = _browse_query(browse, view.vocabulary)
             whole = narrowed(query, self._filters(view, access, browse.restrictions))
             total, hits = _page(view.searcher, whole, browse)
-            stored = [(score, view.searcher.doc(place).to_dict()) for score, place in hits]
+            stored = [(score, stored_of(view.searcher.doc(place))) for score, place in hits]
             reply: dict[str, object] = {
                 "responseHeader": {"status": 0, "QTime": int((time.perf_counter() - began) * 1000)},
                 "response": {
@@ -115,7 +115,7 @@ class EmbeddedRetriever:
             hits = view.searcher.search(narrowed(same_id, self._filters(view, access, ())), limit=1).hits
             if not hits:
                 return None
-            stored = view.searcher.doc(hits[0][1]).to_dict()
+            stored = stored_of(view.searcher.doc(hits[0][1]))
         text = text_of(stored, field)
         return None if text is None else document_of(stored, field=field, text=text, score=0.0)
 

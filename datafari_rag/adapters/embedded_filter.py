@@ -34,7 +34,7 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
         )
     if access.mode == "none":
         return None
-    tokens = [token for token in access.tokens if _is_term(token)]
+    tokens = [token for token in access.tokens if is_term(token)]
     if not tokens:
         return _all(Query.term_query(schema, field, NO_SECURITY) for field in ACL_FIELDS)
     return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
@@ -113,7 +113,7 @@ def _date_query(restriction: Restriction, schema: Schema) -> Query:
 
 
 def _term_query(field: str, value: str, schema: Schema) -> Query:
-    return Query.term_query(schema, field, value) if _is_term(value) else Query.empty_query()
+    return Query.term_query(schema, field, value) if is_term(value) else Query.empty_query()
 
 
 def _is_between(term: str, restriction: Restriction) -> bool:
@@ -121,7 +121,7 @@ def _is_between(term: str, restriction: Restriction) -> bool:
     return (low is None or low <= term) and (high is None or term <= high)
 
 
-def _is_term(text: str) -> bool:
+def is_term(text: str) -> bool:
     """Say whether *text* can be a term at all: lone surrogates cannot be written in UTF-8."""
     try:
         text.encode()

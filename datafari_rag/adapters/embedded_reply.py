@@ -15,7 +15,7 @@ from typing import Any
 from tantivy import Document as Stored
 from tantivy import Query, Schema, Searcher, SnippetGenerator
 
-from datafari_rag.adapters.embedded_schema import LANGUAGES, RAW_FIELDS, STORED_FIELDS
+from datafari_rag.adapters.embedded_schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.search import Browse
 
@@ -59,6 +59,15 @@ class Snippets:
             spans = [(span.start, span.end) for span in snippet.highlighted()]
             if spans:
                 yield field, snippet.fragment() if max_chars else text, spans
+
+
+def stored_of(document: Stored) -> dict[str, list[Any]]:
+    """Return the stored fields of a hit, texts as texts."""
+    fields: dict[str, list[Any]] = document.to_dict()
+    for name in SHOWN_FIELDS:
+        if name in fields:
+            fields[name] = [value.decode() for value in fields[name]]
+    return fields
 
 
 def document_of(stored: Mapping[str, Sequence[Any]], *, field: str, text: str, score: float) -> Document:

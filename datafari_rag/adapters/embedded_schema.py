@@ -22,7 +22,7 @@ from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnal
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
 
 LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
@@ -30,6 +30,9 @@ LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
 
 RAW_FIELDS = ("extension", "language", "source")
 """Fields that can be filtered, ranged over and counted on, as raw terms."""
+
+SHOWN_FIELDS = ("title", "url", "preview_content")
+"""Fields that are kept to be shown and have no terms of their own."""
 
 STORED_FIELDS = ("id", "title", "url", "exactContent", "preview_content", "last_modified", *RAW_FIELDS)
 """What a hit can show. `content_<language>` holds the same text as exactContent and is answered from it."""
@@ -52,8 +55,9 @@ def schema() -> Schema:
     """Return the fields: six ACL fields as raw terms that are never stored, the others as Datafari names them."""
     builder = SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
-    for name in ("title", "url", "preview_content"):
-        builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
+    for name in SHOWN_FIELDS:
+        # A text field would be indexed as well; as bytes a text is only kept.
+        builder.add_bytes_field(name, stored=True)
     builder.add_text_field("exactContent", stored=True, tokenizer_name="plain")
     builder.add_text_field("exactTitle", tokenizer_name="plain")
     builder.add_text_field("url_search", tokenizer_name="plain")
@@ -108,7 +112,7 @@ def created(directory: Path) -> Index:
         return opened(directory)
     with translated(directory):
         directory.mkdir(parents=True, exist_ok=True)
-        write_whole(directory / VERSION_FILE, json.dumps(_versions()))
+        write_whole(directory / VERSION_FILE, json.dumps(versions()))
         return _registered(Index(schema(), path=str(directory)))
 
 
@@ -163,6 +167,12 @@ def translated(directory: Path) -> Iterator[None]:
         raise damaged(directory) from error
 
 
+def versions() -> dict[str, object]:
+    """Return what an index was made by, as far as it matters to those who open it."""
+    # The format may change between minor versions of tantivy, never within one.
+    return {"schema": SCHEMA_VERSION, "tantivy": ".".join(version("tantivy").split(".")[:2])}
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write *text* so that a crash leaves the old file or the new one. Raises: OSError."""
     draft = path.with_name(path.name + ".new")
@@ -183,20 +193,15 @@ def _registered(index: Index) -> Index:
     return index
 
 
-def _versions() -> dict[str, object]:
-    # The format may change between minor versions of tantivy, never within one.
-    return {"schema": SCHEMA_VERSION, "tantivy": ".".join(version("tantivy").split(".")[:2])}
-
-
 def _check_version(directory: Path) -> None:
     try:
         made_by = json.loads((directory / VERSION_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise damaged(directory) from error
-    if made_by != _versions():
+    if made_by != versions():
         raise SearchUnavailable(
             "The search index was made by another version: remove its folder and index the files again.",
-            log=f"made by {made_by}, wanted {_versions()}: {directory}",
+            log=f"made by {made_by}, wanted {versions()}: {directory}",
         )
 
 

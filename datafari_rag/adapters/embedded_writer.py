@@ -12,8 +12,15 @@ from pathlib import Path
 
 from tantivy import Document, Index, IndexWriter
 
-from datafari_rag.adapters.embedded_filter import date_of
-from datafari_rag.adapters.embedded_schema import LANGUAGES, MAX_TERM_CHARS, RAW_FIELDS, created, translated
+from datafari_rag.adapters.embedded_filter import date_of, is_term
+from datafari_rag.adapters.embedded_schema import (
+    LANGUAGES,
+    MAX_TERM_CHARS,
+    RAW_FIELDS,
+    SHOWN_FIELDS,
+    created,
+    translated,
+)
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
 
@@ -43,14 +50,14 @@ class EmbeddedWriter:
         with translated(self._directory):
             for document in documents:
                 stored = _stored(document)
-                writer.delete_documents_by_term("id", _text(document, "id"))
+                writer.delete_documents_by_term("id", _id(document))
                 writer.add_document(stored)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""
         writer = self._open_writer()
         with translated(self._directory):
-            for document_id in ids:
+            for document_id in filter(is_term, ids):
                 writer.delete_documents_by_term("id", document_id)
 
     def commit(self) -> None:
@@ -76,15 +83,18 @@ def _stored(document: Mapping[str, object]) -> Document:
     text, title, url = (_text(document, name) for name in ("exactContent", "title", "url"))
     language = _text(document, "language")
     stored = Document()
-    for name in ("id", "preview_content", *RAW_FIELDS):
+    stored.add_text("id", _id(document))
+    for name in RAW_FIELDS:
         if value := _text(document, name):
             stored.add_text(name, value)
+    for name in SHOWN_FIELDS:
+        if value := _text(document, name):
+            stored.add_bytes(name, value.encode())
     for name, value in (("exactContent", text), (f"content_{language}", text)):
         if value and (name == "exactContent" or language in LANGUAGES):
             stored.add_text(name, value)
     _add_title(stored, title)
     if url:
-        stored.add_text("url", url)
         stored.add_text("url_search", url)
     if moment := date_of(_text(document, "last_modified")):
         stored.add_date("last_modified", moment)
@@ -94,10 +104,17 @@ def _stored(document: Mapping[str, object]) -> Document:
     return stored
 
 
+def _id(document: Mapping[str, object]) -> str:
+    found = _text(document, "id")
+    if not found or len(found) > MAX_TERM_CHARS:
+        raise SearchUnavailable(f"An id has 1 to {MAX_TERM_CHARS} characters: the document is refused.")
+    return found
+
+
 def _add_title(stored: Document, title: str) -> None:
     if not title:
         return
-    for name in ("title", "exactTitle", *(f"title_{code}" for code in LANGUAGES)):
+    for name in ("exactTitle", *(f"title_{code}" for code in LANGUAGES)):
         stored.add_text(name, title)
     stored.add_text("title_sort", _sort_key(title))
 
@@ -130,6 +147,6 @@ def _tokens(document: Mapping[str, object], name: str) -> Sequence[str]:
         return (NO_SECURITY,)
     if not isinstance(tokens, Sequence) or not all(isinstance(token, str) for token in tokens):
         raise SearchUnavailable(f"The values of {name} are not texts: the document is refused.")
-    if any(len(token) > MAX_TERM_CHARS for token in tokens):
-        raise SearchUnavailable(f"A value of {name} is longer than {MAX_TERM_CHARS} characters: it is refused.")
+    if any(len(token) > MAX_TERM_CHARS or not is_term(token) for token in tokens):
+        raise SearchUnavailable(f"A value of {name} cannot be a term: the document is refused.")
     return tokens

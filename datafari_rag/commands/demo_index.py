@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import shutil
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
-from datafari_rag.adapters.embedded_schema import META_FILE, write_whole
+from datafari_rag.adapters.embedded_schema import META_FILE, versions, write_whole
 from datafari_rag.adapters.embedded_writer import EmbeddedWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import Order, Run
@@ -21,23 +23,30 @@ def build_demo_index(directory: Path) -> None:
     """
     Put the shipped pages, with their rights, into an embedded index in *directory*; return at once when it has them.
 
+    A demo index of another version is made anew.
+
     Raises:
-        SearchUnavailable: the index there is damaged, of another version, or being written to.
+        SearchUnavailable: the index there is damaged, or being written to.
         ManifestError: its list of documents cannot be kept.
     """
     corpus = resources.files("datafari_rag.resources") / "demo" / CORPUS
-    digest = hashlib.sha256(corpus.read_bytes()).hexdigest()
-    if _marked(directory) == digest:
+    wanted = (hashlib.sha256(corpus.read_bytes()).hexdigest(), json.dumps(versions()))
+    found = _marked(directory)
+    if found == wanted and (directory / META_FILE).exists():
         return
+    if found is not None and found[1] != wanted[1]:
+        shutil.rmtree(directory)
     with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer:
         # The root's name is not the file's place, which differs between installations.
         with closing(Manifest(directory / "manifest.sqlite", "demo")) as manifest:
             Run(Order(path), writer, manifest, Silent()).go()
-        write_whole(directory / MARK, digest)
+        write_whole(directory / MARK, "\n".join(wanted))
 
 
-def _marked(directory: Path) -> str:
+def _marked(directory: Path) -> tuple[str, str] | None:
+    """Return the corpus and the versions that a demo index was made of; None when *directory* holds none."""
     try:
-        return (directory / MARK).read_text(encoding="utf-8") if (directory / META_FILE).exists() else ""
+        corpus, _, made_by = (directory / MARK).read_text(encoding="utf-8").partition("\n")
     except OSError:
-        return ""
+        return None
+    return corpus, made_by

@@ -168,7 +168,9 @@ def test_a_token_that_cannot_be_written_opens_nothing(golden: EmbeddedRetriever)
 
 
 @pytest.mark.parametrize(
-    "rights", [[7], {"a": "b"}, 5, ["x" * 5000]], ids=["a number inside", "an object", "a number", "too long a token"]
+    "rights",
+    [[7], {"a": "b"}, 5, ["x" * 5000], ["\ud800"]],
+    ids=["a number inside", "an object", "a number", "too long a token", "a token that cannot be written"],
 )
 def test_a_document_whose_rights_are_not_understood_is_refused_and_never_open(tmp_path: Path, rights: object) -> None:
     with closing(EmbeddedWriter(tmp_path)) as writer, pytest.raises(SearchUnavailable):

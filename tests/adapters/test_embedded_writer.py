@@ -54,7 +54,7 @@ def test_a_document_with_a_known_id_takes_the_place_of_the_old_one(tmp_path: Pat
 def test_deleting_takes_exactly_those_ids(tmp_path: Path) -> None:
     reader = filled(tmp_path, "a", "ab", "b*", "b")
     with closing(EmbeddedWriter(tmp_path)) as writer:
-        writer.delete(["a", "b*", "absent"])
+        writer.delete(["a", "b*", "absent", "\ud800"])
         writer.commit()
     assert ids(reader) == ["ab", "b"]
 
@@ -156,3 +156,9 @@ def test_texts_that_no_index_takes_are_mended(tmp_path: Path) -> None:
     response = EmbeddedRetriever(tmp_path).browse(Browse(None), ANYBODY)["response"]
     assert isinstance(response, dict)
     assert response["docs"] == [{"id": "a", "title": ["One\nTwo"], "exactContent": ["bro\ufffdken"]}]
+
+
+@pytest.mark.parametrize("document_id", ["", None, "x" * 5000], ids=["empty", "absent", "too long"])
+def test_a_document_that_could_never_be_removed_again_is_refused(tmp_path: Path, document_id: str | None) -> None:
+    with closing(EmbeddedWriter(tmp_path)) as writer, pytest.raises(SearchUnavailable, match="An id has"):
+        writer.add([{"id": document_id, "exactContent": "x"}])

@@ -56,6 +56,14 @@ def test_a_build_that_broke_off_is_made_whole(tmp_path: Path) -> None:
     assert len(seen_by(tmp_path, *USERS["admin"])) == 237
 
 
+def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    build_demo_index(tmp_path / "index")
+    (tmp_path / "index" / "demo-corpus.sha256").write_text("of another\n{}")
+    (tmp_path / "index" / "datafari-rag.json").write_text('{"schema": 0}')
+    build_demo_index(tmp_path / "index")
+    assert len(seen_by(tmp_path / "index", *USERS["admin"])) == 237
+
+
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])
 def test_each_question_has_its_answer_in_its_document_and_finds_it(directory: Path, question: dict[str, Any]) -> None:
     access = filter_for(User("admin", frozenset(USERS["admin"])), mode="tokens", anonymous="public")
