@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
+CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test check fix clean lock bench bench-quick eval rights
+.PHONY: run test clients check fix clean lock bench bench-quick eval rights readme
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -26,7 +27,19 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/pytho
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(RUN_STAMP)
 
-test: $(DEV_STAMP)
+# Clients that others wrote: two from npm, two in Python, each in an environment of its own.
+clients: $(CLIENT_STAMP)
+
+$(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requirements*.txt) | $(VENV)/bin/python
+	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error; \
+	else echo "No npm here: the tests with its clients will be skipped."; fi
+	@$(VENV)/bin/python -m venv .venvs/langchain
+	@.venvs/langchain/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
+	@$(VENV)/bin/python -m venv .venvs/litellm
+	@.venvs/litellm/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements-litellm.txt
+	@touch $@
+
+test: $(DEV_STAMP) $(CLIENT_STAMP)
 	$(BIN)/python -m pytest
 
 check: $(DEV_STAMP)
@@ -39,6 +52,10 @@ check: $(DEV_STAMP)
 fix: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python docs/write_settings.py
+
+readme: $(DEV_STAMP)
+	README_UPDATE=1 $(BIN)/python -m pytest -q tests/test_readme.py
 
 lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,stub,eval,tokens]"

@@ -1,0 +1,104 @@
+"""Real servers for clients that others wrote: the production server over the demo documents and the stub model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.commands.demo_index import build_demo_index
+from tests.end_to_end.processes import Running, service, stub_llm
+
+HERE = Path(__file__).parent
+NODE_MODULES = HERE / "node_modules"
+LANGCHAIN = HERE.parents[1] / ".venvs" / "langchain" / "bin" / "python"
+
+Script = Callable[..., Any]
+Saw = Callable[..., None]
+
+
+@pytest.fixture
+def saw(request: pytest.FixtureRequest) -> Saw:
+    """Keep what a client saw, to be printed at the end of the run."""
+    name = request.node.nodeid.rpartition("/")[2]
+    return lambda *said: request.node.user_properties.append(("saw", f"{name}: {' '.join(str(one) for one in said)}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the clients saw."""
+    reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
+    told = [said for report in reports for key, said in report.user_properties if key == "saw"]
+    if told:
+        terminalreporter.write_sep("=", "what clients written by others saw")
+        for said in told:
+            terminalreporter.write_line(said[:400])
+
+
+@pytest.fixture(scope="session")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("clients")
+    build_demo_index(place / "index")
+    return place / "index"
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with stub_llm(tmp_path_factory.mktemp("stub")) as found:
+        yield found
+
+
+def settings_for(index: Path, stub: Running, model: str, **more: str) -> Mapping[str, str]:
+    return {
+        "solr.url": f"embedded:{index}",
+        "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
+        "rag.model": model,
+        "llm.retries": "0",
+        "chat.memory.enabled": "true",
+        "chat.memory.secret": "a secret for these tests",
+        **more,
+    }
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[Running]:
+    """A service whose model cites its first document."""
+    with service(tmp_path_factory.mktemp("good"), dict(settings_for(index, stub, "cite")), workers=2) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[Running]:
+    """A service whose model breaks off after five words."""
+    with service(tmp_path_factory.mktemp("broken"), dict(settings_for(index, stub, "cite-cut-after-5"))) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def node() -> Script:
+    """Run one of the scripts beside this file with Node; return the object it printed."""
+    if shutil.which("node") is None or not NODE_MODULES.is_dir():
+        pytest.skip("needs Node and `make clients`")
+
+    def run(script: str, *arguments: str) -> Any:
+        return _printed(["node", str(HERE / script), *arguments])
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def langchain() -> Script:
+    """Run the script of langchain-openai in its own environment; return the object it printed."""
+    if not LANGCHAIN.exists():
+        pytest.skip("needs `make clients`")
+    return lambda *arguments: _printed([str(LANGCHAIN), str(HERE / "langchain_client.py"), *arguments])
+
+
+def _printed(command: list[str]) -> Any:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=HERE)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)

@@ -1,0 +1,114 @@
+"""The `openai` package and langchain-openai against `/v1`, with and without documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openai import APIStatusError, BadRequestError, NotFoundError, OpenAI
+
+from tests.clients.conftest import Saw, Script
+from tests.end_to_end.processes import Running
+
+pytestmark = pytest.mark.clients
+
+QUESTION = "How do I copy a file in Python?"
+INDEX = {"index_name": "default"}
+ASKED: Any = [{"role": "user", "content": QUESTION}]
+
+
+@pytest.fixture(scope="module")
+def client(good: Running) -> Iterator[OpenAI]:
+    with OpenAI(base_url=f"{good.url}/v1", api_key="unused", max_retries=0, timeout=60) as made:
+        yield made
+
+
+def test_models_and_indexes_are_listed(client: OpenAI) -> None:
+    listed = client.models.list()
+    assert [model.id for model in listed.data] == ["cite"]
+    assert listed.model_extra == {"indexes": ["default"]}
+
+
+def test_an_answer_with_documents(client: OpenAI, saw: Saw) -> None:
+    told = client.chat.completions.create(model="cite", messages=ASKED, extra_body=INDEX, temperature=0)
+    extra: Any = told.model_extra
+    saw(told.choices[0].message.content, [node["node_id"] for node in extra["source_nodes"]])
+    assert told.choices[0].finish_reason == "stop"
+    assert told.choices[0].message.content
+    assert set(extra["source_nodes"][0]) == {"doc_id", "node_id", "text", "score", "metadata"}
+    assert extra["citations"][0]["label"]
+    assert told.usage is not None and told.usage.total_tokens > 0
+
+
+def test_the_stream_is_the_same_answer_in_pieces(client: OpenAI, saw: Saw) -> None:
+    whole: Any = client.chat.completions.create(model="cite", messages=ASKED, extra_body=INDEX)
+    chunks: list[Any] = list(
+        client.chat.completions.create(
+            model="cite", messages=ASKED, extra_body=INDEX, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    *spoken, usage = chunks
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in spoken)
+    saw(len(chunks), "chunks:", text)
+    assert text == whole.choices[0].message.content
+    assert spoken[-1].choices[0].finish_reason == "stop"
+    assert spoken[-1].model_extra["source_nodes"] == whole.model_extra["source_nodes"]
+    assert spoken[-1].model_extra["citations"] == whole.model_extra["citations"]
+    assert usage.choices == [] and usage.usage.total_tokens > 0
+
+
+def test_without_an_index_the_model_answers_itself(client: OpenAI) -> None:
+    told = client.chat.completions.create(model="echo", messages=[{"role": "user", "content": "only this"}])
+    extra: Any = told.model_extra
+    assert "only this" in (told.choices[0].message.content or "")
+    assert extra["source_nodes"] is None
+
+
+def test_a_passed_stream_ends_as_openais(client: OpenAI) -> None:
+    chunks = list(client.chat.completions.create(model="echo", messages=ASKED, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert [c.model_extra for c in chunks if c.choices and c.choices[0].finish_reason] == [{"source_nodes": None}]
+
+
+def test_an_unknown_index_is_its_not_found_error(client: OpenAI) -> None:
+    with pytest.raises(NotFoundError, match=r"No such index: 'X' exists.") as refused:
+        client.chat.completions.create(model="cite", messages=ASKED, extra_body={"index_name": "X"})
+    assert (refused.value.param, refused.value.code) == ("index_name", "notFound")
+
+
+def test_a_missing_prompt_is_its_bad_request_error(client: OpenAI) -> None:
+    asked: Any = [*ASKED, {"role": "assistant", "content": "So."}]
+    with pytest.raises(BadRequestError, match=r"There must be a user prompt since the latest assistant message."):
+        client.chat.completions.create(model="cite", messages=asked, extra_body=INDEX)
+
+
+def test_the_models_own_refusal_is_a_bad_request_with_its_words(client: OpenAI) -> None:
+    with pytest.raises(BadRequestError):
+        client.chat.completions.create(model="status-404", messages=ASKED)
+
+
+def test_a_busy_model_is_a_status_of_its_own(client: OpenAI) -> None:
+    with pytest.raises(APIStatusError) as refused:
+        client.chat.completions.create(model="status-429-retry-7", messages=ASKED, extra_body=INDEX)
+    assert refused.value.status_code == 503
+    assert refused.value.response.headers["retry-after"] == "7"
+
+
+def test_a_stream_that_breaks_is_its_api_error(client: OpenAI) -> None:
+    from openai import APIError
+
+    text = ""
+    with pytest.raises(APIError, match="not available"):
+        for chunk in client.chat.completions.create(
+            model="cite-cut-after-5", messages=ASKED, extra_body=INDEX, stream=True
+        ):
+            text += chunk.choices[0].delta.content or ""
+    assert text
+
+
+def test_langchain_reads_whole_and_stream(good: Running, langchain: Script, saw: Saw) -> None:
+    told = langchain(good.url, QUESTION)
+    saw(told)
+    assert told["whole"] == told["streamed"]
+    assert told["pieces"] > 3
