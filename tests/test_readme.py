@@ -1,0 +1,136 @@
+"""
+The README stays true: every fenced shell block is run as it stands in a copy of the checkout, and what it shows is
+compared with the block after it (times, ids and addresses masked). README_UPDATE=1 writes what was seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+FENCE = re.compile(r"^```shell\n(.*?)^```\n(?:\n```(?:text|json)\n(.*?)^```\n)?", re.M | re.S)
+READY_S = 600
+MASKS = (
+    (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
+    (re.compile(r"\b\d+(?:\.\d+)? ?m?s\b"), "TIME"),
+    (re.compile(r"127\.0\.0\.1:(?!8080)\d+"), "127.0.0.1:PORT"),
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced shell block, the output shown after it (None: none), and where that stands."""
+
+    command: str
+    shown: str | None
+    span: tuple[int, int]
+
+
+def blocks() -> list[Block]:
+    text = README.read_text(encoding="utf-8")
+    return [Block(found[1], found[2], found.span(2)) for found in FENCE.finditer(text)]
+
+
+def masked(text: str) -> str:
+    for pattern, mask in MASKS:
+        text = pattern.sub(mask, text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of what the repository holds, as a newcomer gets it; new files that are not ignored count."""
+    place = tmp_path_factory.mktemp("readme") / "datafari_rag"
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True
+    )
+    for name in listed.stdout.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, place / name)
+    return place
+
+
+@pytest.fixture(scope="module")
+def served(checkout: Path) -> Iterator[Path]:
+    """Run the first block, `make run`, until the tests of this module are over."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", 8080)) == 0:
+            pytest.fail("port 8080 of this machine is taken; the README's commands need it")
+    log = checkout.parent / "run.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["bash", "-euc", blocks()[0].command],
+            cwd=checkout,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        limit = time.monotonic() + READY_S
+        while "is ready" not in log.read_text(encoding="utf-8"):
+            assert process.poll() is None, log.read_text(encoding="utf-8")
+            assert time.monotonic() < limit, log.read_text(encoding="utf-8")
+            time.sleep(0.2)
+        yield checkout
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def test_the_first_block_is_the_one_command_a_newcomer_needs() -> None:
+    assert blocks()[0].command == "make run\n"
+
+
+def test_make_run_prints_three_curl_lines_that_work_as_they_stand(served: Path) -> None:
+    lines = re.findall(r"^curl .*$", (served.parent / "run.log").read_text(encoding="utf-8"), re.M)
+    answers = [subprocess.run(["bash", "-euc", line], capture_output=True, text=True, check=True) for line in lines]
+
+    assert len(lines) == 3
+    assert ['"status":"OK"' in answer.stdout for answer in answers[:2]] == [True, True]
+    assert "py-howto-enum" in answers[1].stdout
+    assert "py-howto-enum" not in answers[2].stdout
+
+
+def run(block: Block, place: Path) -> str:
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.command], cwd=place, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, f"{block.command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_every_other_block_runs_and_shows_what_the_readme_shows(served: Path) -> None:
+    seen = [(block, run(block, served)) for block in blocks()[1:]]
+    if os.environ.get("README_UPDATE"):
+        update(seen)
+        return
+    for block, output in seen:
+        assert block.shown is None or masked(output) == masked(block.shown)
+
+
+def update(seen: list[tuple[Block, str]]) -> None:
+    text = README.read_text(encoding="utf-8")
+    for block, output in reversed(seen):
+        if block.shown is not None:
+            text = text[: block.span[0]] + output.strip() + "\n" + text[block.span[1] :]
+    README.write_text(text, encoding="utf-8")
+
+
+def test_every_link_of_the_readme_leads_to_a_file_of_the_repository() -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text(encoding="utf-8"))
+
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
