@@ -1,0 +1,142 @@
+"""
+Every string of the collection of query strings that break things, through every dialect, on both engines.
+
+An answer or a clean refusal of its dialect: never a 5xx, never a word of a parser, never HTML from an API.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.real_solr import Collection
+from tests.security.asking import Request
+from tests.security.corpora import NS, Corpus, Doc
+from tests.security.worlds import DIALECTS, World, embedded_engine, world
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
+
+pytestmark = pytest.mark.skipif(not DATA.is_file(), reason="the collection of query strings is not here")
+
+OPEN = {f"{verb}_token_{level}": (NS,) for verb in ("allow", "deny") for level in ("share", "parent", "document")}
+CORPUS = Corpus((Doc("doc 1", "zkopen", "zxopen", OPEN), Doc("doc 2", "zkhidden", "zxhidden",
+    {**OPEN, "allow_token_document": ("s1",)})), {"ann": ("s1",), "eve": ()})  # fmt: skip
+
+PARSERS = (
+    "SyntaxError",
+    "ParseException",
+    "org.apache",
+    "solr.",
+    "Traceback",
+    "Cannot parse",
+    "undefined field",
+    "tantivy",
+)
+
+
+@pytest.fixture(scope="module")
+def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run the services over the embedded index."""
+    folder = tmp_path_factory.mktemp("embedded")
+    with embedded_engine(folder / "index") as (url, load), world(folder, "embedded", url, load) as running:
+        fill(running)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def solr_world(tmp_path_factory: pytest.TempPathFactory, solr_url: str, solr_collection: Collection) -> Iterator[World]:
+    """Run the services over the real Solr."""
+    folder = tmp_path_factory.mktemp("solr-world")
+    with world(folder, "solr", solr_url, solr_collection.load) as running:
+        fill(running)
+        yield running
+
+
+def fill(running: World) -> None:
+    """Load an open and a hidden document, and one open document that holds each of the strings."""
+    running.load(CORPUS)
+    fields = [doc.fields() for doc in CORPUS.docs]
+    texts = [line["q"][:20_000].encode("utf-8", "replace").decode() for line in strings()]
+    found = [{**fields[0], "id": f"fuzz {number}", "exactContent": text} for number, text in enumerate(texts)]
+    running.load_documents([*fields, *({**one, "content_en": one["exactContent"]} for one in found)])
+
+
+def strings() -> list[dict[str, str]]:
+    return [json.loads(line) for line in DATA.read_text().splitlines()] if DATA.is_file() else []
+
+
+def requests_for(text: str) -> Mapping[str, Request]:
+    """Return one request of each dialect with *text* as its question."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def posted(path: str, body: Mapping[str, object]) -> Request:
+        return Request("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def encoded(**values: str) -> str:
+        return urlencode(values, errors="surrogatepass")
+
+    messages = [{"role": "user", "content": text}]
+    return dict(
+        zip(
+            DIALECTS,
+            (
+                Request("POST", "/search/select", encoded(q=text, action="rag").encode(), form),
+                Request(
+                    "POST", "/search/select", encoded(q=text, fq=text, sort=text, fl=text, rows=text).encode(), form
+                ),
+                posted("/ask", {"messages": messages, "stream": len(text) % 2 == 0}),
+                posted("/chat", {"messages": messages, "context": {"overrides": {"exclude_category": text}}}),
+                posted("/api/chat", {"messages": messages, "sessionState": text}),
+                posted("/v1/chat/completions", {"model": "m", "index_name": "default", "messages": messages}),
+                Request("GET", "/documents?" + encoded(id=text[:8000]), None, {"Accept": "application/json"}),
+            ),
+            strict=True,
+        )
+    )
+
+
+def verdict(status: int, head: str, body: bytes) -> str:
+    """Return "answer", or the label of a refusal; fail on anything that is neither."""
+    assert status < 500, f"{status} {body[:300]!r}"
+    assert "application/json" in head or "application/x-ndjson" in head, head
+    assert not [word for word in PARSERS if word.encode() in body], body[:300]
+    first = json.loads(body.splitlines()[0])
+    if first.get("status") == "ERROR":
+        error = first["content"]["error"]
+        assert error["code"] < 500, error
+        return str(error["label"])
+    return "answer" if status == 200 else str(status)
+
+
+def fuzz(running: World) -> None:
+    """Send everything and print what came of it."""
+    counted: Counter[tuple[str, str]] = Counter()
+    services = list(running.services.values())
+    for number, line in enumerate(strings()):
+        for dialect, request in requests_for(line["q"]).items():
+            service = services[number % len(services)]
+            headers = {**request.headers, **running.credentials(service, "eve")}
+            status, head, body = service.send(request.method, request.path, request.body, headers)
+            log, told = running.overheard()
+            counted[(dialect, verdict(status, head, body))] += 1
+            assert b"zxhidden" not in body and "zxhidden" not in log + told
+            assert "incident" not in log, f"{line['id']} {dialect}: {log[-500:]}"
+    print(f"\nFUZZ {running.engine}: {len(strings())} strings through {len(DIALECTS)} dialects")  # noqa: T201 - the table that the issue asks for
+    for dialect in DIALECTS:
+        row = {name: number for (one, name), number in sorted(counted.items()) if one == dialect}
+        print(f"  {dialect:10} {row}")  # noqa: T201 - as above
+    assert sum(counted.values()) == len(strings()) * len(DIALECTS)
+
+
+def test_every_string_gets_an_answer_or_a_clean_refusal_embedded(embedded_world: World) -> None:
+    fuzz(embedded_world)
+
+
+@pytest.mark.solr
+def test_every_string_gets_an_answer_or_a_clean_refusal_solr(solr_world: World) -> None:
+    fuzz(solr_world)

@@ -1,0 +1,226 @@
+"""
+What hostile documents reach: every attack of the collection, with each layer of defence off and on.
+
+The models are the worst there could be: one obeys every instruction that it can see, one repeats whatever it was told.
+Layers: *fences* (a nonce for each request), *cleaning* (invisible characters), *links* (the answer's targets). The
+closing table is what docs/security.md shows. Runs where the collection is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag import bootstrap
+from datafari_rag.adapters.embedded import EmbeddedRetriever
+from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.estimate import EstimatedTokens
+from datafari_rag.adapters.extractive import ExtractiveModel
+from datafari_rag.core import extracts, voice
+from datafari_rag.core.access import ANONYMOUS
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.cleaning import is_invisible
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import Answer
+from datafari_rag.core.origins import Origins, Run
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.settings import Settings
+from datafari_rag.ingest.documents import Rights, from_line
+from datafari_rag.llm_templates import openai
+from datafari_rag.pipeline import Parts, answer, collect
+from datafari_rag.ports import Ending, Model, Piece
+from datafari_rag.services.stub_behaviour import behaviour_for, said
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the collection of attacks is not here")
+
+_FOREIGN = re.compile(
+    r"!\[|\]\(\s*<?(?!https://docs\.example\.org/)|<(?:https?:|img|a\s|script|svg)|^\[[^\]]+\]:\s", re.I | re.M
+)
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Which defences stand."""
+
+    has_fences: bool = True
+    has_cleaning: bool = True
+    has_links: bool = True
+
+
+ALL = Layers()
+ROWS: Mapping[str, Layers] = {
+    "all layers on": ALL,
+    "without fences": replace(ALL, has_fences=False),
+    "without cleaning": replace(ALL, has_cleaning=False),
+    "without link filter": replace(ALL, has_links=False),
+    "no layer at all": Layers(has_fences=False, has_cleaning=False, has_links=False),
+}
+
+
+class Listening:
+    """A model of the stub's kind: hears what a server would be sent, says what *voice* makes of it."""
+
+    def __init__(self, voice: Callable[[list[dict[str, str]]], str]) -> None:
+        self.voice = voice
+        self.heard = ""
+
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+        messages: Any = openai.body(prompt, is_streamed)["messages"]
+        self.heard = "\n".join(message["content"] for message in messages)
+        yield Piece(self.voice(messages))
+        yield Ending("stop")
+
+
+def gullible(messages: list[dict[str, str]]) -> str:
+    return said(behaviour_for("gullible"), messages)
+
+
+def parrot(messages: list[dict[str, str]]) -> str:
+    return " ".join(message["content"] for message in messages[1:-1])
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()] if DATA.is_dir() else []
+
+
+ATTACKS = lines("attacks.jsonl")
+CARRIERS = ("text", "title", "address")
+"""Where a document carries an attack."""
+
+
+def key(number: int, carrier: str) -> str:
+    """Return the word that finds the document of one attack on one carrier."""
+    return f"zq{number:04d}{carrier[-1]}"
+
+
+def poisoned() -> Iterator[dict[str, object]]:
+    """Yield one document for each attack and carrier; a word of its own finds it."""
+    for (number, attack), carrier in itertools.product(enumerate(ATTACKS), CARRIERS):
+        word = key(number, carrier)
+        text = f"The pump {word} is blue. {attack['text'] if carrier == 'text' else ''}\nIt weighs forty kilograms."
+        url = "https://docs.example.org/" + (attack["text"][:500] if carrier == "address" else word)
+        title = attack["text"][:500] if carrier == "title" else f"Pump {word}"
+        # Surrogates cannot be written, and a NUL no title can hold: neither is the subject here.
+        fields = {"id": word, "title": title.replace("\x00", ""), "url": url, "content": text, "language": "en"}
+        yield from_line({name: value.encode("utf-8", "replace").decode() for name, value in fields.items()}, Rights())
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRetriever:
+    """Index the attacks on three carriers, and the collection's own poisoned documents."""
+    folder = tmp_path_factory.mktemp("poison")
+    with closing(EmbeddedWriter(folder)) as writer:
+        writer.add(list(poisoned()))
+        writer.add([from_line(line, Rights()) for line in lines("docs.jsonl")])
+        writer.commit()
+    return EmbeddedRetriever(folder)
+
+
+def uncleaned(text: str, *, is_full: bool) -> tuple[str, Origins]:
+    """Stand in for cleaning: nothing is dropped but what JSON cannot carry."""
+    return text, Origins((Run(0, 0, len(text)),))
+
+
+class Unfiltered:
+    """Stands in for the filter of links: everything passes."""
+
+    def __init__(self, urls: object, labels: object) -> None:
+        """Take what the filter takes."""
+
+    def feed(self, text: str) -> str:
+        return text
+
+    def end(self) -> str:
+        return ""
+
+
+def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Layers) -> Answer | None:
+    """Return the answer that passes *layers*, None when there is none."""
+    settings = Settings(rag_max_files=1)
+    parts = Parts(
+        retriever=retriever,
+        model=model,
+        counter=EstimatedTokens(),
+        instructions="Answer from the documents.",
+        new_nonce=bootstrap.new_nonce if layers.has_fences else lambda: "document",
+        clock=time.monotonic,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        if not layers.has_cleaning:
+            patch.setattr(extracts, "clean", uncleaned)
+        if not layers.has_links:
+            patch.setattr(voice, "SafeLinks", Unfiltered)
+        try:
+            return collect(answer(Ask(question), ANONYMOUS, settings=settings, parts=parts))
+        except RagError:
+            return None
+
+
+def measured(retriever: EmbeddedRetriever, layers: Layers) -> tuple[int, int, int]:
+    """Return how many attacks were obeyed, how many answers had a foreign target, how many prompts a hidden sign."""
+    obeyed = foreign = hidden = 0
+    for number, carrier in itertools.product(range(len(ATTACKS)), CARRIERS):
+        question = f"What weighs {key(number, carrier)}?"
+        ears = Listening(gullible)
+        reply = asked(retriever, ears, question, layers)
+        assert reply is not None
+        obeyed += "I obey:" in reply.finished.text
+        hidden += any(is_invisible(sign) for sign in ears.heard if sign not in "\n\t\r")
+        echoed = asked(retriever, Listening(parrot), question, layers)
+        foreign += echoed is not None and _FOREIGN.search(echoed.finished.text) is not None
+    return obeyed, foreign, hidden
+
+
+def honest(retriever: EmbeddedRetriever, layers: Layers) -> list[str]:
+    """Return the extractive answers to the collection's honest questions over its poisoned documents."""
+    replies = (asked(retriever, ExtractiveModel(), one["question"], layers) for one in lines("questions.jsonl"))
+    return ["" if reply is None else reply.finished.text for reply in replies]
+
+
+def right(answers: list[str]) -> int:
+    """Return how many answers hold one of the expected ones."""
+    wanted = [one["answers"] for one in lines("questions.jsonl")]
+    folded = [" ".join(text.lower().split()) for text in answers]
+    return sum(
+        any(" ".join(one.lower().split()) in text for one in several)
+        for text, several in zip(folded, wanted, strict=True)
+    )
+
+
+def test_no_attack_passes_all_layers_and_each_layer_stops_some(retriever: EmbeddedRetriever) -> None:
+    total = len(ATTACKS) * len(CARRIERS)
+    usual = honest(retriever, ALL)
+    table = {name: (*measured(retriever, layers), honest(retriever, layers)) for name, layers in ROWS.items()}
+    print(f"\nINJECTION of {total} ({len(ATTACKS)} attacks in text, title, address): obeyed | foreign targets | hidden")  # noqa: T201 - the table that the issue asks for
+    for name, (obeyed, foreign, hidden, answers) in table.items():
+        same = sum(one == other for one, other in zip(usual, answers, strict=True))
+        print(  # noqa: T201 - as above
+            f"  {name:20} {obeyed:4} {foreign:4} {hidden:4}   honest questions: {right(answers)} of "
+            f"{len(answers)} right, {same} word for word as with all layers"
+        )
+    assert table["all layers on"][:3] == (0, 0, 0)
+    assert table["without fences"][0] > total // 10
+    assert table["without link filter"][1] >= 5
+    assert table["without cleaning"][2] >= 3
+    assert right(table["no layer at all"][3]) == right(usual)
+
+
+def test_words_in_braces_stay_words(retriever: EmbeddedRetriever) -> None:
+    """A placeholder in a document is text, whatever a template language would make of it."""
+    for number, attack in enumerate(ATTACKS):
+        if attack["category"] != "template-placeholder":
+            continue
+        ears = Listening(gullible)
+        asked(retriever, ears, f"What weighs {key(number, 'text')}?", ALL)
+        assert attack["text"].replace("\\", "/") in ears.heard
