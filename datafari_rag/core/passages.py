@@ -1,20 +1,25 @@
 """
 Which stretches of the found documents the model will see: the best sentences of all of them together.
 
-Pure and deterministic. Documents come best first as the engine has them; what is chosen fits the limit with its joints,
-stands in the order of each document, ends at sentence ends where it can and never inside a character as a reader sees
-it. Cleaning and joining are `cleaning`'s; the verdicts here say why something is in or out.
+Pure and deterministic. What is chosen fits the limit with its joints, stands in the order of each document, ends at
+sentence ends where it can and never inside a character as a reader sees it. Cleaning and joining are `extracts`'s; the
+verdicts here say why something is in or out.
 """
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from datafari_rag.core.cues import Cue, cue_of
+from datafari_rag.core.cutting import between_characters, cut_at, longest_prefix
 from datafari_rag.core.documents import Candidate, Document, Passage
-from datafari_rag.core.evidence import sentence_scores, terms_of, traces_of, weights_in
-from datafari_rag.core.sentences import spans
+from datafari_rag.core.evidence import Term, sentence_scores, terms_of, weights_in
+from datafari_rag.core.language import detect
+from datafari_rag.core.packing import Packed, Piece, pack
+from datafari_rag.core.ranking import Ranked, ranked
+from datafari_rag.core.regions import bounds_in
 
 JOINT_CHARS = 3
 """Length of " … ", which stands between passages that do not touch and counts in the budget."""
@@ -22,8 +27,22 @@ JOINT_CHARS = 3
 CHOSEN, BUDGET, FLOOR, DUPLICATE, RANK = "chosen", "budget", "below the floor", "duplicate", "rank"
 """Verdicts: in; no room left; too little evidence; said already; beyond the number of documents."""
 
-PRIOR = 0.8
+PRIOR = 0.11
 """How much a document's own score counts beside a sentence's."""
+
+CUE_GAIN = 0.15
+HEADING_PRICE = 0.12
+"""What a sentence gains by holding the kind of thing asked for, and loses by being a mere heading or a short line."""
+
+SHORT_CHARS = 40
+TOUCHING_CHARS = 12
+"""White space up to this long between two chosen sentences is kept, so that they stay one passage."""
+
+MAX_REJECTED = 20
+"""Sentences left out that the trace names, best first."""
+
+_CUED = 150
+_FOLD = re.compile(r"\W+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,179 +83,40 @@ def select(question: str, documents: Sequence[Document], *, limit: Limit, langua
     """
     Return the passages of *documents* that answer *question* best within *limit*.
 
-    All that fits is taken whole. A document without chosen text is not among the chosen; it is among the candidates
-    with the reason.
+    The documents that the texts speak for come first, whatever their order was. All that fits is taken whole. A
+    document without chosen text is not among the chosen; it is among the candidates with the reason.
     """
-    kept, left_out = _first(documents, limit.max_documents)
-    if _is_within([document.text for document in kept], limit):
-        chosen: Chosen = tuple((d, (Passage(0, len(d.text), d.score),)) for d in kept if d.text.strip())
-    else:
-        chosen = _chosen(question, kept, limit, language)
-    return Selection(chosen, _verdicts(kept, chosen, BUDGET) + left_out)
+    terms = terms_of(question, language)
+    everything = _distinct(ranked(question, documents, language=language))
+    kept = everything[: limit.max_documents] if limit.max_documents else everything
+    if _is_within([one.document.text for one in kept], limit):
+        whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
+        return Selection(whole, _verdicts(everything, whole, ()))
+    sentences = _scored(kept, terms, cue=cue_of(question), limit=limit)
+    packed = _packed(sentences, kept, limit)
+    chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
+    return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))
 
 
 def head(documents: Sequence[Document], limit: Limit) -> Selection:
     """Return the beginnings of *documents*, each its equal share of *limit*, cut at a sentence end."""
-    kept, left_out = _first(documents, limit.max_documents)
+    kept = list(documents[: limit.max_documents] if limit.max_documents else documents)
     chosen: list[tuple[Document, tuple[Passage, ...]]] = []
     room, size = limit.max_chars, limit.max_size
     for number, document in enumerate(kept):
         waiting = len(kept) - number
-        end = cut_at(document.text, _prefix_chars(document.text, room // waiting, limit, size, waiting))
+        share = None if size is None else size // waiting
+        end = cut_at(document.text, longest_prefix(document.text, room // waiting, limit.size_of, share))
         if document.text[:end].strip():
             chosen.append((document, (Passage(0, end, document.score),)))
             room -= end
             size = None if size is None or limit.size_of is None else size - limit.size_of(document.text[:end])
-    return Selection(tuple(chosen), _verdicts(kept, tuple(chosen), BUDGET) + left_out)
-
-
-def cut_at(text: str, end: int) -> int:
-    """
-    Return where to cut *text* to have at most *end* characters: a sentence end, else a space, else between characters.
-
-    A sentence end is taken when it costs no more than half.
-    """
-    if end >= len(text):
-        return len(text)
-    if end <= 0:
-        return 0
-    stops = [stop for _, stop in spans(text[:end]) if stop < end and stop >= end // 2]
-    if stops:
-        return stops[-1]
-    space = text.rfind(" ", end // 2, end)
-    return space if space > 0 else between_characters(text, end)
-
-
-def between_characters(text: str, offset: int) -> int:
-    """Return the nearest place at or before *offset* that is not inside a character as a reader sees it."""
-    while 0 < offset < len(text) and _is_joined(text, offset):
-        offset -= 1
-    return offset
-
-
-def _is_joined(text: str, offset: int) -> bool:
-    here, before = text[offset], text[offset - 1]
-    if unicodedata.combining(here) or here in "\u200d\ufe0e\ufe0f" or before == "\u200d":
-        return True
-    if unicodedata.category(here) in ("Mn", "Me", "Mc") or "\U0001f3fb" <= here <= "\U0001f3ff":
-        return True
-    if not ("\U0001f1e6" <= here <= "\U0001f1ff" and "\U0001f1e6" <= before <= "\U0001f1ff"):
-        return False
-    flags = 0
-    while offset - 1 - flags >= 0 and "\U0001f1e6" <= text[offset - 1 - flags] <= "\U0001f1ff":
-        flags += 1
-    return flags % 2 == 1
-
-
-def _first(documents: Sequence[Document], most: int) -> tuple[list[Document], tuple[Candidate, ...]]:
-    kept = list(documents[:most] if most else documents)
-    rest = documents[len(kept) :]
-    out = tuple(Candidate(d.id, len(kept) + number, d.score, RANK) for number, d in enumerate(rest, 1))
-    return kept, out
-
-
-def _is_within(texts: Sequence[str], limit: Limit) -> bool:
-    if sum(map(len, texts)) > limit.max_chars:
-        return False
-    if limit.size_of is None or limit.max_size is None:
-        return True
-    return sum(map(limit.size_of, texts)) <= limit.max_size
-
-
-def _chosen(
-    question: str, documents: Sequence[Document], limit: Limit, language: str
-) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
-    sentences = sorted(_scored(question, documents, language), key=lambda s: (-s.score, s.document, s.start))
-    taken = _fill(sentences, documents, limit)
-    chosen = []
-    for number, document in enumerate(documents):
-        own = sorted((s for s in taken if s.document == number), key=lambda s: s.start)
-        if own:
-            chosen.append((document, tuple(_merged(own))))
-    return tuple(chosen)
-
-
-def _scored(question: str, documents: Sequence[Document], language: str) -> list[_Sentence]:
-    terms = terms_of(question, language)
-    best = max((document.score for document in documents), default=0.0) or 1.0
-    found: list[_Sentence] = []
-    for number, document in enumerate(documents):
-        traces = traces_of(terms, document.text, language)
-        bounds = spans(document.text)
-        scores = sentence_scores(bounds, traces, weights_in(terms, traces))
-        prior = PRIOR * document.score / best
-        found.extend(
-            _Sentence(number, index, start, end, score + prior)
-            for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True))
-        )
-    return found
-
-
-def _fill(sentences: Sequence[_Sentence], documents: Sequence[Document], limit: Limit) -> list[_Sentence]:
-    room, size, taken = limit.max_chars, limit.max_size, []
-    places: set[tuple[int, int]] = set()
-    for sentence in sentences:
-        cost = sentence.end - sentence.start + JOINT_CHARS
-        if cost > room:
-            continue
-        if size is not None and limit.size_of is not None:
-            weight = limit.size_of(documents[sentence.document].text[sentence.start : sentence.end]) + 1
-            if weight > size:
-                continue
-            size -= weight
-        room -= cost
-        taken.append(sentence)
-        places.add((sentence.document, sentence.index))
-    if not taken and sentences:
-        taken = _cut_first(sentences[0], documents, limit)
-    return taken
-
-
-def _cut_first(sentence: _Sentence, documents: Sequence[Document], limit: Limit) -> list[_Sentence]:
-    text = documents[sentence.document].text[sentence.start : sentence.end]
-    end = cut_at(text, _prefix_chars(text, limit.max_chars, limit, limit.max_size, 1))
-    if end == 0:
-        return []
-    return [_Sentence(sentence.document, sentence.index, sentence.start, sentence.start + end, sentence.score)]
-
-
-def _prefix_chars(text: str, chars: int, limit: Limit, size: int | None, share: int) -> int:
-    """Return how many characters of the start fit *chars* and the share of *size*, by halving."""
-    chars = min(chars, len(text))
-    if size is None or limit.size_of is None or limit.size_of(text[:chars]) <= size // share:
-        return chars
-    low, high = 0, chars
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if limit.size_of(text[:middle]) <= size // share else (low, middle - 1)
-    return low
-
-
-def _merged(sentences: Sequence[_Sentence]) -> list[Passage]:
-    merged: list[Passage] = []
-    last = -2
-    for sentence in sentences:
-        if merged and sentence.index == last + 1:
-            score = max(merged[-1].score, sentence.score)
-            merged[-1] = Passage(merged[-1].start, sentence.end, score)
-        else:
-            merged.append(Passage(sentence.start, sentence.end, sentence.score))
-        last = sentence.index
-    return merged
-
-
-def _verdicts(
-    kept: Sequence[Document], chosen: Sequence[tuple[Document, tuple[Passage, ...]]], reason: str
-) -> tuple[Candidate, ...]:
-    having = {id(document): passages for document, passages in chosen}
-    found: list[Candidate] = []
-    for rank, document in enumerate(kept, 1):
-        passages = having.get(id(document))
-        if passages is None:
-            found.append(Candidate(document.id, rank, document.score, reason))
-        else:
-            found.extend(Candidate(document.id, rank, p.score, CHOSEN, p.start, p.end) for p in passages)
-    return tuple(found)
+    names = {id(document) for document, _ in chosen}
+    out = [
+        Candidate(d.id, rank, d.score, CHOSEN if id(d) in names else BUDGET if rank <= len(kept) else RANK)
+        for rank, d in enumerate(documents, 1)
+    ]
+    return Selection(tuple(chosen), tuple(out))
 
 
 def nodes(
@@ -247,36 +127,175 @@ def nodes(
 
     A document is cut at sentence ends into nodes that do not overlap. Which of them fit a budget is the caller's.
     """
-    from datafari_rag.core.language import detect
-
+    language = detect(question)
+    order = ranked(question, documents, language=language)
+    limit = Limit(sum(len(document.text) for document in documents), 0)
+    scored = _scored(order, terms_of(question, language), cue=cue_of(question), limit=limit)
     found: list[tuple[float, int, Document, Passage]] = []
-    scored = _scored(question, documents, detect(question))
-    for number, document in enumerate(documents):
-        own = [s for s in scored if s.document == number]
-        for start, end, score in _packed(own, document.text, node_size, size_of):
-            found.append((score, number, document, Passage(start, end, score)))
+    for number, one in enumerate(order):
+        own = [sentence for sentence in scored if sentence.document == number]
+        for start, end, score in _grouped(own, one.document.text, node_size, size_of):
+            found.append((score, number, one.document, Passage(start, end, score)))
     found.sort(key=lambda item: (-item[0], item[1], item[3].start))
     return tuple((document, passage) for _, _, document, passage in found)
 
 
-def _packed(
+def _distinct(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """Leave out documents that say word for word what a better one says."""
+    seen: set[str] = set()
+    kept: list[Ranked] = []
+    for one in order:
+        if one.document.text not in seen:
+            kept.append(one)
+        seen.add(one.document.text)
+    return tuple(kept)
+
+
+def _is_within(texts: Sequence[str], limit: Limit) -> bool:
+    if sum(map(len, texts)) > limit.max_chars:
+        return False
+    if limit.size_of is None or limit.max_size is None:
+        return True
+    return sum(map(limit.size_of, texts)) <= limit.max_size
+
+
+def _scored(order: Sequence[Ranked], terms: Sequence[Term], *, cue: Cue | None, limit: Limit) -> list[_Sentence]:
+    found: list[_Sentence] = []
+    for number, one in enumerate(order):
+        text = one.document.text
+        weights = weights_in(terms, one.traces)
+        bounds = bounds_in(text, one.traces, weights, limit.max_chars)
+        scores = sentence_scores(bounds, one.traces, weights, text=text)
+        prior = PRIOR * one.score
+        for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
+            price = HEADING_PRICE if end - start < SHORT_CHARS else 0.0
+            found.append(_Sentence(number, index, start, end, score + prior - price))
+    return _cued(found, order, cue) if cue is not None else found
+
+
+def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
+    """Raise the best sentences that hold what was asked for; the others have too little to be raised."""
+    floor = sorted((sentence.score for sentence in sentences), reverse=True)[:_CUED][-1] if sentences else 0.0
+    return [
+        _Sentence(one.document, one.index, one.start, one.end, one.score + CUE_GAIN)
+        if one.score >= floor and cue.search(order[one.document].document.text, one.start, one.end)
+        else one
+        for one in sentences
+    ]
+
+
+def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
+    pieces = [
+        Piece(one.score, _cost(one, following), _key(one, order))
+        for one, following in zip(sentences, [*sentences[1:], None], strict=True)
+    ]
+    size_of, size = limit.size_of, limit.max_size
+    # The last passage of a document has no joint after it.
+    room = limit.max_chars + JOINT_CHARS
+    if size_of is None or size is None:
+        return pack(pieces, room)
+    left = [size]
+
+    def is_allowed(index: int) -> bool:
+        one = sentences[index]
+        weight = size_of(order[one.document].document.text[one.start : one.end]) + 1
+        if weight > left[0]:
+            return False
+        left[0] -= weight
+        return True
+
+    return pack(pieces, room, is_allowed=is_allowed)
+
+
+def _cost(one: _Sentence, following: _Sentence | None) -> int:
+    """Return the characters that taking *one* can add: itself, and a joint or the white space up to its neighbour."""
+    gap = 0 if following is None or following.document != one.document else following.start - one.end
+    return one.end - one.start + (max(JOINT_CHARS, gap) if gap <= TOUCHING_CHARS else JOINT_CHARS)
+
+
+def _key(one: _Sentence, order: Sequence[Ranked]) -> str:
+    return _FOLD.sub(" ", order[one.document].document.text[one.start : one.end].casefold()).strip()
+
+
+def _joined(
+    sentences: Sequence[_Sentence], order: Sequence[Ranked]
+) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
+    chosen: list[tuple[Document, tuple[Passage, ...]]] = []
+    for number, one in enumerate(order):
+        own = sorted((s for s in sentences if s.document == number), key=lambda s: s.start)
+        if own:
+            chosen.append((one.document, tuple(_merged(own))))
+    return tuple(chosen)
+
+
+def _merged(sentences: Sequence[_Sentence]) -> list[Passage]:
+    merged: list[Passage] = []
+    last = -2
+    for one in sentences:
+        if merged and one.index == last + 1 and one.start - merged[-1].end <= TOUCHING_CHARS:
+            merged[-1] = Passage(merged[-1].start, one.end, max(merged[-1].score, one.score))
+        else:
+            merged.append(Passage(one.start, one.end, one.score))
+        last = one.index
+    return merged
+
+
+def _cut_first(
+    sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit
+) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
+    """Return the beginning of the best sentence when no sentence fits as a whole; empty when nothing does."""
+    best = max(sentences, key=lambda one: one.score, default=None)
+    if best is None:
+        return ()
+    document = order[best.document].document
+    text = document.text[best.start : best.end]
+    end = cut_at(text, longest_prefix(text, limit.max_chars, limit.size_of, limit.max_size))
+    return ((document, (Passage(best.start, best.start + end, best.score),)),) if end else ()
+
+
+def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ranked]) -> tuple[Candidate, ...]:
+    out = [(index, DUPLICATE) for index in packed.repeated] + [(index, BUDGET) for index in packed.left]
+    return tuple(
+        Candidate(order[one.document].document.id, one.document + 1, one.score, verdict, one.start, one.end)
+        for index, verdict in out[:MAX_REJECTED]
+        if (one := sentences[index])
+    )
+
+
+def _verdicts(
+    order: Sequence[Ranked],
+    chosen: Sequence[tuple[Document, tuple[Passage, ...]]],
+    rejected: tuple[Candidate, ...],
+) -> tuple[Candidate, ...]:
+    having = {id(document): passages for document, passages in chosen}
+    last = max((rank for rank, one in enumerate(order, 1) if id(one.document) in having), default=0)
+    found: list[Candidate] = []
+    for rank, one in enumerate(order, 1):
+        passages = having.get(id(one.document))
+        if passages is None:
+            found.append(Candidate(one.document.id, rank, one.score, BUDGET if rank < last else RANK))
+        else:
+            found.extend(Candidate(one.document.id, rank, p.score, CHOSEN, p.start, p.end) for p in passages)
+    return (*found, *rejected)
+
+
+def _grouped(
     sentences: Sequence[_Sentence], text: str, node_size: int, size_of: Callable[[str], int]
 ) -> list[tuple[int, int, float]]:
-    packed: list[tuple[int, int, float]] = []
+    grouped: list[tuple[int, int, float]] = []
     for sentence in sentences:
         for start, end in _pieces(text, sentence.start, sentence.end, node_size, size_of):
-            if packed and size_of(text[packed[-1][0] : end]) <= node_size:
-                packed[-1] = (packed[-1][0], end, max(packed[-1][2], sentence.score))
+            if grouped and size_of(text[grouped[-1][0] : end]) <= node_size:
+                grouped[-1] = (grouped[-1][0], end, max(grouped[-1][2], sentence.score))
             else:
-                packed.append((start, end, sentence.score))
-    return packed
+                grouped.append((start, end, sentence.score))
+    return grouped
 
 
 def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[str], int]) -> list[tuple[int, int]]:
-    limit = Limit(end - start, 1, size_of, node_size)
     found: list[tuple[int, int]] = []
     while start < end:
-        stop = start + _prefix_chars(text[start:end], end - start, limit, node_size, 1)
+        stop = start + longest_prefix(text[start:end], end - start, size_of, node_size)
         if stop < end:
             stop = max(start + 1, between_characters(text, stop))
         found.append((start, stop))
