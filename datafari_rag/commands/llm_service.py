@@ -33,10 +33,7 @@ def llm_service(port: int, host: str, **options: str) -> None:
     from gevent import monkey
 
     monkey.patch_all()
-    serving = _server(host, port, options)
-    serving.start()
-    click.echo(f"http://{host}:{serving.server_port}/invoke")
-    _serve(serving)
+    _serve(_server(host, port, options), host)
 
 
 def _server(host: str, port: int, options: Mapping[str, str]) -> WSGIServer:
@@ -59,10 +56,12 @@ def _server(host: str, port: int, options: Mapping[str, str]) -> WSGIServer:
         raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error
 
 
-def _serve(serving: WSGIServer) -> None:
+def _serve(serving: WSGIServer, host: str) -> None:
     """Serve until SIGINT or SIGTERM."""
     import gevent
 
     for number in (signal.SIGINT, signal.SIGTERM):
         gevent.signal_handler(number, serving.stop)
+    serving.start()
+    click.echo(f"http://{host}:{serving.server_port}/invoke")
     serving.serve_forever()

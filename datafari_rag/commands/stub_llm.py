@@ -20,12 +20,15 @@ def stub_llm(port: int, host: str, token: str) -> None:
         raise click.ClickException("The stub needs aiohttp: pip install 'datafari-rag[stub]'") from error
 
     async def run() -> None:
-        runner, bound = await serve(port, host=host, token=token)
-        click.echo(f"http://{host}:{bound}/v1/chat/completions")
         stopped = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        runner, bound = await serve(port, host=host, token=token)
+        click.echo(f"http://{host}:{bound}/v1/chat/completions")
         await stopped.wait()
         await runner.cleanup()
 
-    asyncio.run(run())
+    try:
+        asyncio.run(run())
+    except OSError as error:
+        raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model_reply import Said, Tally
 from datafari_rag.core.prompt import Prompt
 from datafari_rag.core.streams import ServerSentEvents
@@ -73,6 +74,7 @@ def test_attacks_in_titles_and_texts_change_nothing_of_the_bodys_form(template: 
         ("seed-001", "Answerhere", "gpt-4"),
         ("azure-filters-and-usage", "Le déjeuner 🥐", "gpt-4o-2024-08-06"),
         ("crlf-comments-utf8", "Le déjeuner 🥐", "gpt-4o-2024-08-06"),
+        ("litellm-mock", "The plane to Nice takes off at 15:50 – déjà vu 🙂.", "good"),
     ],
 )
 def test_recorded_streams_are_told_to_their_end(name: str, text: str, model: str) -> None:
@@ -84,6 +86,14 @@ def test_recorded_streams_are_told_to_their_end(name: str, text: str, model: str
             tally.add(said)
             told += said.text
     assert (told, tally.finish_reason, tally.failure(), tally.facts.name) == (text, "stop", None, model)
+
+
+def test_a_cut_that_litellm_recorded_is_a_failure_after_its_words() -> None:
+    events = ServerSentEvents().feed((STREAMS / "litellm-cut-behind-it.sse").read_bytes())
+    said = [openai.delta(json.loads(event)) for event in events]
+    assert "".join(one.text for one in said) == "word1 word2 word3 word4 "
+    assert isinstance(said[-1].failure, ModelUnavailable)
+    assert "litellm" not in said[-1].failure.log + said[-1].failure.reason
 
 
 def test_azures_filters_and_usage_are_kept_word_for_word() -> None:
