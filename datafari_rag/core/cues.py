@@ -1,9 +1,8 @@
 """
 What kind of answer a question wants, and whether a sentence holds something of that kind.
 
-Dates, numbers, names and causes. Tables of words for a few languages; a question or a language that is not in them wants nothing in
-particular, which
-costs nothing.
+Dates, numbers, names and causes, as tables of words for a few languages; a question or a language that is not in them
+wants nothing in particular, which costs nothing.
 """
 
 from __future__ import annotations
@@ -34,8 +33,9 @@ _ASKS_WHEN = (
 )
 _ASKS_NUMBER = (
     r"\b(?:how (?:many|much|long|far|often|large|big|tall|high|deep|fast|wide)|combien|"
-    r"quel (?:âge|pourcentage|nombre|taux|montant)|quelle (?:taille|distance|durée|proportion|somme|superficie|population)"
-    r"|percentage|what (?:number|percent|amount|rate|proportion|size|population|price)|wie ?viele?|cuánt\w+)\b"
+    r"quel (?:âge|pourcentage|nombre|taux|montant)|quelle (?:taille|distance|durée|proportion|somme|superficie)"
+    r"|quelle population|percentage|what (?:number|percent|amount|rate|proportion|size|population|price)"
+    r"|wie ?viele?|cuánt\w+)\b"
 )
 _ASKS_WHO = (
     r"\b(?:who|whom|whose|where|which (?:city|country|person|state|company)|qui|où|"

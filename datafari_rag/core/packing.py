@@ -22,11 +22,16 @@ MAX_SKIPPED = 60
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something to take or leave: its *score*, its *cost*, and a *key* that is the same for repetitions of it."""
+    """
+    Something to take or leave: its *score*, its *cost*, and a *key* that is the same for repetitions of it.
+
+    *group* is what it is a piece of: repetitions in one group are taken when everything else is, others never.
+    """
 
     score: float
     cost: int
     key: str = ""
+    group: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ def pack(pieces: Sequence[Piece], room: int, *, is_allowed: Callable[[int], bool
     taken: list[int] = []
     repeated: list[int] = []
     left: list[int] = []
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for place, index in enumerate(order):
         piece = pieces[index]
         if piece.cost > room or not is_allowed(index):
@@ -64,9 +69,15 @@ def pack(pieces: Sequence[Piece], room: int, *, is_allowed: Callable[[int], bool
         elif piece.key and piece.key in seen:
             repeated.append(index)
         else:
-            seen.add(piece.key)
+            seen[piece.key] = piece.group
             taken.append(index)
             room -= piece.cost
+    for index in repeated if not left else ():
+        piece = pieces[index]
+        if piece.cost <= room and seen[piece.key] == piece.group and is_allowed(index):
+            taken.append(index)
+            room -= piece.cost
+    repeated = [index for index in repeated if index not in set(taken)]
     return Packed(tuple(taken), tuple(repeated), tuple(left))
 
 

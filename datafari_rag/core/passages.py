@@ -186,7 +186,7 @@ def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list
 
 def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
     pieces = [
-        Piece(one.score, _cost(one, following), _key(one, order))
+        Piece(one.score, _cost(one, following), _key(one, order), one.document)
         for one, following in zip(sentences, [*sentences[1:], None], strict=True)
     ]
     size_of, size = limit.size_of, limit.max_size
