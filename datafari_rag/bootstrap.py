@@ -21,6 +21,7 @@ from datafari_rag.adapters.embedded_writer import EmbeddedWriter
 from datafari_rag.adapters.estimate import EstimatedTokens
 from datafari_rag.adapters.extractive import ExtractiveModel
 from datafari_rag.adapters.fallback import Chain
+from datafari_rag.adapters.identity_demo import DemoIdentity
 from datafari_rag.adapters.identity_header import AnonymousIdentity, HeaderIdentity
 from datafari_rag.adapters.indexes import Indexes
 from datafari_rag.adapters.models import chain_for
@@ -32,8 +33,10 @@ from datafari_rag.core.settings import Settings
 from datafari_rag.core.settings_addresses import EMBEDDED
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Identity, Retriever, RightsSource, TokenCounter, Writer
+from datafari_rag.web import demo_users
 from datafari_rag.web.app import furnish
 from datafari_rag.web.service import Line
+from datafari_rag.web.signing import Signer
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +53,10 @@ class House:
     breakers outlive a change elsewhere in the file.
     """
 
-    def __init__(self, file: SettingsFile, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, file: SettingsFile, signer: Signer, clock: Callable[[], float] = time.time) -> None:
         """Build nothing yet. *clock* gives seconds since the epoch."""
         self._file = file
+        self._signer = signer
         self._clock = clock
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[Snapshot, Line] | None = None
@@ -99,7 +103,9 @@ class House:
         return Line(
             settings=settings,
             parts=parts,
-            identity=kept("identity", _those(settings, "security_"), lambda: identity_for(settings)),
+            identity=kept(
+                "identity", _those(settings, "security_", "demo_"), lambda: identity_for(settings, self._signer)
+            ),
             rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings)),
             relay=model,
             bad_setting=snapshot.bad_setting,
@@ -128,9 +134,10 @@ class Application(Flask):
         super().__init__(__name__, static_folder=None, template_folder=str(TEMPLATES))
         file.snapshot().require_startable()
         self._file = file
-        house = House(file)
+        signer = Signer(file.snapshot().settings.server_secret)
+        house = House(file, signer)
         _warn(house.line().settings)
-        self._desk = furnish(self, house)
+        self._desk = furnish(self, house, signer)
 
     def reload(self) -> None:
         """Read the settings now (SIGHUP)."""
@@ -175,9 +182,14 @@ def counter_for(settings: Settings) -> TokenCounter:
     return EstimatedTokens()
 
 
-def identity_for(settings: Settings) -> Identity:
-    """Return what says who is asking."""
-    return IDENTITIES[settings.security_identity](settings)
+def identity_for(settings: Settings, signer: Signer) -> Identity:
+    """Return what says who is asking; in the demo also by the cookie that *signer* signed for the menu."""
+    proved = IDENTITIES[settings.security_identity](settings)
+    if not settings.demo_users:
+        return proved
+    return DemoIdentity(
+        proved, demo_users.COOKIE, lambda text: signer.opened(demo_users.PURPOSE, text, max_age_s=demo_users.LIFE_S)
+    )
 
 
 def rights_for(settings: Settings) -> RightsSource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -51,6 +52,8 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     settings = snapshot.settings
+    # One secret for all workers, made before they part: a form that one of them gave out, another one takes.
+    overrides.setdefault("server.secret", settings.server_secret or secrets.token_urlsafe(32))
     configure(settings)
     listening = server.Listening(
         host=settings.server_host,

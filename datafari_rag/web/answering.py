@@ -7,7 +7,7 @@ import math
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -32,6 +32,7 @@ from datafari_rag.web.encoding import Encoding
 from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
 from datafari_rag.web.service import Line, Service
+from datafari_rag.web.signing import Signer
 from datafari_rag.web.streams import Streams
 from datafari_rag.web.timing import server_timing
 from datafari_rag.web.user import user_for
@@ -77,7 +78,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What every request needs of this worker: the service, counters, limits, open streams, ids and the time."""
+    """What every request needs of this worker: the service, counters, limits, streams, ids, the time, a signer."""
 
     service: Service
     metrics: Metrics
@@ -85,6 +86,7 @@ class Desk:
     streams: Streams
     new_id: Callable[[], str]
     now: Callable[[], float]
+    signer: Signer = field(default_factory=Signer)
 
 
 @dataclass(frozen=True, slots=True)

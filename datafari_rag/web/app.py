@@ -28,10 +28,12 @@ from datafari_rag.web.encoding import plain
 from datafari_rag.web.headers import secure
 from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
+from datafari_rag.web.pages import add_pages
 from datafari_rag.web.reading import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.searching import search_failed, searched
 from datafari_rag.web.service import Service
+from datafari_rag.web.signing import Signer
 from datafari_rag.web.streams import Streams
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -47,13 +49,17 @@ _BY_STATUS: dict[int, type[RagError]] = {
 }
 
 
-def furnish(app: Flask, service: Service) -> Desk:
-    """Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request."""
+def furnish(app: Flask, service: Service, signer: Signer | None = None) -> Desk:
+    """
+    Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request.
+
+    *signer* signs forms and cookies; None makes one of this worker's own.
+    """
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     limits = Limits(Path(shared) if shared else None)
-    desk = Desk(service, Metrics(), limits, Streams(), lambda: g.request_id, service.clock)
+    desk = Desk(service, Metrics(), limits, Streams(), lambda: g.request_id, service.clock, signer or Signer())
     for route in ROUTES:
         for path in route.paths:
             view = _view(desk, route) if route.view is None else _plain_view(desk, route.view)
@@ -61,6 +67,7 @@ def furnish(app: Flask, service: Service) -> Desk:
     app.add_url_rule("/documents", "documents", lambda: document_view(desk, _bodyless()), methods=["GET"])
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(desk, probe), methods=["GET"])
+    add_pages(app, desk)
     _add_edges(app, desk)
     return desk
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Response, render_template, request
+from flask import Response, request
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NotFound, RagError
@@ -11,6 +11,8 @@ from datafari_rag.protocols.incoming import Incoming
 from datafari_rag.web.answering import Desk, json_response
 from datafari_rag.web.encoding import plain
 from datafari_rag.web.failure import failure
+from datafari_rag.web.reader import reader_of
+from datafari_rag.web.rendering import failure_page, page
 from datafari_rag.web.searching import opened
 
 FIELDS = frozenset({"exactContent", "preview_content"})
@@ -27,7 +29,7 @@ def document_view(desk: Desk, incoming: Incoming) -> Response:
         start, end = _span(incoming, len(document.text))
     except RagError as error:
         return _failed(desk, error)
-    return _as_json(document, field, start, end) if _wants_json() else _as_page(document, start, end)
+    return _as_json(document, field, start, end) if _wants_json() else _as_page(desk, document, start, end)
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
@@ -68,19 +70,20 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
     )
 
 
-def _as_page(document: Document, start: int | None, end: int | None) -> Response:
+def _as_page(desk: Desk, document: Document, start: int | None, end: int | None) -> Response:
     text = document.text
-    before, marked, after = text[: start or 0], text[start or 0 : end or 0], text[end or 0 :]
-    page = render_template(
-        "document.html", title=title_of(document), url=document.url, before=before, marked=marked, after=after
-    )
-    response = Response(page, mimetype="text/html")
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    shown = {
+        "title": title_of(document),
+        "url": document.url,
+        "before": text[: start or 0],
+        "marked": text[start or 0 : end or 0],
+        "after": text[end or 0 :],
+    }
+    return page(desk, reader_of(desk), "document.html", shown)
 
 
 def _failed(desk: Desk, error: RagError) -> Response:
+    if not _wants_json():
+        return failure_page(desk, error)
     status, body = failure(error, desk.service.line().settings)
-    if _wants_json():
-        return json_response(plain(body), status)
-    return Response(render_template("failure.html", code=error.code, reason=error.reason), status, mimetype="text/html")
+    return json_response(plain(body), status)

@@ -6,6 +6,7 @@ import logging
 
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.settings import Settings
 from datafari_rag.ports import Identified
 from datafari_rag.web.service import Line
 
@@ -23,11 +24,14 @@ def user_for(identified: Identified, line: Line) -> User:
     if name is None:
         return ANONYMOUS
     settings = line.settings
-    # An administrator may be written with or without the domain that is added to every name.
-    is_admin = name in {mapped_name(admin, settings.security_domain) for admin in settings.security_admins}
     if settings.security_mode != "tokens":
-        return User(name, is_admin=is_admin)
+        return User(name, is_admin=is_admin(name, settings))
     tokens, dropped = usable_tokens(line.rights.tokens_of(name, identified.claims))
     if dropped:
         log.warning("dropped %d unusable tokens of a user (empty or __nosecurity__)", dropped)
-    return User(name, tokens, is_admin=is_admin, dropped=dropped)
+    return User(name, tokens, is_admin=is_admin(name, settings), dropped=dropped)
+
+
+def is_admin(name: str | None, settings: Settings) -> bool:
+    """Say whether the proved *name* is one of `security.admins`; they may be written with or without the domain."""
+    return name in {mapped_name(admin, settings.security_domain) for admin in settings.security_admins}

@@ -1,0 +1,29 @@
+"""Which path shows which page, and what a page's forms and scripts send; everything for people stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Flask, Response
+
+from datafari_rag.web.answering import Desk
+from datafari_rag.web.demo_menu import choose
+from datafari_rag.web.searchpage import search_page
+from datafari_rag.web.static_files import static_file
+
+
+def add_pages(app: Flask, desk: Desk) -> None:
+    """Add the pages over *desk* to *app*."""
+    for path, method, view in PAGES:
+        app.add_url_rule(path, f"page:{method}:{path}", _bound(desk, view), methods=[method])
+    app.add_url_rule("/static/<name>", "static", lambda name: static_file(desk, name), methods=["GET"])
+
+
+def _bound(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Response]:
+    return lambda: view(desk)
+
+
+PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
+    ("/", "GET", search_page),
+    ("/demo/user", "POST", choose),
+)

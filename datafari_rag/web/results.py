@@ -1,0 +1,144 @@
+"""Solr's JSON of a plain search as values for a page: hits with their snippets, filters with counts, the next page."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from markupsafe import Markup, escape
+
+FIELDS = "id,title,url,last_modified,extension,preview_content"
+ROWS = 10
+PREVIEW_CHARS = 240
+
+_TAG = re.compile(r"</?(?:span|em|b|strong|mark)\b[^<>]*>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result as it is shown; *snippet* is safe HTML with the words found in `<mark>`."""
+
+    id: str
+    title: str
+    where: str
+    date: str
+    kind: str
+    snippet: Markup
+
+    @property
+    def address(self) -> str:
+        """Return our own page of the document."""
+        return f"/documents?{urlencode({'id': self.id})}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One value of a filter: how many documents have it, and the address with it switched on or off."""
+
+    value: str
+    count: int
+    is_on: bool
+    address: str
+
+
+def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return what a plain search is asked for the words, filters and page that *arguments* name."""
+    counted = tuple(name for name in facets if name != "last_modified")
+    kept = {name: tuple(arguments[name]) for name in ("q", "fq", "start", "sort", "lang") if arguments.get(name)}
+    return {
+        **kept,
+        "rows": (str(ROWS),),
+        "hl": ("true",),
+        "fl": (FIELDS,),
+        "facet": ("true",),
+        "facet.field": counted,
+    }
+
+
+def hits_of(found: Mapping[str, Any]) -> list[Hit]:
+    """Return the hits in order; a field that is missing leaves its place empty."""
+    marked = found.get("highlighting", {})
+    return [_hit(row, marked.get(row.get("id"), {})) for row in found["response"]["docs"]]
+
+
+def choices_of(found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]]) -> dict[str, list[Choice]]:
+    """Return the values of each filter by its field, the most frequent first; empty fields are left out."""
+    fields: Mapping[str, Sequence[Any]] = found.get("facet_counts", {}).get("facet_fields", {})
+    chosen = {name: list(_choices(name, flat, arguments)) for name, flat in fields.items()}
+    return {name: choices for name, choices in chosen.items() if choices}
+
+
+def address_with(arguments: Mapping[str, Sequence[str]], **changed: Sequence[str]) -> str:
+    """Return the page's address with *changed* in place; an empty value takes a parameter out."""
+    kept = {name: values for name, values in {**arguments, **changed}.items() if values}
+    return "/?" + urlencode(kept, doseq=True)
+
+
+def _hit(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Hit:
+    url = str(_first(row.get("url")) or "")
+    identity = str(row.get("id", ""))
+    return Hit(
+        id=identity,
+        title=str(_first(row.get("title")) or "").strip() or url.rpartition("/")[2] or identity,
+        where=_where(url or identity),
+        date=str(_first(row.get("last_modified")) or "")[:10],
+        kind=str(_first(row.get("extension")) or ""),
+        snippet=_snippet(row, marked),
+    )
+
+
+def _snippet(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Markup:
+    cuts = next((cuts for cuts in marked.values() if cuts), None)
+    if cuts is not None:
+        return marked_html(" … ".join(cuts))
+    preview = " ".join(str(_first(row.get("preview_content")) or "").split())
+    return escape(preview[:PREVIEW_CHARS] + ("…" if len(preview) > PREVIEW_CHARS else ""))
+
+
+def marked_html(text: str) -> Markup:
+    """Return a highlighted stretch with `<mark>` in place of the engine's tags; whatever else it has is text."""
+    parts, at, depth = [], 0, 0
+    for tag in _TAG.finditer(text):
+        parts.append(escape(html.unescape(text[at : tag.start()])))
+        is_end = tag[0].startswith("</")
+        if is_end and depth:
+            parts.append(Markup("</mark>"))
+            depth -= 1
+        elif not is_end and not depth:
+            parts.append(Markup("<mark>"))
+            depth += 1
+        at = tag.end()
+    parts.append(escape(html.unescape(text[at:])))
+    return Markup("").join([*parts, Markup("</mark>") * depth])
+
+
+def _choices(name: str, flat: Sequence[Any], arguments: Mapping[str, Sequence[str]]) -> Iterator[Choice]:
+    active = list(arguments.get("fq", ()))
+    for value, count in zip(flat[::2], flat[1::2], strict=False):
+        spelled = f'{name}:"{_quoted(str(value))}"'
+        is_on = spelled in active
+        others = [one for one in active if one != spelled]
+        wanted = others if is_on else [*active, spelled]
+        if count or is_on:
+            yield Choice(str(value), int(count), is_on, address_with(arguments, fq=wanted, start=()))
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _where(url: str) -> str:
+    """Return the place of a document for people: host and folders, never credentials or parameters."""
+    try:
+        parts = urlsplit(url)
+        return f"{parts.hostname or ''}{parts.path}".strip("/").replace("/", " › ")
+    except ValueError:
+        return ""
+
+
+def _first(value: object) -> object:
+    return (value[0] if value else None) if isinstance(value, list) else value

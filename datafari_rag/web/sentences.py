@@ -1,0 +1,156 @@
+"""
+What the page says of each outcome: a title and what to do about it, for every label of `core/errors.py`.
+
+Nothing here tells apart "there is nothing" and "there is something that you may not read".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+Translate = Callable[[str], str]
+
+
+def title_and_hint(label: str, _: Translate) -> tuple[str, str]:
+    """Return how the page names the failure *label*, and what its reader can do; the words of `internal` for others."""
+    told = failures(_)
+    return told.get(label, told["internal"])
+
+
+def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
+    """Return title and hint of every failure a reader can meet, by label."""
+    later = _("Your question is kept: try again in a moment.")
+    return {
+        "noDocuments": (
+            _("No document answers this"),
+            _("Try other words, or fewer of them, or remove a filter."),
+        ),
+        "noAnswer": (
+            _("The model gave no answer"),
+            _("The documents below were found. Ask in another way, or open one of them."),
+        ),
+        "noQuery": (_("Write a question first"), _("A few words are enough.")),
+        "queryTooLong": (_("This question is too long"), _("At most 4000 characters can be asked at once.")),
+        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question anew.")),
+        "contentFiltered": (
+            _("The model's provider refused this question"),
+            _("Its content filter stopped it. Ask in other words."),
+        ),
+        "modelBusy": (_("The language model is busy"), later),
+        "modelTimeout": (_("The language model is too slow"), later),
+        "modelUnavailable": (
+            _("The language model cannot be reached"),
+            _("The search still works: its results are below. Try again in a moment."),
+        ),
+        "modelGarbled": (_("The language model's answer could not be read"), later),
+        "modelRefused": (
+            _("The language model refused the request"),
+            _("An administrator has to look at its address, name and token."),
+        ),
+        "searchUnavailable": (
+            _("The search is down"),
+            _("Nothing can be found now. Your question is kept: try later."),
+        ),
+        "searchTimeout": (_("The search took too long"), later),
+        "authorityUnavailable": (
+            _("Your access rights cannot be checked"),
+            _("Without them nothing is shown. Your question is kept: try later."),
+        ),
+        "authorityTimeout": (_("Your access rights could not be checked in time"), later),
+        "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),
+        "notAllowed": (_("This is not for you"), _("Only administrators may open this page.")),
+        "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
+        "badSetting": (
+            _("This service is not set up rightly"),
+            _("An administrator can mend it on the settings page."),
+        ),
+        "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
+        "overloaded": (_("Too many people are asking just now"), later),
+        "badRequest": (_("The question could not be read"), _("Write it again, please.")),
+        "network": (_("The connection was lost"), later),
+        "internal": (
+            _("Something went wrong"),
+            _("Try again. If it stays so, tell an administrator the number below."),
+        ),
+    }
+
+
+def statuses(_: Translate) -> Mapping[str, str]:
+    """Return the word for each status of a citation."""
+    return {
+        "verified": _("verified quote"),
+        "supported": _("supported by the text"),
+        "unsupported": _("not supported"),
+        "unknown": _("unknown source"),
+    }
+
+
+def script_words(_: Translate) -> Mapping[str, object]:
+    """Return the words of the page's scripts, by the name they have there."""
+    return {
+        "failures": failures(_),
+        "statuses": statuses(_),
+        "searching": _("Searching the documents…"),
+        "writing": _("Writing the answer…"),
+        "done": _("Answer complete"),
+        "stopped": _("Stopped. What came so far is kept."),
+        "cut": _("The answer reached its longest length and ends here."),
+        "broken": _("The answer broke off here."),
+        "answer": _("Answer"),
+        "stop": _("Stop"),
+        "retry": _("Ask again"),
+        "copy": _("Copy with sources"),
+        "copied": _("Copied"),
+        "sources": _("Sources"),
+        "used": _("{used} documents used, {cited} cited"),
+        "quotes": _("{verified} of {marks} citations word for word in the documents"),
+        "not_cited": _("used, not cited"),
+        "open_passage": _("Open the passage"),
+        "open_document": _("Open the document"),
+        "close": _("Close"),
+        "extractive": _("No language model was used: these sentences stand word for word in the documents."),
+        "fallback": _("The usual language model did not answer; a substitute did."),
+        "model": _("Model"),
+        "followups": _("You could ask next"),
+        "you_asked": _("You asked"),
+        "how_made": _("How this answer was made"),
+        "helpful": _("Was this helpful?"),
+        "yes": _("Yes"),
+        "no": _("No"),
+        "thanks": _("Thank you for your feedback."),
+        "reason": _("What was wrong?"),
+        "reasons": reasons(_),
+        "send": _("Send"),
+        "results": _("{count} documents"),
+        "no_results": _("No documents found"),
+        "query_sent": _("What was searched for"),
+        "step": _("Step"),
+        "found": _("found"),
+        "characters": _("characters"),
+        "chosen": _("Passages chosen in each document"),
+        "budget": _("{chars} characters of documents were sent to the model"),
+        "candidates": _("Candidates, and why they are in or out"),
+        "prompt": _("What the model was told"),
+        "times": _("Where the time went"),
+        "first_words": _("first words"),
+        "whole": _("whole answer"),
+        "clear_confirm": _("Conversation cleared"),
+        "number": _("Number for the administrator"),
+        "stages": {
+            "search": _("search"),
+            "passages": _("choosing passages"),
+            "prompt": _("writing the prompt"),
+            "model": _("model"),
+        },
+    }
+
+
+def reasons(_: Translate) -> Mapping[str, str]:
+    """Return why an answer was not helpful, by the word that is kept."""
+    return {
+        "wrong": _("It is wrong"),
+        "incomplete": _("Something is missing"),
+        "sources": _("The sources do not fit"),
+        "unclear": _("It is hard to understand"),
+        "other": _("Something else"),
+    }
