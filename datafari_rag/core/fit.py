@@ -17,6 +17,9 @@ Count = Callable[[str], int]
 FRAME_TOKENS = 60
 """What label, number and fences of one document cost in the prompt, at most."""
 
+SAMPLE_CHARS = 1000
+"""Beginning of a document that tells how many characters a token has; a look at all of it would take longer."""
+
 LEAST_TOKENS = 64
 """Below this many tokens for the documents nothing of use fits."""
 
@@ -43,8 +46,9 @@ def evidence_for(
     candidates = [*sent_along, *documents]
     if ask.token_budget is not None:
         return _nodes(ask, candidates, budget=ask.token_budget, settings=settings, count=count)
-    limit = Limit(max_chars=settings.rag_max_json_length, max_documents=_max_documents(ask, settings))
     room = _room(ask, settings, count)
+    max_chars = min(settings.rag_max_json_length, _chars_in(room, candidates, count))
+    limit = Limit(max_chars=max_chars, max_documents=_max_documents(ask, settings))
     while True:
         selection = _select(ask, candidates, limit=limit, language=language, settings=settings)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
@@ -65,6 +69,13 @@ def _room(ask: Ask, settings: Settings, count: Count) -> int:
     said = count(ask.question) + sum(count(turn.text) + 8 for turn in ask.history)
     answer = ask.max_tokens if ask.max_tokens is not None else settings.rag_max_tokens
     return settings.llm_context_window - answer - said - settings.openai_reserve_tokens
+
+
+def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
+    """Return about how many characters of *documents* fit *room* tokens, told from a sample of the best of them."""
+    sample = "".join(document.text[:SAMPLE_CHARS] for document in documents[:3])
+    tokens = count(sample)
+    return int(max(room, 0) * len(sample) / tokens) if tokens else 0
 
 
 def _narrowed(limit: Limit, extracts: Sequence[Extract], *, taken: int, room: int) -> Limit:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 _CLASSES = tuple(
     re.compile(one)
@@ -49,7 +50,70 @@ EXTRA = 3
 
 def estimate(text: str) -> int:
     """Return about how many tokens *text* has, rather too many than too few; 0 for the empty string."""
-    counts = tuple(sum(1 for _ in pattern.finditer(text)) for pattern in _CLASSES)
+    data = text.encode("utf-8", "replace")
+    counts = _counted_letters(text) if data.translate(None, _WESTERN) else _counted_bytes(data)
     fitted = max(sum(weight * count for weight, count in zip(row, counts, strict=True)) for row in _WEIGHTS)
-    at_most = len(text.encode("utf-8", "replace"))  # no vocabulary has more than one token a byte
-    return min(math.ceil(fitted * MARGIN) + EXTRA, at_most)
+    # No vocabulary has more than one token a byte.
+    return min(math.ceil(fitted * MARGIN) + EXTRA, len(data))
+
+
+def _counted_letters(text: str) -> tuple[int, ...]:
+    """Count the classes character by character, in any script."""
+    return tuple(len(pattern.findall(text)) for pattern in _CLASSES)
+
+
+def _counted_bytes(data: bytes) -> tuple[int, ...]:
+    """
+    Count the classes of a text in Latin letters, where the first byte of a character tells its class.
+
+    Some ten times faster than the patterns, which took longer than all else that is done for an answer. Runs of three
+    and more line ends or spaces may count once more than they would there.
+    """
+    kinds = data.translate(_KINDS)
+    typographic = data.count(b"\xe2\x80") + data.count(b"\xe2\x81")
+    accented = kinds.count(b"e")
+    capital, small, digit = kinds.count(b"A"), kinds.count(b"a"), kinds.count(b"0")
+    broken = capital - _runs(data.translate(_CAPITALS), b"A") + sum(map(kinds.count, (b"0a", b"0A", b"aA")))
+    return (
+        _runs(data.translate(_WORDS), b"a"),
+        capital + small,
+        accented,
+        digit,
+        kinds.count(b".") + typographic,
+        0,
+        0,
+        0,
+        data.count(b"\n") - data.count(b"\n\n"),
+        kinds.count(b"__"),
+        broken,
+        0,
+        data.count(b"\xe2") - typographic,
+    )
+
+
+def _runs(marked: bytes, mark: bytes) -> int:
+    """Count the runs of *mark* in bytes that are else spaces."""
+    return marked.count(b" " + mark) + marked.startswith(mark)
+
+
+def _table(kind_of: Callable[[int], bytes]) -> bytes:
+    return b"".join(kind_of(byte) for byte in range(256))
+
+
+def _kind(byte: int) -> bytes:
+    char = chr(byte)
+    if byte >= 0x80:
+        # C3 to C9 begin the accented letters of Latin scripts, C2 begins their punctuation; others only continue.
+        return b"e" if 0xC3 <= byte <= 0xC9 else b"." if byte == 0xC2 else b" "
+    if char.isalpha():
+        return b"A" if char.isupper() else b"a"
+    if char.isdigit():
+        return b"0"
+    return b"_" if char in " \t" else b"." if char.isprintable() else b" "
+
+
+_KINDS = _table(_kind)
+_CAPITALS = _table(lambda byte: b"A" if 0x41 <= byte <= 0x5A else b" ")
+# Continuations of an accented letter belong to its word; those of punctuation do no harm there.
+_WORDS = _table(lambda byte: b"a" if _kind(byte) in (b"a", b"A", b"e") or 0x80 <= byte <= 0xBF else b" ")
+_WESTERN = bytes([*range(0x80), *range(0x80, 0xC0), *range(0xC2, 0xCA), 0xE2])
