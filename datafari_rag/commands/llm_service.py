@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
+from datafari_rag import server
+
 if TYPE_CHECKING:
-    from gevent.pywsgi import WSGIServer
+    from datafari_rag.services.llm_service import Application
 
 BUILTIN = "builtin:extractive"
 
@@ -30,38 +31,28 @@ def llm_service(port: int, host: str, **options: str) -> None:
       datafari-rag llm-service
       datafari-rag llm-service --port 8888 --endpoint http://127.0.0.1:8000/v1/chat/completions --model echo
     """  # noqa: D301 # click reads \b
-    from gevent import monkey
+    server.prepare()
+    from datafari_rag.services.llm_service import serve
 
-    monkey.patch_all()
-    _serve(_server(host, port, options), host)
+    try:
+        serve(
+            _application(options), port, host=host, on_ready=lambda bound: click.echo(f"http://{host}:{bound}/invoke")
+        )
+    except OSError as error:
+        raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error
 
 
-def _server(host: str, port: int, options: Mapping[str, str]) -> WSGIServer:
+def _application(options: Mapping[str, str]) -> Application:
     from datafari_rag.adapters.extractive import ExtractiveModel
     from datafari_rag.adapters.models import chain_for
     from datafari_rag.adapters.settings_snapshot import packaged_instructions
     from datafari_rag.core.settings import Settings
     from datafari_rag.services.invoke import House
-    from datafari_rag.services.llm_service import application, server
+    from datafari_rag.services.llm_service import application
 
     settings = Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"])
     try:
         model = chain_for(settings, ExtractiveModel())
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
-    house = House(packaged_instructions(), options["model"])
-    try:
-        return server(application(model, house, token=options["token"]), port, host=host)
-    except OSError as error:
-        raise click.ClickException(f"Port {port} cannot be opened on {host}.") from error
-
-
-def _serve(serving: WSGIServer, host: str) -> None:
-    """Serve until SIGINT or SIGTERM."""
-    import gevent
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        gevent.signal_handler(number, serving.stop)
-    serving.start()
-    click.echo(f"http://{host}:{serving.server_port}/invoke")
-    serving.serve_forever()
+    return application(model, House(packaged_instructions(), options["model"]), token=options["token"])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+import signal
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,6 +18,7 @@ from contextlib import closing
 from hmac import compare_digest
 from typing import Any
 
+import gevent
 from gevent.pywsgi import WSGIServer
 
 from datafari_rag.core.errors import (
@@ -61,13 +63,25 @@ def application(model: Model, house: House, *, token: str = "") -> Application:
     return answer
 
 
-def server(app: Application, port: int, *, host: str = "127.0.0.1") -> WSGIServer:
-    """Return the server, not yet started; *port* 0 takes a free one. Several at once need gevent's patches."""
+def serve(app: Application, port: int, *, host: str, on_ready: Callable[[int], object]) -> None:
+    """
+    Serve *app* until SIGINT or SIGTERM; several requests at once need gevent's patches.
+
+    *port* 0 takes a free one. *on_ready* is told the port once it is open.
+
+    Raises:
+        OSError: the port cannot be opened.
+    """
     listener = socket.create_server((host, port), backlog=1024)
     # Head and body are two segments: without this the second waits 40 ms for the first to be acknowledged.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setblocking(False)
-    return WSGIServer(listener, app, log=None, error_log=log)
+    serving = WSGIServer(listener, app, log=None, error_log=log)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        gevent.signal_handler(number, serving.stop)
+    serving.start()
+    on_ready(serving.server_port)
+    serving.serve_forever()
 
 
 def _answered(environ: Environ, model: Model, house: House, token: str) -> Mapping[str, object]:
