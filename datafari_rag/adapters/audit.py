@@ -8,6 +8,7 @@ be written is said by `problem`, which readiness reports, and counted in the cha
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import secrets
 import sys
@@ -55,6 +56,8 @@ class AuditTrail:
             self._is_running = True
             start, sleep = _unpatched()
             start(self._write_all, (sleep,))
+            # What was answered just before the end of the worker is written too.
+            atexit.register(self.close)
 
     def problem(self) -> str | None:
         """Return None while every record is written, else one sentence; a folder that cannot be used counts at once."""
