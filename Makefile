@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
+NODE_STAMP := tests/clients/node_modules/.done
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
@@ -39,8 +40,32 @@ $(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requir
 	@.venvs/litellm/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements-litellm.txt
 	@touch $@
 
-test: $(DEV_STAMP) $(CLIENT_STAMP)
+test: $(DEV_STAMP) clients browser
 	$(BIN)/python -m pytest
+
+# Clients and servers written by others, each where its own dependencies harm nobody.
+clients: $(NODE_STAMP) .venvs/langchain/.done .venvs/litellm/.done
+
+$(NODE_STAMP): tests/clients/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --no-audit --no-fund --silent && touch $@; \
+	else echo "CLIENTS OF NODE NOT TESTED: npm is not there"; fi
+
+.venvs/langchain/.done: tests/clients/requirements.txt
+	$(PYTHON) -m venv .venvs/langchain
+	.venvs/langchain/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+.venvs/litellm/.done: tests/clients/requirements-litellm.txt
+	$(PYTHON) -m venv .venvs/litellm
+	.venvs/litellm/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# Debian's Chromium, where this may install it; the browser tests say loudly when it is not there.
+browser:
+	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
+	    chromium fonts-liberation >/dev/null; \
+	fi; command -v chromium >/dev/null || echo "BROWSER NOT TESTED: chromium is not there"
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
