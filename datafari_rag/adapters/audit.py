@@ -73,17 +73,16 @@ class AuditTrail:
             time.sleep(POLL_S)
 
     def _write_all(self, sleep: Callable[[float], None]) -> None:
-        while True:
-            if self._waiting:
-                if self._is_written(self._waiting[0]):
-                    self._waiting.popleft()
-                else:
-                    sleep(RETRY_S)
-            elif self._is_closing:
-                self._is_ended = True
-                return
-            else:
+        while self._waiting or not self._is_closing:
+            if not self._waiting:
                 sleep(POLL_S)
+            elif self._is_written(self._waiting[0]):
+                self._waiting.popleft()
+            elif self._is_closing:
+                break
+            else:
+                sleep(RETRY_S)
+        self._is_ended = True
 
     def _is_written(self, record: Record) -> bool:
         lost = self._lost
