@@ -60,8 +60,8 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
-    at, end = len(text) - len(text.lstrip()), len(text.rstrip())
     spellings = {character: _spelling(character) for character in set(text)}
+    at, end = _edges(text, spellings)
     regular = text.translate({ord(one): other for one, other in spellings.items() if len(other) == 1 and one != other})
     pieces: list[str] = []
     runs: list[Run] = []
@@ -82,6 +82,16 @@ def fold(text: str) -> Folded:
         runs.append(Run(length, at, end - at))
         pieces.append(regular[at:end])
     return Folded("".join(pieces), Origins(tuple(runs)), ends)
+
+
+def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
+    """Return where *text* begins and ends without what is blank or vanishes at its edges."""
+    start, end = 0, len(text)
+    while start < end and not spellings[text[start]].strip():
+        start += 1
+    while end > start and not spellings[text[end - 1]].strip():
+        end -= 1
+    return start, end
 
 
 def folded(text: str) -> str:
@@ -132,4 +142,6 @@ def _spelling(character: str) -> str:
 
 def _composed(cluster: str) -> str:
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
+    if plain.startswith(" "):  # a mark that stands alone is spelled as a blank with it: no blank to fold with others
+        return cluster
     return "".join(_SPELLINGS.get(part, part) for part in plain)

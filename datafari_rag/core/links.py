@@ -173,7 +173,7 @@ class SafeLinks:
         close = _close(_TAG_END, text, at + 1, MAX_TEXT_CHARS)
         if close is None and not is_end:
             return None
-        if close is None and "=" not in text[at:]:
+        if close is None and "=" not in text[at:] and not self._depth:
             return _Step(text[at : at + 2], 2)
         if close is None or close == -1:
             return _Step("< ", 1)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 _CLOSERS = {
-    "“": '”"',
-    "„": '“”"',
+    "“": "”",
+    "„": "“”",
     "«": "»",
     "»": "«",
     "‹": "›",

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datafari_rag.core.folding import fold, folded
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("Straße", "STRASSE", id="case"),
+        pytest.param(" a \n\t b\u00a0c ", "a b c", id="white space"),
+        pytest.param("“x” «y» „z“ ‘w’", '"x" "y" "z" \'w\'', id="typographic quotes"),
+        pytest.param("a‐b–c—d−e", "a-b-c-d-e", id="dashes"),
+        pytest.param("ﬁn ﬂow ﬃ cœur", "fin flow ffi coeur", id="ligatures"),
+        pytest.param("co\u00adop\u200beration", "cooperation", id="soft hyphens and zero-width characters"),
+        pytest.param("１２ ＡＢ ㎏ №", "12 AB kg no", id="compatibility forms"),
+        pytest.param("cafe\u0301", "café", id="composed and decomposed accents"),
+        pytest.param("ệ", "e\u0323\u0302", id="two accents"),
+        pytest.param("wait…", "wait...", id="an ellipsis"),
+        pytest.param("m² H₂O", "m2 H2O", id="a raised digit after a letter"),
+        pytest.param("C:\\x", "c:/x", id="the backslash of cleaning"),
+    ],
+)
+def test_spellings_of_the_same_words_are_equal(one: str, other: str) -> None:
+    assert folded(one) == folded(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param("résumé", "resume", id="accents"),
+        pytest.param("10²", "102", id="a power of ten"),
+        pytest.param("1½", "11/2", id="a fraction after a number"),
+        pytest.param("a b", "ab", id="a missing space"),
+        pytest.param("1.5", "1,5", id="signs in a number"),
+        pytest.param("-5", "5", id="a minus"),
+    ],
+)
+def test_what_a_reader_tells_apart_is_not_folded(one: str, other: str) -> None:
+    assert folded(one) != folded(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "wanted"),
+    [
+        pytest.param("Das Café", "café", "Café", id="composed"),
+        pytest.param("Das Cafe\u0301!", "café", "Cafe\u0301", id="decomposed: the accent belongs to it"),
+        pytest.param("co\u00adop", "coop", "co\u00adop", id="a dropped character inside is taken along"),
+        pytest.param("a \n b", "a b", "a \n b", id="a run of blanks"),
+        pytest.param("ﬁn", "fin", "ﬁn", id="a whole ligature"),
+        pytest.param("ﬁn", "in", None, id="half a ligature"),
+        pytest.param("ﬁn", "f", None, id="the other half"),
+        pytest.param("x ẛ̣", "x", "x", id="before a letter with accents"),
+        pytest.param("q\u0307x", "q", None, id="a letter without the accent that cannot be composed"),
+    ],
+)
+def test_the_way_back_takes_whole_characters(text: str, found: str, wanted: str | None) -> None:
+    fold_ = fold(text)
+    start = fold_.text.index(found)
+    span = fold_.span(start, start + len(found))
+    assert (None if span is None else text[slice(*span)]) == wanted
+
+
+def test_an_empty_stretch_leads_nowhere() -> None:
+    assert fold("abc").span(1, 1) is None
+    assert fold("abc").span(2, 9) is None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_folding_twice_changes_nothing_and_the_way_back_folds_to_the_same(text: str) -> None:
+    fold_ = fold(text)
+    assert fold_.text == fold_.text.strip(" ")
+    span = fold_.span(0, len(fold_.text))
+    if span is not None and not any(unicodedata.category(character) == "No" for character in text):
+        assert folded(text[slice(*span)]) == fold_.text

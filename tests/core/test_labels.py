@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.folding import folded
+from datafari_rag.core.labels import MAX_LABEL_CHARS, labels_for
+
+
+@pytest.mark.parametrize(
+    ("title", "url", "wanted"),
+    [
+        pytest.param("Plan", "file:///x/a.pdf", "Plan", id="the title"),
+        pytest.param(None, "file:///x/My%20plan.pdf", "My plan.pdf", id="else the file name of the URL"),
+        pytest.param("  ", "https://host/dir/", "dir", id="else the last folder of the URL"),
+        pytest.param(None, "http://[bad", "id-1", id="else the id, also when the URL cannot be read"),
+        pytest.param("Plan [final].pdf", None, "Plan final.pdf", id="brackets are taken out"),
+        pytest.param("【Draft】［x］", None, "Draftx", id="full-width brackets too"),
+        pytest.param("Part 1: Costs: all", None, "Part 1 Costs all", id="no colon before a space"),
+        pytest.param("a\r\nb\u2028c\u200b", None, "a b c", id="neither line ends nor what nobody sees"),
+        pytest.param("[]", None, "document", id="something when nothing is left"),
+        pytest.param("x" * 80, None, "x" * 60, id="sixty characters at most"),
+    ],
+)
+def test_a_label_is_short_and_plain(title: str | None, url: str | None, wanted: str) -> None:
+    assert labels_for([Document("id-1", "", title=title, url=url)]) == (wanted,)
+
+
+def test_labels_never_clash_however_they_are_written() -> None:
+    titles = ["Plan", "plan", "PLAN", "ﬁle", "file", "Plan (2)", "y" * 70, "y" * 70]
+    labels = labels_for([Document(str(number), "", title=title) for number, title in enumerate(titles)])
+    assert labels[:4] == ("Plan", "plan (2)", "PLAN (3)", "ﬁle")
+    assert labels[4:6] == ("file (2)", "Plan (2) (2)")
+    assert labels[7] == "y" * 56 + " (2)"
+
+
+@given(st.lists(st.text(max_size=80), max_size=6))
+def test_whatever_the_titles_labels_are_unique_bounded_and_free_of_marks(titles: list[str]) -> None:
+    labels = labels_for([Document(f"id{number}", "", title=title) for number, title in enumerate(titles)])
+    assert len({folded(label) for label in labels}) == len(titles)
+    assert all(0 < len(label) <= MAX_LABEL_CHARS and not set("[]\n\r") & set(label) for label in labels)
+    assert not any(": " in label for label in labels)

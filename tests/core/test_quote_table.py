@@ -1,0 +1,138 @@
+"""
+The table of good and bad quotations: none of the bad ones is ever "verified", nearly all of the good ones are.
+
+The project's own texts are always tried; the evaluation data when it is there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.core.citations import resolve
+from datafari_rag.core.documents import Citation, Document, Passage
+from datafari_rag.core.extracts import extracts_for
+from tests.core.quote_table import Case, Text, cases
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+SETS = ("squad", "xquad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "nq-longdoc", "scifact", "northwind-hr")
+MARKS = [("“", "”"), ('"', '"'), ("« ", " »"), ("„", "“"), ("«", "»")]
+FORMS = ["The document says {q} {m}.", "{q} {m}", "- {q}{m}\n- more [99]", "According to {m}, {q}."]
+
+OWN = [
+    Text(
+        "travel",
+        "Travel policy",
+        "Employees may book flights up to 30 days before the trip. The company doesn't pay for upgrades. "
+        "A hotel room must not cost more than 120 euros a night, except in Paris and Zurich.\n"
+        "Receipts are sent to the office within 14 days – later ones aren't refunded. "
+        "The official “green” rate of 0.35 euros per kilometre holds for cars; bicycles get 0.05 euros.",
+        "en",
+    ),
+    Text(
+        "leave",
+        "Leave",
+        "Every employee has 25 days of leave in a year. Unused days do not expire before the 31st of March. "
+        "Whoever is ill for more than three days needs a doctor's certificate.\n"
+        "Office staff may work from home on 2 days of the week. "
+        "The efficient handling of requests is the duty of the staff office, not of the manager.",
+        "en",
+    ),
+    Text(
+        "tools",
+        "Tools",
+        "The build server deletes files that are older than 90 days. Backups are kept for 7 years in Geneva. "
+        "A user who forgets the password five times is not able to sign in for 15 minutes.\n"
+        "The first official release was version 1.5, and the flag --offline is not supported before 2.0. "
+        "Naïve configurations often fail without a warning at the first start.",
+        "en",
+    ),
+    Text(
+        "conges",
+        "Congés payés",
+        "Chaque salarié a droit à 25 jours de congé par an. L’employeur ne peut pas refuser un congé sans motif écrit. "
+        "Le cœur de l’été, du 15 juillet au 15 août, n'est pas ouvert aux stagiaires.\n"
+        "Les demandes sont déposées au moins 30 jours avant le départ, « sauf accord écrit » du responsable. "
+        "Les jours non pris ne sont jamais payés après le 31 mars de l'année suivante.",
+        "fr",
+    ),
+    Text(
+        "reise",
+        "Reisen",
+        "Eine Fahrt über 100 Kilometer wird mit der Bahn gemacht. Die Straße zum Büro ist ab 20 Uhr gesperrt. "
+        "Wer kein Hotel unter 90 Euro findet, fragt vorher das Reisebüro um Rat.\n"
+        "Die Kosten für ein Taxi werden nicht erstattet, wenn nach 6 Uhr ein Bus fährt. "
+        "Belege müssen innerhalb von 21 Tagen im Original eingereicht werden, sonst verfallen sie.",
+        "de",
+    ),
+    Text(
+        "gastos",
+        "Gastos",
+        "Los gastos de más de 50 euros necesitan la firma del jefe. Ningún empleado puede viajar en primera clase. "
+        "El año fiscal empieza el 1 de abril y no coincide con el año natural.\n"
+        "La oficina de Málaga abre a las 8 de la mañana y cierra a las 3 de la tarde en verano. "
+        "Las facturas sin fecha no se pagan nunca, ni siquiera con la firma del director.",
+        "es",
+    ),
+]
+
+
+def texts_of(name: str) -> list[Text]:
+    lines = (DATA / name / "docs.jsonl").read_text(encoding="utf-8").splitlines()
+    random.Random(5).shuffle(lines)
+    rows = map(json.loads, lines[:12])
+    return [Text(row["id"], row["title"] or row["id"], row["content"], row.get("language") or "en") for row in rows]
+
+
+def tried(texts: list[Text], *, each: int) -> Iterator[tuple[Case, Citation]]:
+    dice = random.Random(3)
+    for case in cases(texts, seed=11, each=each):
+        group = [case.text, *case.others]
+        dice.shuffle(group)
+        documents = [Document(text.id, text.content, title=text.title) for text in group]
+        whole = [(document, (Passage(0, len(document.text)),)) for document in documents]
+        extracts = extracts_for(whole, is_cleaned=True)
+        place = group.index(case.text)
+        opening, closing = dice.choice(MARKS)
+        mark = dice.choice([f"[{place + 1}]", f"[{extracts[place].label}]", f"【{place + 1}】"])
+        answer = dice.choice(FORMS).format(q=opening + case.quote + closing, m=mark)
+        citations = resolve(answer, extracts, language=case.text.language)
+        for citation in citations:
+            if citation.quote is not None:
+                stored = next(document.text for document in documents if document.id == citation.document_id)
+                assert stored[citation.start : citation.end] == citation.quote
+        yield case, next(citation for citation in citations if citation.label != "99")
+
+
+def judged(texts: list[Text], *, each: int) -> Counter[tuple[bool, bool]]:
+    """Count (the judge finds it, we say verified); print the table by kind."""
+    found: Counter[tuple[bool, bool]] = Counter()
+    kinds: Counter[tuple[str, bool, str]] = Counter()
+    for case, citation in tried(texts, each=each):
+        found[case.is_there, citation.status == "verified"] += 1
+        kinds[case.kind, case.is_there, citation.status] += 1
+    for (kind, is_there, status), number in sorted(kinds.items()):
+        print(f"{kind:20} {'there' if is_there else 'not there':10} {status:12} {number:5}")
+    return found
+
+
+def test_own_texts_give_no_false_proof_and_nearly_all_true_ones() -> None:
+    found = judged(OWN, each=8)
+    assert found.total() > 300
+    assert found[False, True] == 0
+    assert found[True, True] >= 0.99 * (found[True, True] + found[True, False])
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the evaluation data is not there")
+def test_real_texts_give_no_false_proof_and_nearly_all_true_ones() -> None:
+    total: Counter[tuple[bool, bool]] = Counter()
+    for name in SETS:
+        total += judged(texts_of(name), each=1)
+    assert total.total() > 800
+    assert total[False, True] == 0
+    assert total[True, True] >= 0.99 * (total[True, True] + total[True, False])
