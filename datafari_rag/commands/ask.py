@@ -23,6 +23,7 @@ from datafari_rag.ports import Identified
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.incoming import ReplyContext
 from datafari_rag.web.service import Line
+from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 
 DEFAULT_CONF = Path("conf/rag.properties")
@@ -75,7 +76,7 @@ def ask(
 def _line(conf: Path) -> Line:
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
-    return House(file).line()
+    return House(file, Signer("")).line()
 
 
 def _ask(
