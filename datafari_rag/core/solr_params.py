@@ -29,11 +29,19 @@ MARK_START, MARK_END = '<span class="em">', "</span>"
 CUT_START, CUT_END = "\ue000", "\ue001"
 """Marks around the words found in snippets for the model; private-use characters, removed again by the reader."""
 
-WEIGHTS = {"content": 1.0, "title": 0.3, "exact_content": 0.4, "exact_title": 0.2, "url_search": 0.1}
-"""Weights of the fields, or of the families of fields with one for each language: those of the embedded index."""
+WEIGHTS = {"content": 1.0, "title": 0.1, "exact_content": 0.4, "exact_title": 0.05, "url_search": 0.02}
+"""
+Weights of the fields, or of the families of fields with one for each language.
+
+Measured over 500 questions of nine sets, right document first / among 3 / among 10: 79.6 / 90.0 / 93.2; with titles
+three times as heavy and searched in all languages 73.6 / 87.4 / 92.0; with the body alone 78.6 / 88.8 / 93.2.
+"""
 
 OTHER_LANGUAGE = 0.6
-"""Weight of a stemmed field of another language than the question's, against the question's own."""
+"""Weight of a stemmed body field of another language than the question's, against the question's own."""
+
+PAIR, PAIR_SLOP = 0.5, 3
+"""What two neighbours of the question that stand together in the text count, and how many words may be between."""
 
 MAX_WORDS = 60
 """Words of one query: with eleven fields each this stays under Lucene's default of 1,024 clauses."""
@@ -130,6 +138,8 @@ def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | l
         "q.alt": _NOTHING,
         "qf": fields,
         "pf": "",
+        "pf2": f"{_paired_field(language, schema)}~{PAIR_SLOP}^{PAIR:g}",
+        "pf3": "",
         "uf": "-*",
         # Word by word: else fields that cut a word differently make "all words" mean "all in one field".
         "sow": "true",
@@ -143,15 +153,14 @@ def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | l
 def searched_fields(language: str, schema: Schema) -> tuple[tuple[str, float], ...]:
     """Return the fields a word is looked for in, with their weights; those that the collection lacks are left out."""
     fields = schema.fields
-    found = [(name, WEIGHTS["content"]) for name in schema.contents(language)]
-    for name in schema.titles(language):
-        is_copy = name.startswith(fields.title_prefix) and name not in (fields.title, fields.exact_title)
-        found.append((name, WEIGHTS["title"] if is_copy else WEIGHTS["exact_title"]))
-    own = {fields.content_prefix + language, fields.title_prefix + language}
-    stemmed = {*schema.contents(language), *(fields.title_prefix + code for code in schema.languages)}
-    weighted = [(n, w * OTHER_LANGUAGE if n in stemmed and n not in own else w) for n, w in found]
+    own = fields.content_prefix + language
+    found = [(name, WEIGHTS["content"] * (1 if name == own else OTHER_LANGUAGE)) for name in schema.contents(language)]
+    # Every language's copy of a title has the same words: a second copy would count them twice.
+    copies = [name for name in schema.titles(language) if name == fields.title_prefix + language]
+    exact = [name for name in schema.titles(language) if name in (fields.title, fields.exact_title)]
+    found += [(name, WEIGHTS["title"]) for name in copies] + [(name, WEIGHTS["exact_title"]) for name in exact]
     rest = ((fields.exact_content, WEIGHTS["exact_content"]), (fields.url_search, WEIGHTS["url_search"]))
-    return (*weighted, *((name, weight) for name, weight in rest if schema.has(name)))
+    return (*found, *((name, weight) for name, weight in rest if schema.has(name)))
 
 
 def usable_words(words: Iterable[str], language: str) -> tuple[str, ...]:
@@ -244,6 +253,11 @@ def _fitted(value: str, kind: str) -> str | None:
     if kind == "number":
         return value if _NUMBER.fullmatch(value) else None
     return None if re.search("[\ud800-\udfff]", value) else value
+
+
+def _paired_field(language: str, schema: Schema) -> str:
+    own = schema.fields.content_prefix + language
+    return own if own in schema.contents(language) else schema.fields.exact_content
 
 
 def _least(step: Step) -> str:

@@ -12,6 +12,7 @@ from datafari_rag.core.solr_params import (
     MARK_START,
     MAX_WORD_CHARS,
     MAX_WORDS,
+    WEIGHTS,
     browse_params,
     escaped,
     fetch_params,
@@ -200,6 +201,11 @@ def test_words_go_to_a_parser_that_knows_no_fields() -> None:
     assert (params["q"], params["defType"], params["uf"]) == ("id\\:x pump", "edismax", "-*")
 
 
+@pytest.mark.parametrize(("language", "wanted"), [("fr", "content_fr~3^0.5"), ("it", "exactContent~3^0.5")])
+def test_neighbours_of_the_question_count_where_they_stand_together(language: str, wanted: str) -> None:
+    assert words_params(Step("s", ("x", "y")), language, SCHEMA)["pf2"] == wanted
+
+
 def test_no_word_finds_nothing_rather_than_everything() -> None:
     params = words_params(Step("s", ("***",)), "en", SCHEMA)
 
@@ -210,7 +216,8 @@ def test_the_questions_own_language_weighs_most() -> None:
     weights = dict(searched_fields("fr", SCHEMA))
 
     assert weights["content_fr"] > weights["content_en"] > 0
-    assert weights["title_fr"] > weights["title_de"]
+    assert weights["title_fr"] > weights["exactTitle"] > 0
+    assert "title_de" not in weights
     assert {"exactContent", "exactTitle", "url_search"} <= set(weights)
 
 
@@ -218,7 +225,7 @@ def test_a_schema_of_ones_own_is_searched_in_its_own_fields() -> None:
     fields = Fields(title="dc_title", exact_content="body")
     schema = Schema(fields, kinds={"dc_title": "text", "body": "text", "id": "text"})
 
-    assert dict(searched_fields("en", schema)) == {"dc_title": 0.2, "body": 0.4}
+    assert dict(searched_fields("en", schema)) == {"dc_title": WEIGHTS["exact_title"], "body": WEIGHTS["exact_content"]}
 
 
 # --- narrowing --------------------------------------------------------------------------------------------------------
