@@ -11,14 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import requests
 
 from datafari_rag.adapters.breaker import Breaker
 from datafari_rag.adapters.fallback import Chain, Link
 from datafari_rag.adapters.http_wire import Endpoint
 from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.model_limits import Limits
 from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.settings import Settings
 from datafari_rag.ports import Ending, Piece
+from tests.end_to_end.processes import Running, service
 from tests.stub import Stub, running_stub
 
 MANY = 50
@@ -79,6 +83,78 @@ def test_fifty_at_once_never_mix(stub: Stub, is_streamed: bool) -> None:
             f"question {number} of user{number}",
         ]
     model.close()
+
+
+@pytest.fixture(scope="module")
+def front(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """The real server over fifty documents, each of which one user alone may read."""
+    folder = tmp_path_factory.mktemp("front")
+    writer = writer_for(Settings(solr_url=f"embedded:{folder / 'index'}"))
+    texts = {number: f"The secret number is {1000 + number}." for number in range(MANY)}
+    writer.add(
+        [
+            {
+                "id": f"doc{number}",
+                "title": f"Note {number}",
+                "exactContent": text,
+                "content_en": text,
+                "language": "en",
+                "allow_token_document": [f"token{number}"],
+                "deny_token_document": ["nobody"],
+            }
+            for number, text in texts.items()
+        ]
+    )
+    writer.commit()
+    writer.close()
+    tokens = {f"user{number}": [f"token{number}"] for number in range(MANY)}
+    (folder / "tokens.json").write_text(json.dumps(tokens), encoding="utf-8")
+    settings = {
+        "solr.url": f"embedded:{folder / 'index'}",
+        "rag.api.endpoint": stub.url,
+        "security.identity": "header",
+        "security.tokens.file": str(folder / "tokens.json"),
+        "llm.retries": "0",
+        "server.grace_s": "1",
+    }
+    with service(folder, settings, workers=2) as found:
+        yield found
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_fifty_users_at_once_with_models_and_temperatures_of_their_own_never_mix(
+    front: Running, stub: Stub, is_streamed: bool
+) -> None:
+    name, start = f"cite-gap-5ms-http{is_streamed}", threading.Barrier(MANY)
+
+    def ask(number: int) -> tuple[str, str]:
+        body = {
+            "model": f"{name}-{number}",
+            "index_name": "default",
+            "temperature": number / 100,
+            "stream": is_streamed,
+            "messages": [{"role": "user", "content": f"What is the secret number, asks user{number}?"}],
+        }
+        start.wait(20)
+        reply = requests.post(
+            f"{front.url}/v1/chat/completions", json=body, headers={"X-Remote-User": f"user{number}"}, timeout=60
+        )
+        return reply.text, reply.headers["X-RAG-Model"]
+
+    with ThreadPoolExecutor(MANY) as pool:
+        answers = list(pool.map(ask, range(MANY)))
+    for number, (text, model) in enumerate(answers):
+        mine = {str(1000 + other) for other in range(MANY) if f"is {1000 + other}." in text}
+        assert (mine, model) == ({str(1000 + number)}, f"{name}-{number}; tries=1; fallback=0")
+    bodies = [one["body"] for one in stub.requests() if one["body"]["model"].startswith(f"{name}-")]
+    assert len(bodies) == MANY
+    for body in bodies:
+        number = int(body["model"].rpartition("-")[2])
+        told = " ".join(message["content"] for message in body["messages"])
+        assert body["temperature"] == number / 100
+        assert f"is {1000 + number}." in told
+        assert told.count("The secret number is ") == 1
+        assert body["messages"][-1]["content"] == f"What is the secret number, asks user{number}?"
 
 
 def test_fifty_readers_who_leave_leave_no_thread_and_no_socket(stub: Stub) -> None:
