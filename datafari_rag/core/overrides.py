@@ -18,22 +18,35 @@ from datafari_rag.core.settings import Settings
 
 PATH = "context.overrides"
 MAX_TEMPLATE_CHARS = 20_000
+MAX_SEED = 2**53 - 1
+"""Largest whole number that every JSON reader takes as it is."""
+
+_LANGUAGE = "[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}|"
 _MAX_NOTED = 20
 _MAX_NOTED_CHARS = 60
 
 Check = Callable[[object, Settings], object]
 Effect = Callable[[Ask, object, Settings], Ask]
+Schema = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """
+    What values a key takes: *check* returns the value as we use it or raises `ValueError` with what was wanted.
+
+    *schema* says the same as JSON Schema, null apart.
+    """
+
+    check: Check
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """
-    One key: *check* returns the value as we use it or raises `ValueError` with what was wanted.
+    """One key: the *kind* of its values, the sentence for the thoughts, and the *effect* that changes the ask."""
 
-    *effect* returns the changed ask; *says* is the sentence for the thoughts.
-    """
-
-    check: Check
+    kind: Kind
     says: str
     effect: Effect | None = None
 
@@ -73,7 +86,7 @@ def instructed(template: str | None, instructions: str) -> str:
 
 def _checked(name: str, value: object, row: Override, settings: Settings) -> object:
     try:
-        return row.check(value, settings)
+        return row.kind.check(value, settings)
     except ValueError as error:
         field = f"{PATH}.{name}"
         raise BadRequest(f"{field} must be {error}.", field=field) from None
@@ -87,16 +100,16 @@ def _sentence(name: str, row: Override, settings: Settings, *, taken: object) ->
     return row.says
 
 
-# Checks: each returns the value, or raises ValueError with what "must be …" is completed by.
+# Kinds: each check returns the value, or raises ValueError with what "must be …" is completed by.
 
 
-def _flag(value: object, _: Settings) -> object:
+def _check_flag(value: object, _: Settings) -> object:
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
 
 
-def _number(lowest: float, highest: float = math.inf) -> Check:
+def _number(lowest: float, highest: float = math.inf) -> Kind:
     wanted = f"a number between {lowest:g} and {highest:g}" if highest != math.inf else f"a number from {lowest:g} up"
 
     def check(value: object, _: Settings) -> object:
@@ -106,53 +119,56 @@ def _number(lowest: float, highest: float = math.inf) -> Check:
             raise ValueError(wanted)
         return float(value)
 
-    return check
+    bounds = {"minimum": lowest} if highest == math.inf else {"minimum": lowest, "maximum": highest}
+    return Kind(check, {"type": "number", **bounds})
 
 
-def _top(value: object, settings: Settings) -> object:
+def _check_top(value: object, settings: Settings) -> object:
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
     if isinstance(value, bool) or not is_whole or not 1 <= value <= settings.chat_top_max:  # type: ignore[operator]
         raise ValueError(f"an integer between 1 and {settings.chat_top_max}")
     return int(value)  # type: ignore[call-overload]
 
 
-def _integer(value: object, _: Settings) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
-        raise ValueError("an integer")
+def _check_integer(value: object, _: Settings) -> object:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not -MAX_SEED <= value <= MAX_SEED:
+        raise ValueError(f"an integer between {-MAX_SEED} and {MAX_SEED}")
     return value
 
 
-def _one_of(*words: str) -> Check:
+def _one_of(*words: str) -> Kind:
     def check(value: object, _: Settings) -> object:
         if value not in words:
             raise ValueError("one of " + ", ".join(words))
         return value
 
-    return check
+    return Kind(check, {"enum": list(words)})
 
 
-def _text(max_chars: int) -> Check:
+def _text(max_chars: int) -> Kind:
     def check(value: object, _: Settings) -> object:
         if not isinstance(value, str) or len(value) > max_chars or not _is_unicode(value):
             raise ValueError(f"a string of at most {max_chars} characters")
         return value
 
-    return check
+    return Kind(check, {"type": "string", "maxLength": max_chars})
 
 
-def _language(value: object, _: Settings) -> object:
-    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,3}|", value):
+def _check_language(value: object, _: Settings) -> object:
+    if not isinstance(value, str) or not re.fullmatch(_LANGUAGE, value.strip()):
         raise ValueError("a language code such as en or fr")
-    return re.split("[-_]", value)[0].lower()
+    return re.split("[-_]", value.strip())[0].lower()
 
 
-def _names(value: object, _: Settings) -> object:
+def _check_names(value: object, _: Settings) -> object:
     if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
         return value
     raise ValueError("a list of strings")
 
 
-def _anything(value: object, _: Settings) -> object:
+def _check_nothing(value: object, _: Settings) -> object:
     return value
 
 
@@ -190,6 +206,13 @@ def _seed(ask: Ask, value: object, _: Settings) -> Ask:
     return replace(ask, sampling={**ask.sampling, "seed": value})
 
 
+_FLAG = Kind(_check_flag, {"type": "boolean"})
+_TOP = Kind(_check_top, {"type": "integer", "minimum": 1})
+_INTEGER = Kind(_check_integer, {"type": "integer", "minimum": -MAX_SEED, "maximum": MAX_SEED})
+_CODE = Kind(_check_language, {"type": "string", "pattern": f"^({_LANGUAGE})$"})
+_NAMES = Kind(_check_names, {"type": ["string", "array"], "items": {"type": "string"}})
+_ANYTHING = Kind(_check_nothing, {})
+
 _VECTORS = "Not in use here: documents are found by their words, not by vectors."
 _IMAGES = "Not in use here: only the text of documents is used."
 _RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
@@ -197,39 +220,39 @@ _AGENTS = "Not in use here: each question is one search in this service's own in
 _INPUTS = ("text", "texts", "textAndImages", "images")
 
 OVERRIDES: Mapping[str, Override] = {
-    "top": Override(_top, "In use: the most documents of this answer.", _set("max_documents")),
+    "top": Override(_TOP, "In use: the most documents of this answer.", _set("max_documents")),
     "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature")),
     "retrieval_mode": Override(
         _one_of("text", "vectors", "hybrid"), "Documents are found by their words (text), whatever is sent."
     ),
-    "semantic_ranker": Override(_flag, "Not in use here: documents are ranked by BM25."),
-    "semantic_captions": Override(_flag, "In use: the model sees highlighted snippets.", _set("wants_captions")),
-    "query_rewriting": Override(_flag, "Decided by chat.query.rewriting.enabled, not by the request."),
-    "suggest_followup_questions": Override(_flag, "In use: follow-up questions.", _set("wants_followups")),
-    "use_oid_security_filter": Override(_flag, _RIGHTS),
-    "use_groups_security_filter": Override(_flag, _RIGHTS),
-    "vector_fields": Override(_names, _VECTORS),
-    "use_gpt4v": Override(_flag, _IMAGES),
+    "semantic_ranker": Override(_FLAG, "Not in use here: documents are ranked by BM25."),
+    "semantic_captions": Override(_FLAG, "In use: the model sees highlighted snippets.", _set("wants_captions")),
+    "query_rewriting": Override(_FLAG, "Decided by chat.query.rewriting.enabled, not by the request."),
+    "suggest_followup_questions": Override(_FLAG, "In use: follow-up questions.", _set("wants_followups")),
+    "use_oid_security_filter": Override(_FLAG, _RIGHTS),
+    "use_groups_security_filter": Override(_FLAG, _RIGHTS),
+    "vector_fields": Override(_NAMES, _VECTORS),
+    "use_gpt4v": Override(_FLAG, _IMAGES),
     "gpt4v_input": Override(_one_of(*_INPUTS), _IMAGES),
     "prompt_template": Override(_text(MAX_TEMPLATE_CHARS), "In use: changes the instructions.", _template),
-    "prompt_template_prefix": Override(_anything, "Not in use here."),
-    "prompt_template_suffix": Override(_anything, "Not in use here."),
+    "prompt_template_prefix": Override(_ANYTHING, "Not in use here."),
+    "prompt_template_suffix": Override(_ANYTHING, "Not in use here."),
     "minimum_search_score": Override(_number(0), "In use: weaker hits are dropped (BM25).", _set("min_score")),
     "minimum_reranker_score": Override(_number(0), "Not in use here: there is no second ranking."),
     "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
     "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
-    "language": Override(_language, "In use: the language of the answer.", _set("language")),
-    "seed": Override(_integer, "In use: sent to the model.", _seed),
-    "reasoning_effort": Override(_anything, "Not in use here: the model's own default is used."),
-    "send_text_sources": Override(_flag, "Not in use here: the text of the documents is always sent."),
-    "send_image_sources": Override(_flag, _IMAGES),
-    "search_text_embeddings": Override(_flag, _VECTORS),
-    "search_image_embeddings": Override(_flag, _IMAGES),
-    "use_agentic_retrieval": Override(_anything, _AGENTS),
-    "use_agentic_knowledgebase": Override(_anything, _AGENTS),
-    "retrieval_reasoning_effort": Override(_anything, _AGENTS),
-    "results_merge_strategy": Override(_anything, _AGENTS),
-    "use_web_source": Override(_anything, _AGENTS),
-    "use_sharepoint_source": Override(_anything, _AGENTS),
+    "language": Override(_CODE, "In use: the language of the answer.", _set("language")),
+    "seed": Override(_INTEGER, "In use: sent to the model.", _seed),
+    "reasoning_effort": Override(_ANYTHING, "Not in use here: the model's own default is used."),
+    "send_text_sources": Override(_FLAG, "Not in use here: the text of the documents is always sent."),
+    "send_image_sources": Override(_FLAG, _IMAGES),
+    "search_text_embeddings": Override(_FLAG, _VECTORS),
+    "search_image_embeddings": Override(_FLAG, _IMAGES),
+    "use_agentic_retrieval": Override(_ANYTHING, _AGENTS),
+    "use_agentic_knowledgebase": Override(_ANYTHING, _AGENTS),
+    "retrieval_reasoning_effort": Override(_ANYTHING, _AGENTS),
+    "results_merge_strategy": Override(_ANYTHING, _AGENTS),
+    "use_web_source": Override(_ANYTHING, _AGENTS),
+    "use_sharepoint_source": Override(_ANYTHING, _AGENTS),
 }
 """Every key of seeds 000 and 003 and of the demo behind them."""

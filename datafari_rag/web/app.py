@@ -28,6 +28,7 @@ from datafari_rag.web.encoding import plain
 from datafari_rag.web.headers import secure
 from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
+from datafari_rag.web.openapi import openapi_view
 from datafari_rag.web.pages import add_pages
 from datafari_rag.web.reading import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
@@ -68,6 +69,7 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None) -> Desk:
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(desk, probe), methods=["GET"])
     add_pages(app, desk)
+    app.add_url_rule("/openapi.json", "openapi", lambda: openapi_view(desk, app.url_map), methods=["GET"])
     _add_edges(app, desk)
     return desk
 

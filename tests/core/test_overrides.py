@@ -101,6 +101,7 @@ BAD: list[tuple[str, object]] = [
     ("seed", 1.5),
     ("seed", True),
     ("seed", 2**70),
+    ("seed", -(2**53)),
 ]
 
 
