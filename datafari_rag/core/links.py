@@ -180,7 +180,9 @@ class SafeLinks:
         inside, taken = text[at + 1 : close], close + 1 - at
         if _AUTOLINK.fullmatch(inside):
             return _Step(f"<{inside}>" if inside in self._urls else self._inner(inside), taken)
-        return _Step("" if _is_loading(inside) else f"<{self._inner(inside)}>", taken)
+        inner = self._inner(inside)
+        # A tag that held a link could be something else without it: it is broken up.
+        return _Step("" if _is_loading(inside) else f"<{'' if inner == inside else ' '}{inner}>", taken)
 
     def _inner(self, text: str) -> str:
         """Return the text between two brackets without links of its own."""
