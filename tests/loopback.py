@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,8 +52,8 @@ class _Quiet(ThreadingHTTPServer):
 
 
 @contextmanager
-def serving(answer: Callable[[Asked], Reply]) -> Iterator[Loopback]:
-    """Serve until the block ends; every request is recorded before it is answered."""
+def serving(answer: Callable[[Asked], Reply], tls: ssl.SSLContext | None = None) -> Iterator[Loopback]:
+    """Serve until the block ends, over TLS with *tls*; every request is recorded before it is answered."""
     loopback = Loopback("", answer)
 
     class Handler(BaseHTTPRequestHandler):
@@ -83,7 +84,10 @@ def serving(answer: Callable[[Asked], Reply]) -> Iterator[Loopback]:
             """Write nothing."""
 
     server = _Quiet(("127.0.0.1", 0), Handler)
-    loopback.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if tls is not None:
+        # Shaken hands in the request's own thread: one caller that stops there must not stop the server.
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    loopback.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

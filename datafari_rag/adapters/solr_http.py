@@ -66,6 +66,9 @@ def session_for(connection: Connection) -> requests.Session:
     session.trust_env = False
     session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
     session.verify = (connection.ca_file or True) if connection.verifies else False
+    if not connection.verifies:
+        # Said loudly once at start; once more for each request would drown everything else.
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
     if connection.cert_file:
         session.cert = (connection.cert_file, connection.key_file) if connection.key_file else connection.cert_file
     if connection.user:
