@@ -32,6 +32,11 @@ WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
 
 
+def pause(seconds: float) -> None:
+    """Sleep; the function is looked up now, so that gevent's is used even if it was put in place late."""
+    time.sleep(seconds)
+
+
 class Asked(Protocol):
     """What a link needs of an endpoint: `HttpModel` has it."""
 
@@ -75,7 +80,7 @@ class Chain:
         last: Model | None = None,
         limits: Limits = Limits(),  # noqa: B008 – frozen
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = pause,
     ) -> None:
         """Ask *links* in turn, then *last*. *clock* must be the one that the links use."""
         self._links, self._last = tuple(links), last

@@ -102,8 +102,12 @@ class HttpModel:
             patience = Patience(self._limits, self._clock, is_streamed=is_streamed, until=until)
             with self._answered(body, patience, is_relayed=True) as wire:
                 read = openai.delta if _is_stream(wire, patience) else openai.answer
+                unfinished = _choices_asked(body)
                 for chunk in self._chunks(wire, tally, patience):
-                    tally.add(read(chunk))
+                    unfinished -= _finishes(chunk)
+                    said = read(chunk)
+                    finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
+                    tally.add(replace(said, finish_reason=finished))
                     patience.hear()
                     yield chunk
         except RagError as error:
@@ -278,6 +282,19 @@ def _check_ended(tally: Tally, log: str) -> None:
     # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete (seed 001).
     if tally.finish_reason is None:
         raise ModelUnavailable(log=f"ended without finish_reason {log}")
+
+
+def _choices_asked(body: Mapping[str, object]) -> int:
+    """Return how many answers a relayed body asks for at once: all must be finished."""
+    wanted = body.get("n")
+    return wanted if isinstance(wanted, int) and wanted > 0 else 1
+
+
+def _finishes(chunk: Mapping[str, object]) -> int:
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):
+        return 0
+    return sum(isinstance(choice, Mapping) and choice.get("finish_reason") is not None for choice in choices)
 
 
 def _whole(wire: Wire, patience: Patience, most: int) -> bytes:

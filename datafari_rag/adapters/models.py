@@ -8,7 +8,7 @@ from itertools import zip_longest
 from urllib.parse import urlsplit
 
 from datafari_rag.adapters.breaker import Breaker
-from datafari_rag.adapters.fallback import Chain, Link
+from datafari_rag.adapters.fallback import Chain, Link, pause
 from datafari_rag.adapters.http_wire import Endpoint, Tls
 from datafari_rag.adapters.model_http import HttpModel
 from datafari_rag.core.model_limits import Limits
@@ -22,7 +22,7 @@ def chain_for(
     extractive: Model,
     *,
     clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] = pause,
 ) -> Chain:
     """
     Return what `rag.api.endpoint` and `llm.fallback` name, in order; *extractive* stands for `builtin:extractive`.

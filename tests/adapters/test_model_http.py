@@ -422,6 +422,37 @@ class TestRelay:
         assert isinstance(chunks[-1], dict)
         assert chunks[-1]["usage"]["completion_tokens"] == 2
 
+    def test_several_answers_at_once_are_relayed_until_all_are_finished(self) -> None:
+        def choice(index: int, text: str, finish_reason: str | None = None) -> bytes:
+            told = {"index": index, "delta": {"content": text}, "finish_reason": finish_reason}
+            return b"data: " + json.dumps({"choices": [told]}).encode() + b"\n\n"
+
+        is_first_over = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + choice(0, "a", "stop"))
+            is_first_over.wait(0.7)  # longer than what is waited for after an answer's end
+            connection.sendall(choice(1, "b") + choice(1, "c", "stop") + b"data: [DONE]\n\n")
+
+        with raw_server(talk) as url:
+            *chunks, ending = HttpModel(Endpoint(url)).relay({"n": 2, "stream": True}, is_streamed=True)
+        assert len(chunks) == 3
+        assert isinstance(ending, Ending)
+        assert ending.failure is None
+
+    def test_one_answer_of_two_is_a_stream_that_broke_off(self) -> None:
+        with raw_server(sending(event("x", "stop"))) as url:
+            *_, ending = HttpModel(Endpoint(url)).relay({"n": 2, "stream": True}, is_streamed=True)
+        assert isinstance(ending, Ending)
+        assert isinstance(ending.failure, ModelUnavailable)
+
+    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+    def test_how_a_relayed_answer_ended_is_told(self, stub: Stub, is_streamed: bool) -> None:
+        messages = [{"role": "user", "content": "a b"}]
+        options = {"stream": True, "stream_options": {"include_usage": True}} if is_streamed else {}
+        body = {"model": "echo-length", "messages": messages, **options}
+        assert self.relayed(stub, body, is_streamed=is_streamed)[1].finish_reason == "length"
+
     @pytest.mark.parametrize("status", [400, 404, 422])
     def test_what_the_model_says_of_the_body_is_told_to_its_sender(self, stub: Stub, status: int) -> None:
         chunks, ending = self.relayed(stub, {"model": f"status-{status}", "messages": []}, is_streamed=False)

@@ -1,0 +1,33 @@
+"""`datafari-rag ask` prints the model's words as they come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from datafari_rag.bootstrap import writer_for
+from datafari_rag.core.settings import Settings
+from tests.end_to_end.processes import write_settings
+from tests.stub import running_stub
+
+
+def test_the_first_words_are_printed_while_the_model_is_still_silent_about_the_rest(tmp_path: Path) -> None:
+    index = f"embedded:{tmp_path / 'index'}"
+    writer = writer_for(Settings(solr_url=index))
+    writer.add([{"id": "a", "title": "Cities", "exactContent": "Paris is nice.", "language": "en"}])
+    writer.commit()
+    writer.close()
+    with running_stub() as stub:
+        write_settings(
+            tmp_path,
+            {"solr.url": index, "rag.api.endpoint": stub.url, "rag.model": "words-9-stall-after-3", "llm.retries": "0"},
+        )
+        command = [sys.executable, "-m", "datafari_rag", "ask", "Is Paris nice?", "--conf", tmp_path / "rag.properties"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            assert process.stdout.read(len("word1 word2 word3")) == b"word1 word2 word3"
+            assert process.poll() is None
+            process.terminate()
+            process.wait(20)
+        assert stub.states("words-9-stall-after-3", wanted="left", within_s=1) == ["left"]
