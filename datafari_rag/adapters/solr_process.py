@@ -111,8 +111,8 @@ def status(folder: Path) -> Running | None:
     return known if known is not None and all(_is_alive(process) for process in known.processes) else None
 
 
-def ended(process: Process, *, how: signal.Signals = signal.SIGKILL) -> bool:
-    """Send one program *how*, say whether it was there; for the trial of a lost node."""
+def signalled(process: Process, *, how: signal.Signals = signal.SIGKILL) -> bool:
+    """Send one program *how*, say whether it was there: for trials of a lost or paused node."""
     if not _is_alive(process):
         return False
     os.kill(process.pid, how)

@@ -115,14 +115,14 @@ def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
     with ThreadPoolExecutor(4) as pool:
         tasks = [pool.submit(load) for _ in range(4)]
         time.sleep(1.5)
-        solr_process.ended(first, how=signal.SIGKILL)
+        solr_process.signalled(first, how=signal.SIGKILL)
         for task in tasks:
             task.result()
 
     assert failures == []
     assert set(done) == {40}
 
-    solr_process.ended(second, how=signal.SIGKILL)
+    solr_process.signalled(second, how=signal.SIGKILL)
     with pytest.raises(SearchError):
         retriever.search(PUMP, STAFF)
     assert retriever.probe() is not None

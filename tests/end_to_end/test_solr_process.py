@@ -164,7 +164,7 @@ def test_a_stranger_that_has_the_number_of_a_program_of_ours_is_left_alone(tmp_p
         assert solr_process.status(tmp_path) is None
         assert solr_process.stopped(tmp_path) == 0
         assert stranger.poll() is None
-        assert not solr_process.ended(Process("node1", stranger.pid, "long ago", 1))
+        assert not solr_process.signalled(Process("node1", stranger.pid, "long ago", 1))
         stranger.kill()
 
 
