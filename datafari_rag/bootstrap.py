@@ -18,7 +18,6 @@ from datafari_rag.adapters import solr_access
 from datafari_rag.adapters.audit import AuditTrail
 from datafari_rag.adapters.embedded import EmbeddedRetriever
 from datafari_rag.adapters.embedded_writer import EmbeddedWriter
-from datafari_rag.adapters.estimate import EstimatedTokens
 from datafari_rag.adapters.extractive import ExtractiveModel
 from datafari_rag.adapters.fallback import Chain
 from datafari_rag.adapters.identity_demo import DemoIdentity
@@ -29,6 +28,7 @@ from datafari_rag.adapters.rights_authority import AuthorityLimits, AuthorityRig
 from datafari_rag.adapters.rights_claims import ClaimedRights
 from datafari_rag.adapters.rights_file import NoRights, RightsFile
 from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
+from datafari_rag.adapters.tiktoken_counter import counter_named
 from datafari_rag.core.settings import Settings
 from datafari_rag.core.settings_addresses import EMBEDDED
 from datafari_rag.pipeline import Parts
@@ -179,7 +179,7 @@ def model_for(settings: Settings) -> Chain:
 
 def counter_for(settings: Settings) -> TokenCounter:
     """Return what counts tokens: the estimate, or the tokenizer that `token.counter` names."""
-    return EstimatedTokens()
+    return counter_named(settings.token_counter)
 
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:

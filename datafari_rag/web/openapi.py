@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from flask import Response
 from werkzeug.routing import Map, Rule
 
-from datafari_rag import __version__
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.parameters import READERS
 from datafari_rag.core.settings import Settings
@@ -72,7 +72,7 @@ def description(rules: Map, settings: Settings) -> Json:
         "openapi": "3.1.0",
         "info": {
             "title": "datafari_rag",
-            "version": __version__,
+            "version": version("datafari-rag"),
             "description": "Answers from documents that their reader may see, with citations that can be checked.",
         },
         "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
