@@ -1,0 +1,197 @@
+// @ts-check
+/** The card of one answer: it grows while it is written, and ends complete, stopped or failed. */
+import { Failure } from "./asking.js";
+import { element, filled } from "./element.js";
+import { madeOf } from "./made.js";
+import { addressOf, Marks, proseInto, SHAPES } from "./prose.js";
+
+/** @typedef {import("./types.js").Answer} Answer */
+/** @typedef {import("./types.js").Citation} Citation */
+
+const FEW = 3;
+
+export class Card {
+  /**
+   * @param {import("./types.js").Words} words
+   * @param {{stop?: () => void, retry?: () => void, next?: (question: string) => void,
+   *   open?: (citation: Citation) => void, thumbs?: (answer: Answer) => HTMLElement | null, base?: string}} acts
+   */
+  constructor(words, acts) {
+    this.words = words;
+    this.acts = acts;
+    /** @type {Answer | null} */
+    this.answer = null;
+    this.phase = element("span", { class: "phase" }, words.searching);
+    this.by = element("span", { class: "by" });
+    this.prose = element("div", { class: "prose" });
+    this.proofs = element("div", { class: "proofs" });
+    this.after = element("div");
+    this.stopButton = element("button", { type: "button", click: () => acts.stop?.() }, words.stop);
+    this.tools = element("div", { class: "tools" }, this.stopButton);
+    this.root = element(
+      "section",
+      { class: "card answer busy", "aria-label": words.answer, "aria-busy": "true" },
+      element("header", {}, element("h2", {}, words.answer), this.phase, this.by),
+      element("div", { class: "split" }, element("div", {}, this.prose, this.tools), this.proofs),
+      this.after,
+    );
+    this.isDue = false;
+  }
+
+  /** Shows the answer so far; at most once a frame. @param {Answer} answer */
+  grow(answer) {
+    this.answer = answer;
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      if (!this.root.classList.contains("busy") || !this.answer) return;
+      const { message, documents } = this.answer.content;
+      this.phase.textContent = message ? this.words.writing : this.words.searching;
+      proseInto(this.prose, message, new Marks(documents, null, this.words.statuses));
+    });
+  }
+
+  /** @param {Answer} answer */
+  finish(answer) {
+    this.answer = answer;
+    const { message, documents, citations, finish_reason } = answer.content;
+    this.end(this.words.done);
+    const marks = new Marks(documents, citations, this.words.statuses, (citation) => this.acts.open?.(citation));
+    proseInto(this.prose, message, marks);
+    this.note(answer, finish_reason === "length");
+    this.by.textContent = modelOf(answer);
+    this.proofs.replaceChildren(this.sources(marks));
+    this.tools.before(this.counts());
+    const made = madeOf(answer, this.words);
+    if (answer.followups?.length && this.acts.next) this.after.append(this.next(answer.followups));
+    if (made) this.after.append(made);
+    this.toolbar(true);
+  }
+
+  stop() {
+    this.end(this.words.stopped);
+    this.toolbar(Boolean(this.answer?.content.message));
+  }
+
+  /** @param {Failure} failure */
+  fail(failure) {
+    const partial = failure.partial?.content.message;
+    this.end(partial ? this.words.broken : "");
+    const notice = noticeOf(failure.label, failure.message, this.words);
+    if (!partial) {
+      this.root.classList.add("notice");
+      this.root.dataset.label = failure.label;
+      this.root.querySelector("header")?.remove();
+      this.prose.className = "";
+    }
+    (partial ? this.after : this.prose).replaceChildren(...notice.childNodes);
+    this.toolbar(false);
+  }
+
+  /** @param {string} said */
+  end(said) {
+    this.root.classList.remove("busy");
+    this.root.removeAttribute("aria-busy");
+    this.phase.textContent = said;
+  }
+
+  /** @param {boolean} hasText */
+  toolbar(hasText) {
+    const { words, acts, answer } = this;
+    this.tools.replaceChildren();
+    if (acts.retry) this.tools.append(element("button", { type: "button", click: () => acts.retry?.() }, words.retry));
+    if (!hasText || !answer) return;
+    const copy = element("button", { type: "button" }, words.copy);
+    copy.addEventListener("click", async () => {
+      await copied(asText(answer, words));
+      copy.textContent = words.copied;
+      setTimeout(() => (copy.textContent = words.copy), 1500);
+    });
+    this.tools.append(copy);
+    const thumbs = acts.thumbs?.(answer);
+    if (thumbs) this.tools.append(thumbs);
+  }
+
+  /** @param {Answer} answer @param {boolean} isCut */
+  note(answer, isCut) {
+    const isExtractive = answer.model.startsWith("builtin:extractive");
+    const isFallback = answer.model.includes("fallback=1");
+    const said = [isFallback && this.words.fallback, isExtractive && this.words.extractive].filter(Boolean).join(" ");
+    if (said) this.prose.before(element("p", { class: "note" }, said));
+    if (isCut) this.prose.after(element("p", { class: "warn" }, this.words.cut));
+  }
+
+  counts() {
+    const { documents, citations } = /** @type {Answer} */ (this.answer).content;
+    const cited = new Set(citations.map((one) => one.document_id).filter(Boolean)).size;
+    const verified = citations.filter((one) => one.status === "verified").length;
+    const used = filled(this.words.used, { used: documents.length, cited });
+    const proof = citations.length ? ` · ${filled(this.words.quotes, { verified, marks: citations.length })}` : "";
+    return element("p", { class: "counts" }, used + proof);
+  }
+
+  /** @param {Marks} marks */
+  sources(marks) {
+    const { documents, citations } = /** @type {Answer} */ (this.answer).content;
+    const items = documents.map((document) => {
+      const mine = citations.filter((one) => document.id !== null && one.document_id === document.id);
+      const once = [...new Map(mine.map((one) => [`${one.start} ${one.end} ${one.status}`, one])).values()];
+      const title = document.id
+        ? element("a", { href: addressOf({ document_id: document.id }, this.acts.base), dir: "auto" }, document.title)
+        : element("span", { dir: "auto" }, document.title);
+      const proofs = once.map((one) => this.proof(one, marks));
+      const rest = proofs.splice(FEW);
+      const more = rest.length ? element("details", { class: "more-list" }, element("summary", {}, `+ ${rest.length}`), ...rest) : null;
+      return element("li", {}, title, !once.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
+    });
+    return element("div", {}, element("h3", { class: "sources-title" }, this.words.sources), element("ol", { class: "sources" }, ...items));
+  }
+
+  /** @param {Citation} one @param {Marks} marks */
+  proof(one, marks) {
+    const shape = element("span", { class: "shape", "aria-hidden": "true" }, SHAPES[one.status] ?? "?");
+    const link = element("a", { href: addressOf(one, this.acts.base) }, this.words.open_passage);
+    link.addEventListener("click", (event) => marks.follow(event, one, link));
+    return element(
+      "p",
+      { class: `proof ${one.status}` },
+      element("span", { class: "status" }, shape, ` ${this.words.statuses[one.status] ?? one.status}`),
+      one.quote && element("q", { dir: "auto" }, one.quote),
+      one.quote && link,
+    );
+  }
+
+  /** @param {string[]} questions */
+  next(questions) {
+    const buttons = questions.map((question) => element("button", { type: "button", click: () => this.acts.next?.(question) }, question));
+    return element("div", {}, element("h3", { class: "sources-title" }, this.words.followups), element("div", { class: "next" }, ...buttons));
+  }
+}
+
+/** @param {string} label @param {string} reason @param {import("./types.js").Words} words */
+export function noticeOf(label, reason, words) {
+  const [title, hint] = words.failures[label] ?? words.failures.internal;
+  const shown = label === "internal" || label === "badSetting" ? element("p", { class: "fine" }, reason) : null;
+  return element("div", {}, element("h2", {}, title), element("p", {}, hint), shown);
+}
+
+/** @param {Answer} answer */
+const modelOf = (answer) => answer.model.split(";")[0].replace(/^builtin:extractive$/, "");
+
+/** @param {Answer} answer @param {import("./types.js").Words} words */
+function asText(answer, words) {
+  const list = answer.content.documents.map((document, place) => `[${place + 1}] ${document.title}${document.url ? ` — ${document.url}` : ""}`);
+  return `${answer.content.message}\n\n${words.sources}:\n${list.join("\n")}\n`;
+}
+
+/** Plain http on an intranet has no clipboard of its own. @param {string} text */
+async function copied(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).catch(() => {});
+  const area = /** @type {HTMLTextAreaElement} */ (element("textarea", { class: "unseen", "aria-hidden": "true" }));
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}

@@ -1,0 +1,25 @@
+// @ts-check
+/**
+ * Makes one element; texts become text nodes, never markup.
+ * @param {string} name
+ * @param {Record<string, string | boolean | ((event: Event) => void) | null | undefined>} [traits] attributes, and listeners as functions
+ * @param {...(Node | string | null | undefined | false)} children
+ * @returns {HTMLElement}
+ */
+export function element(name, traits = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(traits)) {
+    if (typeof value === "function") made.addEventListener(key, value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(key, value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false).map((child) => child));
+  return made;
+}
+
+/**
+ * Fills the places `{name}` of a sentence.
+ * @param {string} sentence
+ * @param {Record<string, string | number>} values
+ */
+export const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (all, name) => String(values[name] ?? all));

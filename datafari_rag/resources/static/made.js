@@ -1,0 +1,87 @@
+// @ts-check
+/** "How this answer was made": what the service says of its steps to this reader, with pictures. */
+import { element, filled } from "./element.js";
+
+/** @typedef {import("./types.js").Answer} Answer */
+
+/** @param {Answer} answer @param {import("./types.js").Words} words @returns {HTMLElement | null} */
+export function madeOf(answer, words) {
+  const thoughts = answer.content.thoughts ?? [];
+  if (thoughts.length < 4) return null;
+  const [, query, results, prompt] = thoughts;
+  const details = element("details", { class: "made" }, element("summary", {}, words.how_made));
+  details.append(
+    element("h4", {}, words.query_sent),
+    element("p", {}, element("code", { dir: "auto" }, String(query.description ?? ""))),
+    steps(query.props?.steps ?? [], words),
+    element("h4", {}, words.chosen),
+    ...passages(results, words),
+    element("p", { class: "fine" }, filled(words.budget, { chars: prompt.props?.document_chars ?? 0 })),
+    ...candidates(results.props?.candidates ?? [], words),
+    ...told(prompt, words),
+    element("h4", {}, words.times),
+    times(answer, prompt.props?.timings_ms ?? {}, words),
+    element("p", { class: "fine" }, `${words.model}: ${answer.model.replaceAll(";", " ·")}`),
+  );
+  return details;
+}
+
+/** @param {{step: string, query: string, found: number}[]} all @param {import("./types.js").Words} words */
+function steps(all, words) {
+  const rows = all.map((one) => element("tr", {}, element("td", {}, one.step), element("td", { dir: "auto" }, one.query), element("td", {}, `${one.found} ${words.found}`)));
+  const head = element("tr", {}, element("th", { scope: "col" }, words.step), element("th", { scope: "col" }, words.query_sent), element("th", { scope: "col" }, words.found));
+  return element("div", { class: "wide" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
+}
+
+/** One bar a document: the whole width is the document, the filled parts are the passages that were chosen. */
+/** @param {import("./types.js").Thought} results @param {import("./types.js").Words} words */
+function passages(results, words) {
+  const shown = /** @type {{label: string, chars: number}[]} */ (Array.isArray(results.description) ? results.description : []);
+  const exact = /** @type {{label: string, document_chars: number, spans: [number, number][]}[]} */ (results.props?.passages ?? []);
+  const most = Math.max(1, ...shown.map((one) => one.chars));
+  const bars = shown.flatMap((one) => {
+    const place = exact.find((known) => known.label === one.label);
+    const parts = place ? place.spans.map(([start, end]) => [start / place.document_chars, end / place.document_chars]) : [[0, one.chars / most]];
+    return row(one.label, parts, `${one.chars} ${words.characters}`);
+  });
+  return [element("dl", { class: "bars" }, ...bars)];
+}
+
+/** @param {any[]} all @param {import("./types.js").Words} words */
+function candidates(all, words) {
+  if (!all.length) return [];
+  const rows = all.slice(0, 60).map((one) => {
+    const place = one.start === undefined ? "" : `${one.start}–${one.end}`;
+    return element("tr", {}, ...[one.id, String(one.score), place, one.verdict].map((text) => element("td", {}, text)));
+  });
+  const table = element("div", { class: "wide" }, element("table", {}, element("tbody", {}, ...rows)));
+  return [element("details", {}, element("summary", {}, words.candidates), table)];
+}
+
+/** @param {import("./types.js").Thought} prompt @param {import("./types.js").Words} words */
+function told(prompt, words) {
+  if (!Array.isArray(prompt.description)) return [];
+  const all = prompt.description.map((/** @type {string} */ one) => element("pre", { dir: "auto" }, one));
+  return [element("details", {}, element("summary", {}, words.prompt), ...all)];
+}
+
+/** @param {Answer} answer @param {Record<string, number>} stages @param {import("./types.js").Words} words */
+function times(answer, stages, words) {
+  const named = Object.entries(stages).map(([name, ms]) => /** @type {[string, number]} */ ([words.stages[name] ?? name, ms]));
+  if (answer.firstMs !== undefined) named.push([words.first_words, answer.firstMs]);
+  if (answer.wholeMs !== undefined) named.push([words.whole, answer.wholeMs]);
+  const most = Math.max(1, ...named.map(([, ms]) => ms));
+  return element("dl", { class: "bars" }, ...named.flatMap(([name, ms]) => row(name, [[0, ms / most]], `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`)));
+}
+
+/** @param {string} name @param {number[][]} parts from 0 to 1 @param {string} value */
+function row(name, parts, value) {
+  const track = element("div", { class: "track", "aria-hidden": "true" });
+  for (const [start, end] of parts) {
+    const part = element("i");
+    part.style.left = `${100 * start}%`;
+    part.style.width = `${100 * (end - start)}%`;
+    track.append(part);
+  }
+  return [element("dt", { dir: "auto" }, name), element("dd", {}, track), element("dd", { class: "value" }, value)];
+}

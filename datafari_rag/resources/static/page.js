@@ -1,0 +1,240 @@
+// @ts-check
+/** The search page at work: asks, shows the answer as it grows, and keeps the conversation of this tab. */
+import { asked, Failure } from "./asking.js";
+import { Card, noticeOf } from "./card.js";
+import { Conversation } from "./conversation.js";
+import { element, filled } from "./element.js";
+import { showFound } from "./found.js";
+import { openPassage } from "./passage.js";
+import { thumbsOf } from "./thumbs.js";
+
+/** @typedef {import("./types.js").Answer} Answer */
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+const app = byId("app");
+const setup = JSON.parse(app.dataset.setup ?? "{}");
+const words = setup.words;
+const form = /** @type {HTMLFormElement} */ (byId("ask"));
+const box = /** @type {HTMLInputElement} */ (byId("q"));
+const format = /** @type {HTMLSelectElement} */ (byId("format"));
+const clear = byId("clear");
+const answers = byId("answers");
+const state = byId("state");
+const spoken = element("div", { class: "unseen", role: "log", "aria-live": "polite" });
+const again = nextForm();
+const talk = new Conversation(setup.user, kept());
+/** @type {AbortController | null} */
+let running = null;
+
+/** @returns {Storage | null} */
+function kept() {
+  try {
+    return window.sessionStorage;
+  } catch {
+    return null;
+  }
+}
+
+function nextForm() {
+  const input = /** @type {HTMLInputElement} */ (
+    element("input", { type: "text", maxlength: "4000", dir: "auto", autocomplete: "off", "aria-label": words.ask_next, placeholder: words.ask_next })
+  );
+  const made = element("form", { class: "again" }, input, element("button", {}, words.ask));
+  made.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const question = input.value.trim();
+    if (!question || running) return;
+    input.value = "";
+    ask(question, talk.turns.length);
+  });
+  return made;
+}
+
+/** @param {URLSearchParams} wanted */
+const addressOf = (wanted) => JSON.stringify(["q", "fq", "format", "lang"].map((name) => wanted.getAll(name)));
+
+/** @param {string} text */
+const say = (text) => (state.textContent = text);
+
+/**
+ * Adds the card of turn *place*, the question above it when it is not the first.
+ * @param {string} question @param {number} place
+ */
+function cardFor(question, place) {
+  const card = new Card(words, {
+    stop: () => running?.abort(),
+    retry: () => ask(question, place),
+    next: (next) => ask(next, talk.turns.length),
+    open: (citation) => openPassage(citation, words, (label, reason) => noticeOf(label, reason, words)),
+    thumbs: (answer) => thumbsOf(answer, question, setup),
+  });
+  const turn = element("div", { class: "turn" }, place > 0 && element("p", { class: "asked", dir: "auto" }, element("span", { class: "fine" }, `${words.you_asked} `), question), card.root);
+  for (const later of [...answers.querySelectorAll(".turn")].slice(place)) later.remove();
+  again.remove();
+  answers.append(turn);
+  return card;
+}
+
+/** @param {string} question @param {number} place */
+async function ask(question, place) {
+  running?.abort();
+  const mine = new AbortController();
+  running = mine;
+  if (place === 0) talk.begin(addressOf(new URLSearchParams(location.search)));
+  talk.turns.splice(place);
+  const card = cardFor(question, place);
+  spoken.replaceChildren();
+  say(words.searching);
+  if (place > 0) card.root.scrollIntoView({ block: "nearest" });
+  try {
+    await grow(card, question, place, mine.signal);
+  } catch (error) {
+    failed(card, error, mine);
+  }
+  if (running === mine) running = null;
+  settle();
+}
+
+/** @param {Card} card @param {string} question @param {number} place @param {AbortSignal} signal */
+async function grow(card, question, place, signal) {
+  const wanted = new URLSearchParams(location.search);
+  let told = 0;
+  const wish = {
+    question,
+    signal,
+    filters: wanted.getAll("fq"),
+    format: wanted.get("format") ?? format.value,
+    linebreaks: setup.linebreaks,
+    labels: setup.labels,
+    history: talk.before(place),
+    category: category(wanted),
+  };
+  for await (const { answer, isDone } of asked(wish)) {
+    if (isDone) {
+      card.finish(answer);
+      talk.put({ question, answer }, place);
+      const cited = new Set(answer.content.citations.map((one) => one.document_id).filter(Boolean)).size;
+      say(`${words.done}. ${filled(words.used, { used: answer.content.documents.length, cited })}`);
+    } else {
+      card.grow(answer);
+      told = speak(answer.content.message, told);
+    }
+  }
+}
+
+/** Hands whole sentences to readers who listen. @param {string} text @param {number} told */
+function speak(text, told) {
+  const end = Math.max(text.lastIndexOf(". "), text.lastIndexOf("\n"), text.lastIndexOf("? "), text.lastIndexOf("! "));
+  if (end < told) return told;
+  spoken.append(element("p", {}, text.slice(told, end + 1).replace(/\[\d+\]/g, "")));
+  return end + 1;
+}
+
+/** The one filter that a conversation can keep. @param {URLSearchParams} wanted */
+function category(wanted) {
+  const found = wanted.getAll("fq").map((one) => /^([^:]+):"(.*)"$/.exec(one)).find((one) => one?.[1] === setup.category);
+  return found ? found[2].replace(/\\(.)/g, "$1") : null;
+}
+
+/** @param {Card} card @param {unknown} error @param {AbortController} mine */
+function failed(card, error, mine) {
+  if (mine.signal.aborted) {
+    card.stop();
+    say(words.stopped);
+    return;
+  }
+  const failure = error instanceof Failure ? error : new Failure("internal", "");
+  if (!(error instanceof Failure)) console.error(error);
+  card.fail(failure);
+  say((words.failures[failure.label] ?? words.failures.internal).join(". "));
+}
+
+function settle() {
+  clear.hidden = !talk.turns.length;
+  if (talk.turns.length && !running) answers.append(again);
+  setTimeout(() => spoken.replaceChildren(), 4000);
+}
+
+/** Shows what the address asks for. @param {boolean} isNew whether the answer must be asked for again */
+function show(isNew) {
+  const wanted = new URLSearchParams(location.search);
+  const question = wanted.get("q")?.trim() ?? "";
+  document.body.className = `scripted ${question ? "results" : "first"}`;
+  if (!question) {
+    answers.replaceChildren();
+    byId("found").replaceChildren();
+    return;
+  }
+  document.title = `${question} · datafari_rag`;
+  box.value = question;
+  showFound(byId("found"), wanted, setup.facets, words).catch(() => byId("found").replaceChildren());
+  if (!isNew && talk.recall(addressOf(wanted))) {
+    answers.replaceChildren();
+    talk.turns.forEach((turn, place) => cardFor(turn.question, place).finish(turn.answer));
+    settle();
+    return;
+  }
+  answers.replaceChildren();
+  ask(question, 0);
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const question = box.value.trim();
+  if (!question) {
+    answers.replaceChildren(element("section", { class: "card notice" }, ...noticeOf("noQuery", "", words).childNodes));
+    box.focus();
+    return;
+  }
+  const wanted = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) if (name !== "format" || value !== "default") wanted.append(name, String(value));
+  const ui = new URLSearchParams(location.search).get("ui");
+  if (ui) wanted.set("ui", ui);
+  history.pushState(null, "", `/?${wanted}`);
+  show(true);
+});
+format.addEventListener("change", () => box.value.trim() && document.body.classList.contains("results") && form.requestSubmit());
+clear.addEventListener("click", () => {
+  running?.abort();
+  talk.begin("");
+  answers.replaceChildren();
+  clear.hidden = true;
+  box.value = "";
+  say(words.cleared);
+  history.pushState(null, "", "/");
+  show(false);
+  box.focus();
+});
+window.addEventListener("popstate", () => show(false));
+document.getElementById("user")?.addEventListener("change", (event) => {
+  const who = /** @type {HTMLSelectElement} */ (event.target).form;
+  if (!who) return;
+  /** @type {HTMLInputElement} */ (who.elements.namedItem("here")).value = location.pathname + location.search;
+  who.requestSubmit();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !(event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement)) {
+    event.preventDefault();
+    box.focus();
+  }
+  if (event.key === "Escape" && running && !document.querySelector("dialog[open]")) running.abort();
+});
+
+document.cookie = "datafari_rag_script=1; path=/; SameSite=Strict";
+document.body.classList.add("scripted");
+app.append(spoken);
+if (app.dataset.answer) {
+  const made = JSON.parse(app.dataset.answer);
+  const question = box.value;
+  talk.begin(addressOf(new URLSearchParams(location.search)));
+  answers.replaceChildren();
+  const card = cardFor(question, 0);
+  if (made.error) card.fail(new Failure(made.error.label, made.error.reason));
+  else {
+    card.finish(made);
+    talk.put({ question, answer: made }, 0);
+  }
+  settle();
+} else show(false);

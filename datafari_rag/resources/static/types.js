@@ -1,0 +1,14 @@
+// @ts-check
+/**
+ * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string}} Source
+ * @typedef {{label: string, status: string, document_id: string | null, url: string | null, title: string | null,
+ *   field: string | null, start: number | null, end: number | null, quote: string | null}} Citation
+ * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
+ * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],
+ *   finish_reason?: string}} Content
+ * @typedef {{content: Content, model: string, id: string, followups?: string[] | null,
+ *   firstMs?: number, wholeMs?: number}} Answer
+ * @typedef {{role: string, content: string}} Message
+ * @typedef {Record<string, any>} Words
+ */
+export {};
