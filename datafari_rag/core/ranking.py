@@ -43,12 +43,9 @@ def ranked(question: str, documents: Sequence[Document], *, language: str) -> tu
     """Return all *documents*, best first; of equals the engine's order stays."""
     terms = terms_of(question, language)
     traces = [traces_of(terms, document.text, language) for document in documents]
-    rarity = _rarity(terms, traces)
     best = max((document.score for document in documents), default=0.0)
-    found = [
-        _ranked(document, trace, terms=terms, rarity=rarity, best=best, language=language)
-        for document, trace in zip(documents, traces, strict=True)
-    ]
+    field = _Field(terms, _rarity(terms, traces), best, language)
+    found = [_ranked(document, trace, field) for document, trace in zip(documents, traces, strict=True)]
     return tuple(sorted(found, key=lambda one: -one.score))
 
 
@@ -72,18 +69,26 @@ def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> f
     return best
 
 
-def _ranked(
-    document: Document, traces: Traces, *, terms: Sequence[Term], rarity: Sequence[float], best: float, language: str
-) -> Ranked:
-    total = sum(rarity) or 1.0
-    there = [weight for weight, hits in zip(rarity, traces.hits, strict=True) if hits]
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What is the same for all candidates; *best* is the engine's highest score."""
+
+    terms: tuple[Term, ...]
+    rarity: tuple[float, ...]
+    best: float
+    language: str
+
+
+def _ranked(document: Document, traces: Traces, field: _Field) -> Ranked:
+    total = sum(field.rarity) or 1.0
+    there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     score = (
-        ENGINE * (document.score / best if best > 0 else 0.0)
-        + NEAR * best_window(traces, rarity, NEAR_CHARS) / total
-        + AROUND * best_window(traces, rarity, AROUND_CHARS) / total
-        + PAIRS * _pairs(traces, rarity, terms) / total
-        + TITLE * _in_title(document, terms, rarity, language) / total
-        + (LANGUAGE if document.language == language else 0.0)
+        ENGINE * (document.score / field.best if field.best > 0 else 0.0)
+        + NEAR * best_window(traces, field.rarity, NEAR_CHARS) / total
+        + AROUND * best_window(traces, field.rarity, AROUND_CHARS) / total
+        + PAIRS * _pairs(traces, field) / total
+        + TITLE * _in_title(document, field) / total
+        + (LANGUAGE if document.language == field.language else 0.0)
     )
     return Ranked(document, score, traces, sum(there) / total)
 
@@ -108,13 +113,13 @@ def _events(traces: Traces, rarity: Sequence[float]) -> list[tuple[int, int]]:
     return events
 
 
-def _pairs(traces: Traces, rarity: Sequence[float], terms: Sequence[Term]) -> float:
+def _pairs(traces: Traces, field: _Field) -> float:
     """Return what neighbours of the question that follow each other closely in the text are worth."""
-    worth = 0.0
-    for index in range(len(terms) - 1):
+    worth, rarity = 0.0, field.rarity
+    for index in range(len(field.terms) - 1):
         first, second = traces.hits[index][:MAX_EVENTS], traces.hits[index + 1]
         if first and second:
-            count = _followed(first, second, len(terms[index].stem) + _GAP_CHARS)
+            count = _followed(first, second, len(field.terms[index].stem) + _GAP_CHARS)
             worth += min(rarity[index], rarity[index + 1]) * _SATURATED[min(count, _COUNTS - 1)]
     return worth
 
@@ -131,8 +136,8 @@ def _followed(first: Sequence[int], second: Sequence[int], reach: int) -> int:
     return count
 
 
-def _in_title(document: Document, terms: Sequence[Term], rarity: Sequence[float], language: str) -> float:
+def _in_title(document: Document, field: _Field) -> float:
     if not document.title:
         return 0.0
-    hits = traces_of(terms, document.title, language).hits
-    return sum(weight for weight, places in zip(rarity, hits, strict=True) if places)
+    hits = traces_of(field.terms, document.title, field.language).hits
+    return sum(weight for weight, places in zip(field.rarity, hits, strict=True) if places)

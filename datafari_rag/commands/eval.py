@@ -1,0 +1,141 @@
+"""`datafari-rag eval`: questions with known answers in, tables, JSON and a plot out. Tables to stdout, else stderr."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from datafari_rag.adapters.settings_snapshot import StartRefused
+from datafari_rag.commands.eval_runs import Course, Variant, run
+from datafari_rag.commands.eval_sets import NoSets, engines, questions_of, readers_of, rights_of
+from datafari_rag.core.errors import RagError
+from datafari_rag.evaluation.measures import Trial, gate_curve, summary
+from datafari_rag.evaluation.plot import draw
+from datafari_rag.evaluation.questions import UnreadableQuestions, questions_in, readers_in, rights_in
+from datafari_rag.evaluation.tables import gate_table, print_report
+
+DEFAULT_CONF = Path("conf/rag.properties")
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(
+    name="eval",
+    epilog="""\b
+Examples:
+  datafari-rag eval questions.jsonl --conf conf/rag.properties
+  datafari-rag eval questions.jsonl --vary rag.extract=passages,head --vary rag.maxFiles=3,5
+  datafari-rag eval --sets ../shared/data --engine both
+\b
+Exit codes: 0 measured, no leak; 1 a leak, or it could not be measured; 2 wrong usage.
+""",
+)
+@click.argument("questions", nargs=-1, type=FILE)
+@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@click.option("--vary", multiple=True, metavar="KEY=A,B", help="Measure once for each value of a setting; repeatable.")
+@click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: as the anonymous]")
+@click.option("--users", type=FILE, help="JSONL of {user, tokens}: count what they are given against their rights.")
+@click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
+@click.option("--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Folder of eval.json, eval.png.")
+@click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes. [default: cores]")
+@click.option("--with-model", is_flag=True, help="Ask the configured model. [default: the built-in extractive one]")
+@click.option("--baselines/--no-baselines", default=True, help="Measure head and highlighting beside.")
+@click.option("--sets", type=FOLDER, help="Folder of sets (docs.jsonl, questions.jsonl): index them first, all in one.")
+@click.option("--engine", type=click.Choice(["embedded", "solr", "both"]), default="both", help="For --sets.")
+@click.pass_context
+def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: Any) -> None:
+    """Measure search, passages, answers, citations and leaks on questions with known answers.
+
+    QUESTIONS are JSON Lines: {"id", "question", "answers": [any counts], "doc_ids": [any counts]}, and
+    "unanswerable": true for those that the documents do not answer.
+    """
+    if not questions and options["sets"] is None:
+        raise click.UsageError("Name at least one file of questions, or --sets FOLDER.", context)
+    try:
+        results = dict(_results(questions, options))
+    except StartRefused as error:
+        raise click.ClickException("\n".join(error.lines)) from error
+    except RagError as error:
+        raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
+    except (UnreadableQuestions, NoSets, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    context.exit(1 if _told(results, options["out"]) else 0)
+
+
+def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tuple[str, list[Trial]]]:
+    """Yield the name and the trials of every variant, in turn."""
+    console = Console(stderr=True)
+    if options["sets"] is not None:
+        asked = questions_of(options["sets"])[:: options["every"]]
+        rights = rights_of(options["sets"])
+        tokens = frozenset(
+            itertools.chain.from_iterable(itertools.chain.from_iterable(a.values()) for a in rights.values())
+        )
+        course = Course(asked, tokens, readers_of(options["sets"]), rights)
+        with engines(options["sets"], options["engine"], console.print) as places:
+            for name, url in places:
+                for variant in _variants(options, {"solr.url": url}, name):
+                    yield variant.name, _measured(course, variant, options, console)
+        return
+    asked = tuple(itertools.chain.from_iterable(questions_in(path) for path in files))[:: options["every"]]
+    readers = readers_in(options["users"]) if options["users"] else ()
+    rights = rights_in(options["documents"]) if options["documents"] else {}
+    course = Course(asked, frozenset(options["token"]), readers, rights)
+    for variant in _variants(options, {}, "as configured"):
+        yield variant.name, _measured(course, variant, options, console)
+
+
+def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:
+    """Return one variant for each combination of the values of --vary."""
+    axes: list[list[tuple[str, str]]] = []
+    for text in options["vary"]:
+        key, mark, values = text.partition("=")
+        if not mark or not key:
+            raise click.UsageError(f"--vary {text}: KEY=A,B is wanted.")
+        axes.append([(key.strip(), value.strip()) for value in values.split(",")])
+    found = []
+    for combination in itertools.product(*axes):
+        title = ", ".join([name, *(f"{key}={value}" for key, value in combination)])
+        found.append(Variant(title, options["conf"], {**given, **dict(combination)}, options["with_model"]))
+    return found
+
+
+def _measured(course: Course, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(variant.name, total=len(course.questions))
+        trials = []
+        for trial in run(course, variant, jobs=options["jobs"], baselines=options["baselines"]):
+            trials.append(trial)
+            progress.advance(task)
+    return trials
+
+
+def _told(results: Mapping[str, list[Trial]], folder: Path) -> int:
+    """Print and write everything; return the number of leaks."""
+    console = Console(width=None if Console().is_terminal else 160)
+    report: dict[str, Any] = {"variants": {}}
+    for name, trials in results.items():
+        groups = list(dict.fromkeys(trial.group for trial in trials))
+        summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
+        if len(groups) > 1:
+            summaries["all"] = summary(trials)
+        print_report(name, summaries, console)
+        report["variants"][name] = {"sets": summaries, "gate": gate_curve(trials)}
+    first = next(iter(report["variants"].values()))
+    if any(not trial.is_answerable for trials in results.values() for trial in trials):
+        console.print(gate_table(first["gate"]))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "eval.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
+    totals = {name: list(of["sets"].values())[-1] for name, of in report["variants"].items()}
+    draw(totals, first["gate"], folder / "eval.png")
+    click.echo(f"Written: {folder / 'eval.json'}, {folder / 'eval.png'}", err=True)
+    return sum(trial.leaks for trials in results.values() for trial in trials)

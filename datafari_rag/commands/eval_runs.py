@@ -1,0 +1,117 @@
+"""Runs a course of questions over one variant of the settings, in several processes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import ClassVar
+
+from datafari_rag.adapters.extractive import NAME, ExtractiveModel
+from datafari_rag.adapters.settings_file import SettingsFile
+from datafari_rag.adapters.settings_snapshot import snapshot_of
+from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_for
+from datafari_rag.core.access import ANONYMOUS, User
+from datafari_rag.core.errors import RagError
+from datafari_rag.evaluation.measures import Trial
+from datafari_rag.evaluation.questions import Question, Reader
+from datafari_rag.evaluation.trial import Bench, Rights, tried
+from datafari_rag.pipeline import Parts
+
+NEEDED = ("solr.", "security.", "rag.", "llm.", "token.")
+
+_CHUNK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Settings to measure: the file *conf* with *changes* on top; *with_model* asks its model, else the built-in."""
+
+    name: str
+    conf: Path
+    changes: Mapping[str, str]
+    with_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What is asked, with which access *tokens*, and for whom leaks are counted."""
+
+    questions: tuple[Question, ...]
+    tokens: frozenset[str] = frozenset()
+    readers: tuple[Reader, ...] = ()
+    rights: Rights | None = None
+
+
+def run(course: Course, variant: Variant, *, jobs: int, baselines: bool) -> Iterator[Trial]:
+    """
+    Yield the trial of every question, in order.
+
+    Raises:
+        StartRefused: the settings cannot be used.
+        RagError: search, rights or model fail.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        conf = _written(variant, Path(folder))
+        bench_for(conf, variant, course, baselines=baselines)
+        if jobs == 1:
+            bench = bench_for(conf, variant, course, baselines=baselines)
+            yield from (tried(question, bench) for question in course.questions)
+            return
+        # Started afresh, not forked: clients and indexes of this process are not for sharing.
+        with ProcessPoolExecutor(
+            jobs, get_context("spawn"), _begin, (conf, variant, replace(course, questions=()), baselines)
+        ) as pool:
+            yield from pool.map(_try, course.questions, chunksize=_CHUNK)
+
+
+def bench_for(conf: Path, variant: Variant, course: Course, *, baselines: bool) -> Bench:
+    """Return what the questions are tried on. Raises: StartRefused, RagError."""
+    snapshot = snapshot_of(conf, environ=os.environ)
+    snapshot.require(*NEEDED)
+    settings = snapshot.settings
+    asks = User("eval", course.tokens) if course.tokens else ANONYMOUS
+    if not variant.with_model:
+        settings = replace(settings, rag_api_endpoint=NAME)
+    parts = Parts(
+        retriever=retriever_for(settings),
+        model=model_for(settings) if variant.with_model else ExtractiveModel(),
+        counter=counter_for(settings),
+        instructions=SettingsFile(conf).snapshot().instructions,
+        new_nonce=new_nonce,
+        clock=time.monotonic,
+    )
+    return Bench(settings, parts, asks, course.readers, course.rights, baselines)
+
+
+def _written(variant: Variant, folder: Path) -> Path:
+    """Write the variant's settings: the last value of a key wins. Raises: OSError."""
+    path = folder / "rag.properties"
+    own = variant.conf.read_text(encoding="utf-8") if variant.conf.exists() else ""
+    lines = [f"{key}={value}" for key, value in variant.changes.items()]
+    path.write_text("\n".join([own, *lines, ""]), encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+class _Held:
+    """The bench of one process."""
+
+    benches: ClassVar[list[Bench]] = []
+
+
+def _begin(conf: Path, variant: Variant, course: Course, baselines: bool) -> None:
+    _Held.benches.append(bench_for(conf, variant, course, baselines=baselines))
+
+
+def _try(question: Question) -> Trial:
+    try:
+        return tried(question, _Held.benches[-1])
+    except RagError as error:
+        # An error with keyword arguments does not survive the way between processes.
+        raise RuntimeError(f"{question.id}: {error.label} {error.log}") from error

@@ -1,0 +1,124 @@
+"""What is counted and how, as arithmetic on plain values: no clock, no files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+BUDGETS = (1000, 2000, 4000, 8000)
+"""Characters of all extracts together at which it is counted whether the answer is among them."""
+
+RANKS = (1, 3, 10)
+
+UNFOUND = 10_000
+"""Rank of a document that was not found."""
+
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """
+    What one question gave.
+
+    *rank* is the first right document's place (0 is best, `UNFOUND` when absent) after re-ranking, *engine_rank* the
+    same in the engine's order. *hits* says for each way (passages, head) whether the answer is in the context at each
+    budget; *has_answer* is False where that cannot be counted. *evidence* is the gate's number.
+    """
+
+    group: str
+    is_answerable: bool
+    has_answer: bool
+    has_document: bool
+    rank: int
+    engine_rank: int
+    hits: dict[str, tuple[bool, ...]]
+    is_in_reply: bool
+    has_replied: bool
+    citations: int
+    proved: int
+    right: int
+    evidence: float
+    leaks: int
+    ms: dict[str, float] = field(default_factory=dict)
+
+
+def folded(text: str) -> str:
+    """Return *text* in lower case with white space collapsed, as answers are compared."""
+    return _SPACE.sub(" ", text.lower()).strip()
+
+
+def holds(texts: Iterable[str], answers: Iterable[str]) -> bool:
+    r"""Say whether one of *answers* stands as a whole in one of *texts*, both folded; cleaning makes `\\` a `/`."""
+    haystacks = [folded(text) for text in texts]
+    return any(folded(answer.replace("\\", "/")) in haystack for answer in answers for haystack in haystacks)
+
+
+def share(values: Sequence[bool]) -> float | None:
+    """Return the percentage of true *values*, None of none."""
+    return 100.0 * sum(values) / len(values) if values else None
+
+
+def quantile(values: Sequence[float], part: float) -> float | None:
+    """Return the value below which *part* of *values* lie, None of none."""
+    return sorted(values)[min(len(values) - 1, int(part * len(values)))] if values else None
+
+
+def summary(trials: Sequence[Trial]) -> dict[str, object]:
+    """Return all that is reported of *trials*, as plain JSON values; percentages, and milliseconds under `ms`."""
+    sought = [t for t in trials if t.is_answerable and t.has_document]
+    answered = [t for t in trials if t.is_answerable and t.has_answer]
+    cited = [t for t in answered if t.citations]
+    number = sum(t.citations for t in cited)
+    return {
+        "questions": len(trials),
+        "recall": {str(k): share([t.rank < k for t in sought]) for k in RANKS},
+        "engine_recall": {str(k): share([t.engine_rank < k for t in sought]) for k in RANKS},
+        "in_context": _in_context(answered),
+        "in_reply": share([t.is_in_reply for t in answered]),
+        "citations": number,
+        "citations_proved": 100.0 * sum(t.proved for t in cited) / number if number else None,
+        "citations_right": 100.0 * sum(t.right for t in cited) / number if number else None,
+        "abstained_unanswerable": share([not t.has_replied for t in trials if not t.is_answerable]),
+        "abstained_answerable": share([not t.has_replied for t in trials if t.is_answerable]),
+        "leaks": sum(t.leaks for t in trials),
+        "ms": {
+            stage: {"median": quantile(times, 0.5), "p95": quantile(times, 0.95)}
+            for stage, times in _by_stage(trials).items()
+        },
+    }
+
+
+def gate_curve(trials: Sequence[Trial], steps: int = 20) -> list[dict[str, float]]:
+    """
+    Return for each threshold what share of unanswerable questions it would stop, and of answers it would lose.
+
+    An answer is lost when the question is stopped although the answer stands in the context of the largest budget.
+    """
+    idle = [t.evidence for t in trials if not t.is_answerable]
+    good = [t.evidence for t in trials if t.has_answer and t.hits.get("passages", (False,))[-1]]
+    return [
+        {
+            "threshold": step / steps,
+            "saved": share([evidence < step / steps for evidence in idle]) or 0.0,
+            "lost": share([evidence < step / steps for evidence in good]) or 0.0,
+        }
+        for step in range(steps + 1)
+    ]
+
+
+def _in_context(trials: Sequence[Trial]) -> dict[str, list[float | None]]:
+    ways = dict.fromkeys(way for trial in trials for way in trial.hits)
+    return {
+        way: [share([t.hits[way][place] for t in trials if way in t.hits]) for place in range(len(BUDGETS))]
+        for way in ways
+    }
+
+
+def _by_stage(trials: Sequence[Trial]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for trial in trials:
+        for stage, took_ms in trial.ms.items():
+            found.setdefault(stage, []).append(took_ms)
+    return found

@@ -1,0 +1,103 @@
+"""Questions with known answers, as JSON Lines; reading and checking them, nothing more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class UnreadableQuestions(ValueError):
+    """A file is not JSON Lines of questions; the message says file, line and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """
+    One question: any of *answers* counts, any of *document_ids* is right.
+
+    A question that the collection cannot answer has *is_answerable* False; one without verbatim answers has none.
+    *group* is the set that it is counted in.
+    """
+
+    id: str
+    group: str
+    text: str
+    answers: tuple[str, ...] = ()
+    document_ids: frozenset[str] = frozenset()
+    is_answerable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A user with his tokens, for the count of leaks."""
+
+    name: str
+    tokens: frozenset[str]
+
+
+def questions_in(path: Path, group: str | None = None) -> tuple[Question, ...]:
+    """
+    Return the questions of the file *path*, counted in *group* (default: the folder's name).
+
+    Raises:
+        UnreadableQuestions: a line is not a question.
+        OSError: the file cannot be read.
+    """
+    name = group or path.resolve().parent.name
+    return tuple(_question(row, name, where) for where, row in _rows(path))
+
+
+def readers_in(path: Path) -> tuple[Reader, ...]:
+    """Return the users of the file *path*: lines of {user, tokens}. Raises: UnreadableQuestions, OSError."""
+    readers: dict[str, frozenset[str]] = {}
+    for where, row in _rows(path):
+        if not isinstance(row.get("user"), str):
+            raise UnreadableQuestions(f"{where}: a user needs a name under 'user'")
+        readers.setdefault(str(row["user"]), frozenset(map(str, _list(row, "tokens"))))
+    return tuple(Reader(user, tokens) for user, tokens in readers.items())
+
+
+def rights_in(path: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return the ACL fields of the documents of *path* by their id. Raises: UnreadableQuestions, OSError."""
+    return {
+        str(row.get("id")): {key: tuple(map(str, _list(row, key))) for key in row if "_token_" in key}
+        for _, row in _rows(path)
+    }
+
+
+def _question(row: Mapping[str, object], group: str, where: str) -> Question:
+    text = row.get("question")
+    if not isinstance(text, str) or not text.strip():
+        raise UnreadableQuestions(f"{where}: a question needs a text under 'question'")
+    return Question(
+        id=str(row.get("id", where)),
+        group=str(row.get("set") or group),
+        text=text,
+        answers=tuple(map(str, _list(row, "answers"))),
+        document_ids=frozenset(map(str, _list(row, "doc_ids"))),
+        is_answerable=not row.get("unanswerable", False),
+    )
+
+
+def _list(row: Mapping[str, object], key: str) -> list[object]:
+    value = row.get(key) or []
+    return value if isinstance(value, list) else [value]
+
+
+def _rows(path: Path) -> Iterable[tuple[str, Mapping[str, object]]]:
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield f"{path}:{number}", _row(line, f"{path}:{number}")
+
+
+def _row(line: str, where: str) -> Mapping[str, object]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise UnreadableQuestions(f"{where}: this is not JSON") from error
+    if not isinstance(row, dict):
+        raise UnreadableQuestions(f"{where}: this is not an object")
+    return row

@@ -1,0 +1,169 @@
+"""One question through the line itself, several times: what was found, what the model would see, what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Citation, Document, Extract
+from datafari_rag.core.errors import NoAnswer, NoDocuments
+from datafari_rag.core.events import Answer, Failed, Sources
+from datafari_rag.core.gate import evidence_in
+from datafari_rag.core.ranking import ranked
+from datafari_rag.core.search import Browse, Found, Search
+from datafari_rag.core.settings import Settings
+from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
+from datafari_rag.evaluation.questions import Question, Reader
+from datafari_rag.pipeline import Parts, answer, collect
+from datafari_rag.ports import Retriever
+
+Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Document id → its ACL fields."""
+
+BUILTIN = "builtin:extractive"
+
+WIDE_WINDOW = 100_000_000
+"""Tokens: where characters are the budget that is measured, the model's window must not be another."""
+
+
+class Remembering:
+    """A retriever that asks another one once for the same search: a question is asked with several budgets."""
+
+    def __init__(self, inner: Retriever) -> None:
+        """Remember nothing yet."""
+        self._inner = inner
+        self._known: dict[tuple[Search, Filter], Found] = {}
+        self.last = Found((), 0)
+
+    def search(self, search: Search, access: Filter) -> Found:
+        """Return what the other one found for the same search and filter. Raises: SearchError."""
+        key = (search, access)
+        if key not in self._known:
+            self._known[key] = self._inner.search(search, access)
+        self.last = self._known[key]
+        return self.last
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        """Hand on. Raises: SearchError."""
+        return self._inner.browse(browse, access)
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        """Hand on. Raises: SearchError."""
+        return self._inner.fetch(document_id, field, access)
+
+    def probe(self) -> str | None:
+        """Hand on."""
+        return self._inner.probe()
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What all questions are tried on: the line, who *asks*, and who must not see what (*readers*, *rights*)."""
+
+    settings: Settings
+    parts: Parts
+    asks: User = ANONYMOUS
+    readers: tuple[Reader, ...] = ()
+    rights: Rights | None = None
+    baselines: bool = True
+
+
+def tried(question: Question, bench: Bench) -> Trial:
+    """
+    Return what *question* gives on *bench*.
+
+    Raises:
+        RagError: search, rights or model fail; nothing found and nothing answered are results, not failures.
+    """
+    memory = Remembering(bench.parts.retriever)
+    parts = replace(bench.parts, retriever=memory)
+    ask = Ask(question.text)
+    whole, replied = _replied(ask, bench, parts)
+    found = memory.last.documents
+    extracts = whole.sources.extracts if whole else ()
+    order = [one.document for one in ranked(question.text, found, language=_language(whole))]
+    citations = whole.finished.citations if whole else ()
+    return Trial(
+        group=question.group,
+        is_answerable=question.is_answerable,
+        has_answer=bool(question.answers) and question.is_answerable,
+        has_document=bool(question.document_ids),
+        rank=_rank(order, question),
+        engine_rank=_rank(found, question),
+        hits=_hits(question, bench, parts) if question.answers else {},
+        is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
+        has_replied=replied,
+        citations=len(citations),
+        proved=sum(_is_proved(one) for one in citations),
+        right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
+        evidence=evidence_in(question.text, extracts, language=_language(whole)),
+        leaks=_leaks(ask, bench),
+        ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
+    )
+
+
+def _replied(ask: Ask, bench: Bench, parts: Parts) -> tuple[Answer | None, bool]:
+    """Return the whole answer with whether it says something; a sentence without citation says it found nothing."""
+    try:
+        with closing(answer(ask, bench.asks, settings=bench.settings, parts=parts)) as events:
+            whole = collect(events)
+    except (NoDocuments, NoAnswer):
+        return None, False
+    return whole, bool(whole.finished.citations) or bench.settings.rag_api_endpoint != BUILTIN
+
+
+def _language(whole: Answer | None) -> str:
+    return whole.sources.language if whole else "en"
+
+
+def _rank(documents: Sequence[Document], question: Question) -> int:
+    return next((rank for rank, one in enumerate(documents) if one.id in question.document_ids), UNFOUND)
+
+
+def _is_proved(citation: Citation) -> bool:
+    return citation.status in ("verified", "supported")
+
+
+def _hits(question: Question, bench: Bench, parts: Parts) -> dict[str, tuple[bool, ...]]:
+    wide = replace(bench.settings, llm_context_window=WIDE_WINDOW, rag_evidence_min=0.0)
+    ways = {"passages": replace(wide, rag_extract="passages")}
+    if bench.baselines:
+        ways["head"] = replace(wide, rag_extract="head")
+        ways["highlighting"] = replace(wide, rag_solr_field="highlighting")
+    return {
+        way: tuple(_hit(question, replace(of, rag_max_json_length=budget), bench.asks, parts) for budget in BUDGETS)
+        for way, of in ways.items()
+    }
+
+
+def _hit(question: Question, settings: Settings, user: User, parts: Parts) -> bool:
+    extracts = _extracts(Ask(question.text), user, settings, parts)
+    return holds([extract.text for extract in extracts], question.answers)
+
+
+def _extracts(ask: Ask, user: User, settings: Settings, parts: Parts) -> tuple[Extract, ...]:
+    """Return what the model would see, without asking it; empty when nothing was found. Raises: RagError."""
+    with closing(answer(ask, user, settings=settings, parts=parts)) as events:
+        for event in events:
+            if isinstance(event, Sources):
+                return event.extracts
+            if isinstance(event, Failed) and not isinstance(event.error, NoDocuments):
+                raise event.error
+            break
+    return ()
+
+
+def _leaks(ask: Ask, bench: Bench) -> int:
+    """Count the documents that a reader was given although he may not see them."""
+    if not bench.rights or bench.settings.security_mode != "tokens":
+        return 0
+    count = 0
+    for reader in bench.readers:
+        user = User(reader.name, reader.tokens)
+        for extract in _extracts(ask, user, bench.settings, bench.parts):
+            acl = bench.rights.get(extract.document.id)
+            count += acl is not None and not is_visible(acl, reader.tokens)
+    return count
