@@ -10,6 +10,7 @@ Every foreign exception ends here as a core error. Safe for threads and greenlet
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import math
@@ -21,7 +22,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
 
@@ -51,12 +52,17 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model's server is; *token* empty means no Authorization. *model* None asks for the prompt's model."""
+    """
+    Where a model's server is; *token* empty means no Authorization. *model* None asks for the prompt's model.
+
+    *proxy* is the http address of a proxy in between, with user and password if it wants them; empty means none.
+    """
 
     url: str
     token: str = field(default="", repr=False)
     model: str | None = None
     tls: Tls = Tls()
+    proxy: str = field(default="", repr=False)
 
 
 @dataclass(slots=True)
@@ -135,6 +141,11 @@ class Wires:
         self._headers = {"Content-Type": "application/json"}
         if endpoint.token:
             self._headers["Authorization"] = f"Bearer {endpoint.token}"
+        self._proxy = _split(endpoint.proxy) if endpoint.proxy else None
+        if self._proxy is not None and self._context is None:
+            # Without TLS the proxy reads the request itself: it wants the whole address, and who asks.
+            self._path = f"http://{self._url.netloc.rpartition('@')[2]}{self._path}"
+            self._headers |= _proxy_headers(self._proxy)
         self._clock = clock
         self._idle: deque[_Link] = deque()
         # Settings that change leave this object to the collector; its idle connections must not wait for theirs.
@@ -178,13 +189,16 @@ class Wires:
         return Wire(link, response, self._keep)
 
     def _new_link(self, connect_s: float) -> _Link:
-        host, port = self._url.hostname or "", self._url.port
+        nearest = self._proxy or self._url
+        host, port = nearest.hostname or "", nearest.port
         if self._context is not None:
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
                 host, port, timeout=connect_s, context=self._context
             )
         else:
             connection = http.client.HTTPConnection(host, port, timeout=connect_s)
+        if self._proxy is not None and self._context is not None:
+            connection.set_tunnel(self._url.hostname or "", self._url.port or 443, _proxy_headers(self._proxy))
         try:
             connection.connect()
         except BaseException:
@@ -257,6 +271,13 @@ def _split(url: str) -> SplitResult:
     if not is_usable:
         raise ValueError(wanted)
     return parts
+
+
+def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
+    if proxy.username is None:
+        return {}
+    known = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(known).decode('ascii')}"}
 
 
 def _context(tls: Tls) -> ssl.SSLContext:

@@ -46,9 +46,10 @@ def chain_for(
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     """Return all endpoints in order; a fallback without a token of its own is sent none."""
     tls = Tls(settings.llm_tls_ca, settings.llm_tls_cert, settings.llm_tls_key, settings.llm_tls_verify)
-    first = Endpoint(settings.rag_api_endpoint, settings.rag_api_token, tls=tls)
+    proxy = settings.llm_proxy
+    first = Endpoint(settings.rag_api_endpoint, settings.rag_api_token, tls=tls, proxy=proxy)
     further = zip_longest(settings.llm_fallback, settings.llm_fallback_models, settings.llm_fallback_tokens)
-    return (first, *(Endpoint(url, token or "", model or None, tls) for url, model, token in further if url))
+    return (first, *(Endpoint(url, token or "", model or None, tls, proxy) for url, model, token in further if url))
 
 
 def limits_for(settings: Settings) -> Limits:

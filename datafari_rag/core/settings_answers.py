@@ -255,6 +255,13 @@ class AnswerSettings:
         "rag.api.token "
         "is never sent to them.",
     )
+    llm_proxy: str = secret(
+        "llm.proxy",
+        "",
+        check=addresses.url(is_optional=True),
+        help="Address of an HTTP proxy through which the model's server is reached, as http://user:password@host:3128. "
+        "Empty: none; proxies that the environment names are never used.",
+    )
     llm_tls_ca: str = setting(
         "llm.tls.ca",
         "",

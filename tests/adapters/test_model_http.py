@@ -320,6 +320,53 @@ class TestConnections:
             HttpModel(Endpoint(url))
 
 
+class TestProxy:
+    BODY = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
+
+    def through(self, url: str, answer: bytes) -> tuple[bytes, Ending]:
+        """Ask *url* through a proxy that says *answer*; return the head of what it was sent, and how it ended."""
+        with socket.create_server(("127.0.0.1", 0)) as proxy:
+            heads: list[bytes] = []
+
+            def serve() -> None:
+                connection, _ = proxy.accept()
+                with connection:
+                    heads.append(connection.recv(65536))
+                    connection.sendall(answer)
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            address = f"http://us%40er:p%3Aw@127.0.0.1:{proxy.getsockname()[1]}"
+            model = HttpModel(Endpoint(url, "sk-1", proxy=address), limits=QUICK)
+            _, ending = told(model, prompt("m"), is_streamed=False)
+            thread.join(5)
+            model.close()
+        return heads[0], ending
+
+    def test_a_plain_request_names_the_whole_address(self) -> None:
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(self.BODY), self.BODY)
+        head, ending = self.through("http://model.invalid:8000/v1/chat?x=1", answer)
+        assert ending.failure is None
+        lines = head.split(b"\r\n")
+        assert lines[0] == b"POST http://model.invalid:8000/v1/chat?x=1 HTTP/1.1"
+        assert b"Host: model.invalid:8000" in lines
+        assert b"Proxy-Authorization: Basic dXNAZXI6cDp3" in lines
+        assert b"Authorization: Bearer sk-1" in lines
+
+    def test_with_tls_the_proxy_sees_neither_the_key_nor_the_path(self) -> None:
+        head, ending = self.through("https://model.invalid/v1/chat", b"HTTP/1.1 403 Forbidden\r\n\r\n")
+        assert isinstance(ending.failure, ModelUnavailable)
+        assert head.startswith(b"CONNECT model.invalid:443 HTTP/1.")
+        assert b"Proxy-Authorization: Basic dXNAZXI6cDp3" in head
+        assert b"sk-1" not in head
+        assert b"/v1/chat" not in head
+
+    def test_the_environment_names_no_proxy(self, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")
+        assert told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("echo"))[1].failure is None
+
+
 class TestLimits:
     """With a clock of the test's own: nothing here waits."""
 
