@@ -165,11 +165,6 @@ def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         "With jwt, security.jwt.jwks or security.jwt.secret is expected.",
     )
     yield (
-        is_jwt and has_secret and not any(is_hmac),
-        "security.jwt.algorithms",
-        'With security.jwt.secret, "HS256" or its like is expected.',
-    )
-    yield (
         is_jwt and has_keys and all(is_hmac),
         "security.jwt.algorithms",
         'With security.jwt.jwks, "RS256" or its like is expected.',

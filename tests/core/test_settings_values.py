@@ -90,7 +90,6 @@ JWT = {"security.identity": "jwt"}
 
 CONTRADICTIONS = [
     pytest.param(JWT, "security.identity", id="jwt without a key"),
-    pytest.param(JWT | {"security.jwt.secret": "s"}, "security.jwt.algorithms", id="a secret without HS256"),
     pytest.param(
         JWT | {"security.jwt.jwks": "k", "security.jwt.algorithms": "HS256"},
         "security.jwt.algorithms",
@@ -122,6 +121,7 @@ CONTRADICTIONS = [
 AGREEMENTS = [
     pytest.param(JWT | {"security.jwt.jwks": "k", "security.tokens": "claims"}, id="jwt with keys and claims"),
     pytest.param(JWT | {"security.jwt.secret": "s", "security.jwt.algorithms": "HS256"}, id="jwt with a secret"),
+    pytest.param(JWT | {"security.jwt.secret": "s"}, id="a secret alone, which allows HS256"),
     pytest.param(
         JWT | {"security.jwt.secret": "s", "security.jwt.jwks": "k", "security.jwt.algorithms": "RS256,HS256"},
         id="both",
