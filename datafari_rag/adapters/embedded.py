@@ -31,6 +31,9 @@ from datafari_rag.core.words import words_of
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
 
+MAX_WORDS = 4096
+"""Words of which the terms are remembered."""
+
 SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
 
 
@@ -155,7 +158,10 @@ class EmbeddedRetriever:
 def _viewed(index: Index, stamp: tuple[int, int, int]) -> _View:
     searcher, schema = index.searcher(), index.schema
     rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
-    return _View(stamp, index, Vocabulary(searcher, schema, analyzers()), rights)
+    tools = analyzers()
+    # The same few analysers look at each word for eleven fields.
+    analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
+    return _View(stamp, index, Vocabulary(searcher, schema, analyze), rights)
 
 
 def _stamp(directory: Path) -> tuple[int, int, int] | None:

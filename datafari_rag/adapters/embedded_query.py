@@ -8,11 +8,11 @@ added here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tantivy import Occur, Query, Schema, Searcher, TextAnalyzer
+from tantivy import Occur, Query, Schema, Searcher
 
 from datafari_rag.adapters.embedded_schema import LANGUAGES, analyzer_of
 from datafari_rag.core.search import Step
@@ -33,10 +33,11 @@ PAIR = 0.8
 PAIR_SLOP = 3
 """What two words of the question that stand together in the text count, and how many words may stand between."""
 
-MAX_PAIR_DOCUMENTS = 5000
+COMMON_DOCUMENTS, COMMON_SHARE = 5000, 0.05
 """
-Documents with the rarer word of a pair, above which the pair is not looked for: to compare the places of two words
-that stand everywhere costs a third of the search over 100,000 documents and tells little.
+A word in more documents than both of these is common: neither its presence nor its pair with another common word
+counts. That halves the time of ten words over 100,000 documents. Taking the share alone as the limit (1,500 of the
+questions, 4,063 documents) gave 80.9 / 89.5 / 93.8 against 80.9 / 89.5 / 93.7.
 """
 
 WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2, "url_search": 0.1}
@@ -45,19 +46,27 @@ WEIGHTS = {"content": 1.0, "title": 0.3, "exactContent": 0.4, "exactTitle": 0.2,
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What turns words into terms: the index as it is now, its schema and its analysers by name."""
+    """What turns words into terms: the index as it is now, and *analyze*: an analyser's name and a word → terms."""
 
     searcher: Searcher
     schema: Schema
-    analyzers: Mapping[str, TextAnalyzer]
+    analyze: Callable[[str, str], Sequence[str]]
 
-    def terms(self, field: str, word: str) -> list[str]:
+    def terms(self, field: str, word: str) -> Sequence[str]:
         """Return the terms of *word* in *field*, in order; empty when it has no letter or digit."""
-        return list(self.analyzers[analyzer_of(field)].analyze(word))
+        return self.analyze(analyzer_of(field), word)
 
     def knows(self, field: str, terms: Sequence[str]) -> bool:
         """Say whether each of *terms* stands somewhere in *field*; deleted documents count until they are merged."""
         return all(self.searcher.doc_freq(field, term) for term in terms)
+
+    def documents_with(self, field: str, word: str) -> int:
+        """Return how many documents have the rarest term of *word* in *field*."""
+        return min((self.searcher.doc_freq(field, term) for term in self.terms(field, word)), default=0)
+
+    def is_common(self, number: int) -> bool:
+        """Say whether a word that *number* documents have tells too little for what it costs."""
+        return number > COMMON_DOCUMENTS and number > COMMON_SHARE * self.searcher.num_docs
 
 
 def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None:
@@ -89,16 +98,15 @@ def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:
         return Query.empty_query()
     found = [(Occur.Should, Query.boost_query(query, weight)) for _, weight, query in known]
     texts = [(field, query) for field, _, query in known if field.startswith(("content_", "exactContent"))]
-    if texts:
-        rarity = min(_idf(field, word, vocabulary) for field, _ in texts)
+    number = max((vocabulary.documents_with(field, word) for field, _ in texts), default=0)
+    if texts and not vocabulary.is_common(number):
         there = Query.boolean_query([(Occur.Should, query) for _, query in texts])
-        found.append((Occur.Should, Query.const_score_query(there, PRESENCE * rarity)))
+        found.append((Occur.Should, Query.const_score_query(there, PRESENCE * _idf(number, vocabulary))))
     return Query.boolean_query(found)
 
 
-def _idf(field: str, word: str, vocabulary: Vocabulary) -> float:
-    """Return BM25's idf of *word* in *field*; of several terms the rarest counts. Above 0."""
-    number = min(vocabulary.searcher.doc_freq(field, term) for term in vocabulary.terms(field, word))
+def _idf(number: int, vocabulary: Vocabulary) -> float:
+    """Return BM25's idf of a word that *number* documents have. Above 0."""
     total = max(number, vocabulary.searcher.num_docs)
     return math.log(1 + (total - number + 0.5) / (number + 0.5))
 
@@ -108,8 +116,8 @@ def _pair_queries(words: Sequence[str], language: str, vocabulary: Vocabulary) -
     field = f"content_{language}" if language in LANGUAGES else "exactContent"
     for first, second in pairwise(words):
         terms = [*vocabulary.terms(field, first), *vocabulary.terms(field, second)]
-        number = min((vocabulary.searcher.doc_freq(field, term) for term in terms), default=0)
-        if len(terms) > 1 and 0 < number <= MAX_PAIR_DOCUMENTS:
+        numbers = [vocabulary.documents_with(field, word) for word in (first, second)]
+        if len(terms) > 1 and all(numbers) and not vocabulary.is_common(min(numbers)):
             yield Query.boost_query(Query.phrase_query(vocabulary.schema, field, list(terms), PAIR_SLOP), PAIR)
 
 
@@ -122,7 +130,7 @@ def _fields(language: str) -> Iterator[tuple[str, float]]:
             yield f"{family}_{code}", weight if code == language else weight * OTHER_LANGUAGE
 
 
-def _field_query(field: str, terms: list[str], vocabulary: Vocabulary) -> Query | None:
+def _field_query(field: str, terms: Sequence[str], vocabulary: Vocabulary) -> Query | None:
     """Return None for what the field does not know: a cheap look that spares four languages' empty postings."""
     if not terms or not vocabulary.knows(field, terms):
         return None

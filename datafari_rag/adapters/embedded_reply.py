@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tantivy import Document as Stored
@@ -38,6 +38,7 @@ class Snippets:
     searcher: Searcher
     schema: Schema
     query: Query
+    _generators: dict[str, SnippetGenerator] = field(default_factory=dict)
 
     def of(self, text: str, language: str | None, max_chars: int) -> str | None:
         """Return the best stretch of at most *max_chars* characters (0: all), None when no word is in *text*."""
@@ -51,14 +52,16 @@ class Snippets:
     def _cuts(
         self, text: str, language: str | None, max_chars: int
     ) -> Iterator[tuple[str, str, Sequence[tuple[int, int]]]]:
-        for field in _content_fields(language):
-            generator = SnippetGenerator.create(self.searcher, self.query, self.schema, field)
+        for name in _content_fields(language):
+            if name not in self._generators:
+                self._generators[name] = SnippetGenerator.create(self.searcher, self.query, self.schema, name)
+            generator = self._generators[name]
             # Zero would cut nothing at all; the whole text is at most as many bytes.
             generator.set_max_num_chars(max_chars or len(text.encode()))
-            snippet = generator.snippet_from_doc(Stored(**{field: text}))
+            snippet = generator.snippet_from_doc(Stored(**{name: text}))
             spans = [(span.start, span.end) for span in snippet.highlighted()]
             if spans:
-                yield field, snippet.fragment() if max_chars else text, spans
+                yield name, snippet.fragment() if max_chars else text, spans
 
 
 def stored_of(document: Stored) -> dict[str, list[Any]]:
