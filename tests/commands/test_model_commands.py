@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from datafari_rag.commands.llm_service import llm_service
 from datafari_rag.commands.stub_llm import stub_llm
+from datafari_rag.services.stub_behaviour import RULES
 from tests.stub import running_stub
 
 
@@ -27,6 +28,13 @@ def test_it_prints_its_address_and_ends_on_sigterm(command: str) -> None:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/(v1/chat/completions|invoke)\n", process.stdout.readline())
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+def test_the_help_names_every_word_a_models_name_may_have() -> None:
+    text = CliRunner().invoke(stub_llm, ["--help"]).output
+    words = re.findall(r"[\w-]+", text)
+    for pattern, _ in RULES:
+        assert any(re.fullmatch(pattern, word) for word in words), pattern
 
 
 def test_a_stub_with_a_token_lets_nobody_else_in() -> None:
