@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import click
 from rich.console import Console
@@ -24,6 +24,7 @@ from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import Listener, Order, Outcome, Run
 
 MANIFEST = "manifest.sqlite"
+OPENED = "Warning: these files were indexed with --allow before; without it everybody may see them now."
 DEFAULT_CONF = Path("conf/rag.properties")
 
 
@@ -33,6 +34,7 @@ Examples:
   datafari-rag index ~/Documents
   datafari-rag index handbook.jsonl --conf conf/rag.properties
   datafari-rag index /srv/personnel --allow group:hr --allow group:management
+  datafari-rag index /srv/wiki --again
 \b
 Exit codes: 0 all taken; 1 something could not be taken, or the search engine refused; 2 wrong usage.
 """
@@ -45,10 +47,9 @@ Exit codes: 0 all taken; 1 something could not be taken, or the search engine re
     type=click.Path(dir_okay=False, path_type=Path),
     help="The properties file whose solr.url is written to. [default: conf/rag.properties]",
 )
+@click.option("--again", is_flag=True, help="Write what did not change, too: after the engine was emptied.")
 @click.pass_context
-def index(
-    context: click.Context, paths: tuple[Path, ...], allow: tuple[str, ...], deny: tuple[str, ...], conf: Path | None
-) -> None:
+def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **given: Any) -> None:
     """Put files and folders into the search engine.
 
     Text, Markdown, HTML, PDF and Word (.docx) files, and .jsonl files with one document a line. Only what changed
@@ -58,11 +59,11 @@ def index(
     Without --allow everybody may see the files, the anonymous too. --allow and --deny do not touch documents of a
     .jsonl file that carry their own allow_token_document or deny_token_document.
     """
-    rights = _rights(allow, deny)
+    rights = _rights(given["allow"], given["deny"])
     try:
-        settings = settings_for(conf)
+        settings = settings_for(given["conf"])
         with _progress() as listener:
-            outcome = indexed(paths, settings=settings, rights=rights, listener=listener)
+            outcome = indexed(paths, settings=settings, rights=rights, listener=listener, again=again)
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
@@ -76,9 +77,13 @@ def index(
     context.exit(1 if outcome.problems else 0)
 
 
-def indexed(paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: Listener) -> Outcome:
+def indexed(
+    paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: Listener, again: bool = False
+) -> Outcome:
     """
     Bring the search engine of *settings* to what *paths* hold, one after the other; return what was done, summed up.
+
+    *again* writes what did not change as well.
 
     Raises:
         RagError: the engine refuses, is gone, damaged, or written to by somebody else.
@@ -89,6 +94,10 @@ def indexed(paths: Sequence[Path], *, settings: Settings, rights: Rights, listen
         for path in paths:
             root = path.resolve()
             with closing(Manifest(manifest_of(settings.solr_url), str(root))) as manifest:
+                if manifest.was_restricted(bool(rights.allow)) and not rights.allow:
+                    listener.failed(str(path), OPENED)
+                if again:
+                    manifest.forget()
                 total += Run(Order(root, rights), writer, manifest, listener).go()
     return total
 
@@ -172,7 +181,7 @@ class Bar:
 
     def failed(self, where: str, why: str) -> None:
         """Print one line above the bar, as it stands: no markup of rich is looked for in a file's name."""
-        self._progress.console.print(f"{where}: {why}", markup=False, highlight=False)
+        self._progress.console.print(f"{where}: {why}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _progress() -> AbstractContextManager[Listener]:

@@ -17,6 +17,7 @@ CREATE TABLE IF NOT EXISTS files (root TEXT, path TEXT, stamp TEXT, next_stamp T
     WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
     root TEXT, path TEXT, id TEXT, digest TEXT, state INTEGER, PRIMARY KEY (root, path, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS roots (root TEXT PRIMARY KEY, is_restricted INTEGER) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_id ON documents (id);
 """
 _SETTLED, _ADDING, _REMOVING = 0, 1, 2
@@ -45,6 +46,19 @@ class Manifest:
         """Return the stamp under which *path* was last taken as a whole, "" when it never was."""
         row = self._one("SELECT stamp FROM files WHERE root = ? AND path = ?", self._root, path)
         return "" if row is None else str(row[0])
+
+    def forget(self) -> None:
+        """Take everything of this root for uncertain, so that it is written again."""
+        with self._changing():
+            self._rows.execute("UPDATE files SET stamp = '' WHERE root = ?", (self._root,))
+            self._rows.execute("UPDATE documents SET digest = '' WHERE root = ?", (self._root,))
+
+    def was_restricted(self, is_restricted: bool) -> bool:
+        """Say whether the run before gave this root's files rights, and remember it of this one."""
+        row = self._one("SELECT is_restricted FROM roots WHERE root = ?", self._root)
+        with self._changing():
+            self._rows.execute("INSERT OR REPLACE INTO roots VALUES (?, ?)", (self._root, int(is_restricted)))
+        return row is not None and bool(row[0])
 
     def paths(self) -> list[str]:
         """Return every path that an earlier run took from this root."""

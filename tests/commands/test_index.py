@@ -73,6 +73,18 @@ def test_a_second_run_does_what_changed(place: Place) -> None:
     assert place.texts() == {"b.txt": "two"}
 
 
+def test_again_writes_what_did_not_change(place: Place) -> None:
+    (place.files / "a.txt").write_text("one")
+    (place.files / "b.jsonl").write_text(json.dumps({"id": "x", "content": "two"}))
+    place.run(place.files)
+    with closing(EmbeddedWriter(place.index)) as writer:
+        writer.delete(["x", (place.files / "a.txt").as_uri()])
+        writer.commit()
+    assert place.run(place.files).stdout.startswith("0 documents written")
+    assert place.run(place.files, "--again").stdout.startswith("2 documents written")
+    assert place.texts() == {"a.txt": "one", "x": "two"}
+
+
 def test_several_paths_are_summed_up(place: Place) -> None:
     (place.files / "a.txt").write_text("one")
     (place.files / "b.jsonl").write_text(json.dumps({"id": "x", "content": "two"}))
@@ -90,8 +102,9 @@ def test_allow_and_deny_are_the_rights_of_the_files(place: Place) -> None:
         True,
         False,
     ]
-    place.run(place.files)
+    assert "everybody may see them now" in place.run(place.files).stderr
     assert place.texts() == {"a.txt": "one"}
+    assert place.run(place.files).stderr == ""
 
 
 def test_deny_without_allow_is_warned_of(place: Place) -> None:
