@@ -78,11 +78,21 @@ def test_a_question_that_finds_nothing_is_relaxed_step_by_step_and_then_gives_up
     assert isinstance(failed.error, NoDocuments)
 
 
-def test_a_question_that_finds_something_is_searched_once() -> None:
-    retriever = FakeRetriever(FLIGHT)
-    events_of(retriever=retriever)
+@pytest.mark.parametrize(
+    ("question", "found", "searches"),
+    [
+        ("boarding time", 1, 1),
+        ("When does the plane leave?", 3, 1),
+        ("When does the plane leave?", 2, 2),
+        ("When does the plane leave?", 0, 2),
+    ],
+    ids=["key words that find one", "a sentence that finds enough", "a sentence that finds few", "nothing found"],
+)
+def test_it_is_searched_again_only_while_too_little_is_found(question: str, found: int, searches: int) -> None:
+    retriever = FakeRetriever(*(replace(FLIGHT, id=f"f{number}") for number in range(found)))
+    events_of(replace(ASK, question=question), retriever=retriever)
 
-    assert len(retriever.searches) == 1
+    assert len(retriever.searches) == searches
 
 
 def test_without_relaxing_one_search_is_all() -> None:
@@ -187,7 +197,7 @@ def test_thoughts_are_shown_to_those_whom_the_setting_names(shown: Any, to_ann: 
 
 def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "datafari_rag"):
-        events_of(settings=replace(Settings(), rag_enable_logs=True))
+        events_of(replace(ASK, question="boarding time"), settings=replace(Settings(), rag_enable_logs=True))
 
     assert len(caplog.records) == 3
     assert not any(word in caplog.text for word in ("plane", "15h50", "s1", "Boarding"))

@@ -9,37 +9,56 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from datafari_rag.core.search import Operator, Step
-from datafari_rag.core.stopwords import is_asking_word, is_empty_word
+from datafari_rag.core.search import Operator, Search, Step
+from datafari_rag.core.stopwords import is_empty_word
 from datafari_rag.core.words import words_of
 
 MAX_WORDS = 60
 """Words of a question that are searched for; a pasted page is not searched word by word."""
 
-_HALF = 50
+_THIRD = 34
 
 
 def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
     """
     Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
 
-    The first is the question as asked under *operator*. With *is_relaxed* there follow: without the words that only
-    ask, without function words and with half of the words, any word. Steps that would repeat one are left out.
+    The first is the question as asked under *operator*. With *is_relaxed* and AND there follow: a third of the words,
+    those left out that only ask or connect; any of them. Steps that would repeat one are left out.
     """
     asked = _distinct(word.text for word in words_of(question, language))
     if not asked:
         return ()
     content = tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
-    plain = tuple(word for word in asked if not is_asking_word(word.lower(), language)) or content
+    if operator == "OR":
+        # Any word is enough already, and words that only ask would find every document that asks something.
+        return (Step("asked", content, "OR"),)
     if not is_relaxed:
         return (Step("asked", asked, operator),)
-    steps = [Step("asked", asked, operator)]
-    if operator == "AND":
-        steps.append(Step("no question words", plain, "AND"))
-        steps.append(Step("content words", content, "AND"))
-        steps.append(Step("half of the words", content, "OR", _HALF))
-    steps.append(Step("any word", content, "OR"))
+    steps = (
+        Step("asked", asked, "AND"),
+        Step("a third of the words", content, "OR", _THIRD if len(content) > 3 else None),
+        Step("any word", content, "OR"),
+    )
     return _without_repeats(steps)
+
+
+def is_enough(search: Search, *, found: int, wanted: int) -> bool:
+    """
+    Say whether *found* documents end the search, where *wanted* are shown; else the next step is tried.
+
+    Key words that find something are done, since who types them means all of them. A full sentence under AND is done
+    when it found as many documents as are wanted: all its words stand together in some long document about something
+    else often enough. Of 3,845 questions 35 % find something with all words, and with a fifth of these the right
+    document is not there; going on, the right one is among the first three for 89 % instead of 84 %.
+    """
+    if not found or search.step.operator == "OR":
+        return found > 0
+    return found >= wanted or not _is_sentence(search)
+
+
+def _is_sentence(search: Search) -> bool:
+    return any(is_empty_word(word.lower(), search.language) for word in search.step.words)
 
 
 def has_own_words(question: str, language: str) -> bool:

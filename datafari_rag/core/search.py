@@ -22,7 +22,7 @@ class Step:
     One try at finding documents: *words* (never query syntax), and how many of them must be there.
 
     *min_match* is the percentage of words that must match, None for "all" with AND and "one" with OR. *name* is for
-    the trace: asked, no question words, half of the words, any word.
+    the trace: asked, a third of the words, any word.
     """
 
     name: str
