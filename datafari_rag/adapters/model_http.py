@@ -39,6 +39,9 @@ MAX_ERROR_BYTES = 65_536
 AFTER_END_S = 0.5
 """How long the usage that follows a finish reason is waited for; the answer is complete without it."""
 
+AFTER_DONE_S = 0.05
+"""How long the end of the body is waited for after `[DONE]`, so that the connection can be used again."""
+
 DONE = "[DONE]"
 
 
@@ -190,9 +193,9 @@ class Patience:
         if self.is_streamed:
             self._next = self._clock() + self._limits.stall_s
 
-    def end(self) -> None:
-        """Note that the answer is complete: little more is waited for."""
-        self._next = min(self._next, self._clock() + AFTER_END_S)
+    def end(self, more_s: float) -> None:
+        """Note that the answer is complete: what may follow is waited for *more_s* seconds."""
+        self._next = min(self._next, self._clock() + more_s)
 
     def left_s(self) -> float:
         """Return the seconds left, more than 0. Raises: ModelTimeout, when none are."""
@@ -236,7 +239,7 @@ def _streamed(wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[
             count += 1
             yield _event(event, count)
         if tally.finish_reason is not None:
-            patience.end()
+            patience.end(AFTER_END_S)
     for event in events.end():
         if event.strip() != DONE:
             count += 1
@@ -269,8 +272,8 @@ def _last_event(event: str, count: int) -> Mapping[str, object]:
 
 
 def _drain(wire: Wire, patience: Patience) -> None:
-    """Read the few bytes after `[DONE]`, so that the connection can be used again; what goes wrong is no matter."""
-    patience.end()
+    """Read the few bytes after `[DONE]`; what goes wrong with them is no matter."""
+    patience.end(AFTER_DONE_S)
     try:
         while wire.read(patience.left_s()):
             pass

@@ -14,7 +14,7 @@ import pytest
 from datafari_rag.adapters.http_wire import FAULTS, Endpoint, Wires, failure_of
 from datafari_rag.adapters.model_http import HttpModel, Patience, decoded, encoded
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
+from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
 from datafari_rag.core.model_limits import Limits
 from datafari_rag.core.prompt import Prompt
 from datafari_rag.ports import Ending, Piece
@@ -224,6 +224,27 @@ class TestReading:
             is_told.set()
         assert ending.failure is None
 
+    def test_an_event_without_end_is_garbled_before_it_fills_the_memory(self) -> None:
+        text, ending = from_bytes(event("x"), *[b"data: " + b"y" * 1_000_000 + b"\n"] * 9)
+        assert (text, type(ending.failure)) == ("x", ModelGarbled)
+
+    def test_a_whole_answer_without_end_is_garbled_before_it_fills_the_memory(self) -> None:
+        head = b"Content-Type: application/json\r\n"
+        _, ending = from_bytes(*[b" " * 1_000_000] * 33, head=head, is_streamed=False)
+        assert isinstance(ending.failure, ModelGarbled)
+
+    def test_what_follows_done_is_no_matter(self) -> None:
+        is_told = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + event("x", "stop") + b"data: [DONE]\n\n")
+            is_told.wait(5)
+
+        with raw_server(talk) as url:
+            _, ending = told(HttpModel(Endpoint(url)), prompt("m"))
+            is_told.set()
+        assert ending.failure is None
+
     @pytest.mark.parametrize(("parts", "text", "label"), BAD.values(), ids=BAD.keys())
     def test_streams_that_go_wrong_are_failures_that_keep_what_was_said(
         self, parts: list[bytes], text: str, label: str
@@ -248,6 +269,23 @@ class TestReading:
 
 
 class TestConnections:
+    def test_a_connection_closed_before_the_head_is_unavailable(self) -> None:
+        with raw_server(lambda connection: None) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelUnavailable)
+
+    def test_a_head_that_is_no_http_is_garbled(self) -> None:
+        with raw_server(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelGarbled)
+
+    @pytest.mark.parametrize("body", [b"Content-Length: 99\r\n\r\n{", b"Content-Length: 3\r\n\r\nno!"])
+    def test_a_refusal_whose_body_cannot_be_read_keeps_its_number(self, body: bytes) -> None:
+        with raw_server(lambda connection: connection.sendall(b"HTTP/1.1 429 Busy\r\n" + body)) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelBusy)
+        assert ending.failure.status == 429
+
     def test_one_connection_serves_answers_one_after_another(self) -> None:
         count = []
 
@@ -407,7 +445,7 @@ class TestLimits:
 
     def test_after_the_end_little_more_is_waited_for(self) -> None:
         patience, _ = self.patience(is_streamed=True)
-        patience.end()
+        patience.end(0.5)
         assert patience.left_s() == 0.5
 
     def test_comments_do_not_count_as_tokens(self) -> None:
@@ -468,6 +506,13 @@ class TestRelay:
         assert deltas == [{"role": "assistant", "content": ""}, {"content": "a "}, {"content": "b"}, {}]
         assert isinstance(chunks[-1], dict)
         assert chunks[-1]["usage"]["completion_tokens"] == 2
+
+    def test_an_endpoints_own_model_name_replaces_the_bodys(self, stub: Stub) -> None:
+        body = {"model": "status-500", "messages": [{"role": "user", "content": "x"}]}
+        _, ending = HttpModel(Endpoint(stub.url, model="echo-relayed")).relay(body, is_streamed=False)
+        assert isinstance(ending, Ending)
+        assert (ending.failure, ending.facts.name) == (None, "echo-relayed")
+        assert body["model"] == "status-500"
 
     def test_several_answers_at_once_are_relayed_until_all_are_finished(self) -> None:
         def choice(index: int, text: str, finish_reason: str | None = None) -> bytes:
