@@ -127,7 +127,7 @@ class EmbeddedRetriever:
         try:
             with translated(self._directory):
                 searcher = self._current().searcher
-                searcher.search(Query.all_query(), limit=1)
+                searcher.search(Query.all_query(), limit=1, count=False)
         except SearchUnavailable as error:
             return error.reason
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -162,3 +163,26 @@ def test_texts_that_no_index_takes_are_mended(tmp_path: Path) -> None:
 def test_a_document_that_could_never_be_removed_again_is_refused(tmp_path: Path, document_id: str | None) -> None:
     with closing(EmbeddedWriter(tmp_path)) as writer, pytest.raises(SearchUnavailable, match="An id has"):
         writer.add([{"id": document_id, "exactContent": "x"}])
+
+
+def test_readers_that_open_while_a_writer_commits_see_whole_states(tmp_path: Path) -> None:
+    filled(tmp_path, "a0", "b0")
+
+    def write() -> None:
+        with closing(EmbeddedWriter(tmp_path)) as writer:
+            for number in range(1, 40):
+                writer.add([{"id": f"{side}{number}", "exactContent": "x"} for side in "ab"])
+                writer.delete([f"{side}{number - 3}" for side in "ab"])
+                writer.commit()
+
+    kept, seen = EmbeddedRetriever(tmp_path), set()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(write)
+        while not running.done():
+            for reader in (kept, EmbeddedRetriever(tmp_path)):
+                found = ids(reader)
+                assert [name[1:] for name in found if name[0] == "a"] == [name[1:] for name in found if name[0] == "b"]
+                seen.add(tuple(found))
+        running.result()
+    assert len(ids(kept)) == 6
+    assert seen
