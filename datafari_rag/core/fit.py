@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask, Attachment, TokenBudget
@@ -12,6 +12,7 @@ from datafari_rag.core.passages import Limit, Selection, head, nodes, select
 from datafari_rag.core.settings import Settings
 
 Count = Callable[[str], int]
+Node = tuple[Document, Passage]
 """Tokens of a text."""
 
 FRAME_TOKENS = 60
@@ -45,7 +46,8 @@ def evidence_for(
     sent_along = [_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)]
     candidates = [*sent_along, *documents]
     if ask.token_budget is not None:
-        return _nodes(ask, candidates, budget=ask.token_budget, settings=settings, count=count)
+        shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
+        return _nodes(ask, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
     room = _room(ask, settings, count)
     max_chars = min(settings.rag_max_json_length, _chars_in(room, candidates, count))
     limit = Limit(max_chars=max_chars, max_documents=_max_documents(ask, settings))
@@ -95,21 +97,53 @@ def _attached(file: Attachment, rank: int, *, score: float) -> Document:
     return Document(id=f"attachment:{rank + 1}", text=file.text, title=file.name, score=score)
 
 
+def _shown_elsewhere(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+) -> list[Document]:
+    """
+    Return the documents that every other dialect would show, in its order; empty when their number has no bound.
+
+    One question has the same documents everywhere (SPEC.md §2): the nodes of seed 004 are taken out of these.
+    """
+    most = ask.token_budget.max_documents if ask.token_budget is not None else 0
+    if not most:
+        return []
+    plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most)
+    looked_at = documents[: max(most, settings.rag_candidates)]
+    selected = evidence_for(plain, looked_at, language=language, settings=settings, count=count)
+    return [extract.document for extract in selected.extracts]
+
+
 def _nodes(
     ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, settings: Settings, count: Count
 ) -> Selected:
-    """Take the best passages whatever document they are of; one that does not fit is skipped (seed 004)."""
+    """
+    Take the best passages, whatever document they are of; one that does not fit is skipped (seed 004).
+
+    Where the number of documents is bounded, the best passage of each comes before the second of any, so that a
+    small budget drops the last documents and not the first.
+    """
     ranked = nodes(ask.search_text or ask.question, documents, node_size=budget.node, size_of=count)
+    places = {document.id: place for place, document in enumerate(documents)} if budget.max_documents else {}
     left = budget.documents
     kept: dict[str, tuple[Document, list[Passage]]] = {}
-    for document, passage in ranked:
-        is_new = document.id not in kept
+    for document, passage in _in_turns(ranked, places) if places else ranked:
         cost = count(document.text[passage.start : passage.end])
-        if cost > left or (is_new and budget.max_documents and len(kept) >= budget.max_documents):
+        if cost > left:
             continue
         left -= cost
         kept.setdefault(document.id, (document, []))[1].append(passage)
-    chosen = tuple(
-        (document, tuple(sorted(passages, key=lambda passage: passage.start))) for document, passages in kept.values()
+    chosen = sorted(kept.values(), key=lambda one: places.get(one[0].id, 0))
+    return Selected(
+        extracts_for(
+            [(document, tuple(sorted(passages, key=lambda passage: passage.start))) for document, passages in chosen],
+            is_cleaned=settings.rag_clean,
+        )
     )
-    return Selected(extracts_for(chosen, is_cleaned=settings.rag_clean))
+
+
+def _in_turns(ranked: Iterable[Node], places: Mapping[str, int]) -> list[Node]:
+    """Return *ranked* with the best passage of each document in front, the documents in the order of *places*."""
+    first: dict[str, Node] = {}
+    others = [node for node in ranked if first.setdefault(node[0].id, node) is not node]
+    return sorted(first.values(), key=lambda node: places[node[0].id]) + others

@@ -113,3 +113,18 @@ def test_a_token_budget_may_bound_the_documents() -> None:
 
 def test_a_token_budget_of_nothing_is_no_documents() -> None:
     assert chosen(budget(0), document(1)).extracts == ()
+
+
+def test_nodes_are_of_the_documents_that_other_dialects_show_in_their_order() -> None:
+    documents = tuple(document(number) for number in range(6))
+    shown = [extract.document.id for extract in chosen(replace(ASK, max_documents=2), *documents).extracts]
+    nodes = [extract.document.id for extract in chosen(budget(1000, most=2), *documents).extracts]
+    assert nodes == shown
+
+
+def test_a_small_budget_drops_the_last_documents_and_not_the_first() -> None:
+    documents = (document(1), document(2), document(3))
+    shown = [extract.document.id for extract in chosen(replace(ASK, max_documents=3), *documents).extracts]
+    for tokens in (20, 40, 60, 1000):
+        nodes = [extract.document.id for extract in chosen(budget(tokens, most=3), *documents).extracts]
+        assert nodes == shown[: len(nodes)]
