@@ -18,7 +18,7 @@ from datafari_rag.adapters.solr_process import Running
 from datafari_rag.adapters.solr_writer import solr_document
 from datafari_rag.core.settings import Settings
 
-INSTALL = "install Java and Maven (Debian: apt-get install openjdk-17-jre-headless maven)"
+INSTALL = "install a JDK and Maven (Debian: apt-get install openjdk-17-jdk-headless maven)"
 
 
 def require_tools() -> None:

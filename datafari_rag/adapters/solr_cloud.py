@@ -83,17 +83,29 @@ class CloudAddresses:
                 self._client = None
 
     def _urls(self) -> tuple[str, ...]:
-        with self._lock:
-            urls, looked_at = self._known
-            if urls and time.monotonic() - looked_at < FRESH_S:
-                return urls
-            try:
-                urls = self._look()
-            except (KazooException, KazooTimeoutError, ValueError) as error:
-                if not urls:
-                    raise SearchUnavailable(log=f"ZooKeeper: {type(error).__name__}") from error
-            self._known = (urls, time.monotonic())
+        urls, looked_at = self._known
+        if urls and time.monotonic() - looked_at < FRESH_S:
             return urls
+        # One looks; the others go on with what is known, so that a ZooKeeper that hangs holds up one request.
+        if not self._lock.acquire(blocking=not urls):
+            return urls
+        try:
+            return self._looked_at()
+        finally:
+            self._lock.release()
+
+    def _looked_at(self) -> tuple[str, ...]:
+        urls, looked_at = self._known
+        if urls and time.monotonic() - looked_at < FRESH_S:
+            return urls
+        try:
+            if not urls or self._client is None or self._client.connected:
+                urls = self._look()
+        except (KazooException, KazooTimeoutError, ValueError) as error:
+            if not urls:
+                raise SearchUnavailable(log=f"ZooKeeper: {type(error).__name__}") from error
+        self._known = (urls, time.monotonic())
+        return urls
 
     def _look(self) -> tuple[str, ...]:
         client = self._connected()

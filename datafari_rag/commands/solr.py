@@ -39,7 +39,7 @@ Examples:
 def start(folder: Path, port: int | None, nodes: int | None) -> None:
     """Start it and return when the collection FileShare can be searched.
 
-    The last line printed is the value for solr.url. Java 11 or newer and Maven are needed; Solr itself is fetched
+    The last line printed is the value for solr.url. A JDK (11 or newer) and Maven are needed; Solr itself is fetched
     from Maven Central the first time (85 MB).
     """
     try:

@@ -14,6 +14,7 @@ import pytest
 from datafari_rag.adapters import solr_process
 from datafari_rag.adapters.solr import SolrRetriever
 from datafari_rag.adapters.solr_access import retriever_for, writer_for
+from datafari_rag.adapters.solr_cloud import FRESH_S
 from datafari_rag.adapters.solr_process import Process, Running
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
@@ -94,6 +95,18 @@ def test_the_documents_are_ranked_as_on_one_node(retriever: SolrRetriever) -> No
 
     # The same words weigh the same on both shards: statistics are those of the whole collection.
     assert all(len(found) == 1 for found in scores.values())
+
+
+def test_searches_go_on_while_zookeeper_is_away(cloud: Running, retriever: SolrRetriever) -> None:
+    assert retriever.search(PUMP, STAFF).total == 40
+    keeper = next(process for process in cloud.processes if process.role == "zookeeper")
+    solr_process.signalled(keeper, how=signal.SIGSTOP)
+    try:
+        # Longer than a list of nodes is believed, shorter than Solr itself waits for its ZooKeeper.
+        time.sleep(FRESH_S + 0.2)
+        assert [retriever.search(PUMP, STAFF).total for _ in range(5)] == [40] * 5
+    finally:
+        solr_process.signalled(keeper, how=signal.SIGCONT)
 
 
 def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
