@@ -28,8 +28,9 @@ from datafari_rag.adapters.rights_authority import AuthorityLimits, AuthorityRig
 from datafari_rag.adapters.rights_claims import ClaimedRights
 from datafari_rag.adapters.rights_file import NoRights, RightsFile
 from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
+from datafari_rag.adapters.settings_keeper import SettingsKeeper
 from datafari_rag.adapters.tiktoken_counter import counter_named
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings import ANSWER_GROUPS, Settings
 from datafari_rag.core.settings_addresses import EMBEDDED
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Identity, Retriever, RightsSource, TokenCounter, Writer
@@ -121,6 +122,31 @@ class House:
         return built
 
 
+class Keeping(SettingsKeeper):
+    """The settings file for the administration, with what it takes to try a change (`web.service.Keeper`)."""
+
+    def __init__(self, file: SettingsFile, house: House) -> None:
+        """Keep *file*, over which *house* stands."""
+        super().__init__(file, house.clock)
+        self._house = house
+
+    def trial(self, changes: Mapping[str, str | None]) -> Line:
+        """Return a line under *changes* of answer settings alone; whatever else changes has no part in it."""
+        of_answers = {key: text for key, text in changes.items() if key.partition(".")[0] in ANSWER_GROUPS}
+        snapshot = self.preview(of_answers)
+        present = self._house.line()
+        parts = dataclasses.replace(
+            present.parts,
+            model=model_for(snapshot.settings),
+            counter=counter_for(snapshot.settings),
+            instructions=snapshot.instructions,
+            endpoint=host_of(snapshot.settings.rag_api_endpoint),
+        )
+        return dataclasses.replace(
+            present, settings=snapshot.settings, parts=parts, bad_setting=snapshot.bad_setting, relay=None
+        )
+
+
 class Application(Flask):
     """The Flask application with what a server tells it besides requests."""
 
@@ -137,7 +163,7 @@ class Application(Flask):
         signer = Signer(file.snapshot().settings.server_secret)
         house = House(file, signer)
         _warn(house.line().settings)
-        self._desk = furnish(self, house, signer)
+        self._desk = furnish(self, house, signer, Keeping(file, house))
 
     def reload(self) -> None:
         """Read the settings now (SIGHUP)."""

@@ -13,7 +13,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,8 @@ from datafari_rag.adapters.settings_snapshot import (
     signature_of,
     snapshot_of,
 )
-from datafari_rag.adapters.settings_text import decoded, edited
+from datafari_rag.adapters.settings_text import decoded, edited, entries_of
+from datafari_rag.core.lint import ALIASES
 from datafari_rag.core.settings_values import Problem
 
 __all__ = ["SettingsFile", "SettingsRejected", "Snapshot", "StartRefused"]
@@ -97,6 +98,20 @@ class SettingsFile:
         bad = self._current.bad_setting
         return self._rejected or (None if bad is None else f"{self._current.name}: {bad.reason}")
 
+    def written(self) -> Mapping[str, str]:
+        """Return the file's texts by key as they stand there, references unresolved; the last of several counts."""
+        entries = entries_of(decoded(self._bytes()).text)
+        return {ALIASES.get(entry.key, entry.key): entry.value for entry in entries}
+
+    def fixed(self) -> Collection[str]:
+        """Return the keys that win over the file."""
+        return self._overrides.keys()
+
+    def preview(self, changes: Mapping[str, str | None]) -> Snapshot:
+        """Return the settings as the file would give them after *changes*; nothing is written. Raises: OSError."""
+        text = decoded(self._bytes())
+        return self._parsed(type(text)(edited(text.text, changes), text.encoding, text.mark).encoded())
+
     def save(self, changes: Mapping[str, str | None]) -> Snapshot:
         """
         Write *changes* (key → text; None: back to the default) into the file and return the settings in force then.
@@ -154,6 +169,9 @@ class SettingsFile:
         for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
             _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
         _log.info("settings read from %s", snapshot.name)
+
+    def _bytes(self) -> bytes:
+        return b"" if self.path is None else self.path.read_bytes()
 
     def _read(self) -> Snapshot:
         return snapshot_of(self.path, environ=self._environ, overrides=self._overrides)

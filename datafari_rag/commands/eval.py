@@ -17,6 +17,7 @@ from datafari_rag.adapters.settings_snapshot import StartRefused
 from datafari_rag.commands.eval_runs import Course, Variant, run
 from datafari_rag.commands.eval_sets import NoSets, engines, questions_of, readers_of, rights_of
 from datafari_rag.core.errors import RagError
+from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag.evaluation.plot import draw
 from datafari_rag.evaluation.questions import UnreadableQuestions, questions_in, readers_in, rights_in
@@ -44,6 +45,7 @@ Exit codes: 0 measured, no leak; 1 a leak, or it could not be measured; 2 wrong 
 @click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: as the anonymous]")
 @click.option("--users", type=FILE, help="JSONL of {user, tokens}: count what they are given against their rights.")
 @click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
+@click.option("--from-feedback", type=FILE, help="Readers' thumbs (feedback.file) with texts, as further questions.")
 @click.option("--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Folder of eval.json, eval.png.")
 @click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes. [default: cores]")
@@ -58,8 +60,8 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     QUESTIONS are JSON Lines: {"id", "question", "answers": [any counts], "doc_ids": [any counts]}, and
     "unanswerable": true for those that the documents do not answer.
     """
-    if not questions and options["sets"] is None:
-        raise click.UsageError("Name at least one file of questions, or --sets FOLDER.", context)
+    if not questions and options["sets"] is None and options["from_feedback"] is None:
+        raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
     try:
         results = dict(_results(questions, options))
     except StartRefused as error:
@@ -86,7 +88,8 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
                 for variant in _variants(options, {"solr.url": url}, name):
                     yield variant.name, _measured(course, variant, options, console)
         return
-    asked = tuple(itertools.chain.from_iterable(questions_in(path) for path in files))[:: options["every"]]
+    thumbs = questions_of_feedback(options["from_feedback"]) if options["from_feedback"] else ()
+    asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)[:: options["every"]]
     readers = readers_in(options["users"]) if options["users"] else ()
     rights = rights_in(options["documents"]) if options["documents"] else {}
     course = Course(asked, frozenset(options["token"]), readers, rights)

@@ -31,7 +31,7 @@ from datafari_rag.web.auditing import Audited, audit
 from datafari_rag.web.encoding import Encoding
 from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
-from datafari_rag.web.service import Line, Service
+from datafari_rag.web.service import Keeper, Line, Service
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.streams import Streams
 from datafari_rag.web.timing import server_timing
@@ -87,6 +87,8 @@ class Desk:
     new_id: Callable[[], str]
     now: Callable[[], float]
     signer: Signer = field(default_factory=Signer)
+    keeper: Keeper | None = None
+    """The settings file, for the administration; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from datafari_rag.core.errors import (
     UnsupportedMediaType,
 )
 from datafari_rag.protocols.incoming import Incoming
-from datafari_rag.web import failure, health
+from datafari_rag.web import cors, failure, health
 from datafari_rag.web.answering import Desk, answered, failed, internal, json_response, told_when
 from datafari_rag.web.documents import document_view
 from datafari_rag.web.encoding import plain
@@ -33,7 +33,7 @@ from datafari_rag.web.pages import add_pages
 from datafari_rag.web.reading import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.searching import search_failed, searched
-from datafari_rag.web.service import Service
+from datafari_rag.web.service import Keeper, Service
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.streams import Streams
 
@@ -41,6 +41,9 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 MAX_TARGET_BYTES = 65_536
 """Longest path and query that is taken (SPEC.md §3)."""
+
+OPEN_PATHS = frozenset({"/documents", *(path for route in ROUTES for path in route.paths)})
+"""What pages of other sites may call, where `server.cors.origins` names them."""
 
 _BY_STATUS: dict[int, type[RagError]] = {
     404: NotFound,
@@ -50,17 +53,28 @@ _BY_STATUS: dict[int, type[RagError]] = {
 }
 
 
-def furnish(app: Flask, service: Service, signer: Signer | None = None) -> Desk:
+def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: Keeper | None = None) -> Desk:
     """
     Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request.
 
-    *signer* signs forms and cookies; None makes one of this worker's own.
+    *signer* signs forms and cookies; None makes one of this worker's own. *keeper* is the settings file, for the
+    administration; None leaves that page out.
     """
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     limits = Limits(Path(shared) if shared else None)
-    desk = Desk(service, Metrics(), limits, Streams(), lambda: g.request_id, service.clock, signer or Signer())
+    streams = Streams()
+    desk = Desk(
+        service,
+        Metrics(),
+        limits,
+        streams,
+        lambda: g.request_id,
+        service.clock,
+        signer=signer or Signer(),
+        keeper=keeper,
+    )
     for route in ROUTES:
         for path in route.paths:
             view = _view(desk, route) if route.view is None else _plain_view(desk, route.view)
@@ -127,11 +141,12 @@ def _add_edges(app: Flask, desk: Desk) -> None:
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         if len(request.environ.get("QUERY_STRING", "")) + len(request.path) > MAX_TARGET_BYTES:
             return _refused(desk, _route_of(request.path), BadRequest("The request line is longer than 64 KiB."))
-        return None
+        return cors.preflight(request, desk.service.line().settings, OPEN_PATHS)
 
     @app.after_request
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
+        cors.allow(request, response.headers, desk.service.line().settings, OPEN_PATHS)
         secure(response.headers, is_page=response.mimetype == "text/html", is_encrypted=request.is_secure)
         return response
 

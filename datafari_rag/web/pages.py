@@ -8,6 +8,7 @@ from flask import Flask, Response
 
 from datafari_rag.web.answering import Desk
 from datafari_rag.web.demo_menu import choose
+from datafari_rag.web.feedback import give
 from datafari_rag.web.searchpage import search_page
 from datafari_rag.web.static_files import static_file
 
@@ -26,4 +27,5 @@ def _bound(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Respons
 PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
     ("/", "GET", search_page),
     ("/demo/user", "POST", choose),
+    ("/feedback", "POST", give),
 )

@@ -25,7 +25,7 @@ from datafari_rag.web.reader import Reader, reader_of
 from datafari_rag.web.rendering import failure_page, page
 from datafari_rag.web.results import ROWS, address_with, choices_of, hits_of, parameters_for
 from datafari_rag.web.searching import searched
-from datafari_rag.web.sentences import reasons, script_words, statuses, title_and_hint
+from datafari_rag.web.sentences import script_words, statuses, title_and_hint
 
 PAGE = Row("page", page_dialect, NDJSON)
 
@@ -81,7 +81,7 @@ def _answer_and_hits(desk: Desk, reader: Reader, arguments: Arguments) -> dict[s
     hits = searched(desk, _incoming(wanted), peer)
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
     answer = answered(desk, PAGE, _incoming(asked), peer)
-    return _hits(orjson.loads(hits.get_data()), arguments) | _answer(answer, reader)
+    return _hits(orjson.loads(hits.get_data()), arguments) | _answer(desk, answer, reader)
 
 
 def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
@@ -89,7 +89,7 @@ def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
     return Incoming("/", parameters, headers=headers)
 
 
-def _answer(response: Response, reader: Reader) -> dict[str, object]:
+def _answer(desk: Desk, response: Response, reader: Reader) -> dict[str, object]:
     body: Mapping[str, Any] = orjson.loads(response.get_data())
     if "error" in body:
         error = body["error"]
@@ -102,7 +102,7 @@ def _answer(response: Response, reader: Reader) -> dict[str, object]:
     kept = {
         "content": content,
         "model": response.headers.get("X-RAG-Model", ""),
-        "id": response.headers.get("X-Request-ID", request.headers.get("X-Request-ID", "")),
+        "id": desk.new_id(),
     }
     return {
         "answer": html_of(content["message"], marks),
@@ -110,7 +110,7 @@ def _answer(response: Response, reader: Reader) -> dict[str, object]:
         "counts": _counts(content),
         "statuses": words,
         "shapes": SHAPES,
-        "reasons": reasons(reader.translate),
+        "request_id": kept["id"],
         "is_extractive": kept["model"].startswith("builtin:extractive"),
         "answer_json": orjson.dumps(kept).decode(),
     }
@@ -124,7 +124,9 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
         once = {(one["start"], one["end"], one["status"]): one for one in mine}
         cited = [{**one, "address": address_of(one)} for one in once.values()]
         address = address_of({"document_id": document["id"]})
-        sources.append({"number": number, "title": document["title"], "address": address, "cited": cited})
+        sources.append(
+            {"id": document["id"], "number": number, "title": document["title"], "address": address, "cited": cited}
+        )
     return sources
 
 

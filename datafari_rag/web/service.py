@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings_values import Problem
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Identity, Relay, RightsSource, Trail
 
@@ -27,6 +28,53 @@ class Line:
     relay: Relay | None = None
     bad_setting: RagError | None = None
     audit: Trail | None = None
+
+
+class Previewed(Protocol):
+    """The settings that some changes would give, and every problem with them."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings; a bad value has left its default."""
+        ...
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems of the file, as `datafari-rag check` says them."""
+        ...
+
+
+class Keeper(Protocol):
+    """The settings file as the administration sees it; changes are key → text, None for the default."""
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        ...
+
+    def written(self) -> Mapping[str, str]:
+        """Return the texts of the file by key, references unresolved; secrets stand in it as they do there."""
+        ...
+
+    def fixed(self) -> Collection[str]:
+        """Return the keys that the command line decides."""
+        ...
+
+    def preview(self, changes: Mapping[str, str | None]) -> Previewed:
+        """Return what the file would give after *changes*; nothing is written."""
+        ...
+
+    def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
+        """Write *changes*, logged under *who*; return what stopped it, nothing when it is done. Raises: OSError."""
+        ...
+
+    def history(self) -> Sequence[Mapping[str, object]]:
+        """Return the latest savings, the newest first, without secrets."""
+        ...
+
+    def trial(self, changes: Mapping[str, str | None]) -> Line:
+        """Return a line for one answer under *changes* of answer settings alone; rights and search stay."""
+        ...
 
 
 class Service(Protocol):
