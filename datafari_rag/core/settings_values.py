@@ -144,6 +144,11 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         "With true, chat.memory.secret is expected.",
     )
     yield (
+        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings).acl.values()},
+        "chat.category.field",
+        "A field without access rights is expected.",
+    )
+    yield (
         len(settings.llm_fallback_models) > len(settings.llm_fallback),
         "llm.fallback.models",
         "At most one name for each endpoint of llm.fallback is expected.",

@@ -10,6 +10,10 @@ import orjson
 
 Encode = Callable[[Mapping[str, object]], bytes]
 
+_LINE_ENDS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
+"""NEL and the two separators of Unicode: Python's `splitlines` on text ends a line there, in JSON they stand only in
+strings."""
+
 
 def plain(value: Mapping[str, object]) -> bytes:
     """Return *value* as UTF-8 JSON; a lone surrogate, which UTF-8 has no bytes for, is written as an escape."""
@@ -25,6 +29,15 @@ def ascii_only(value: Mapping[str, object]) -> bytes:
     return encoded if encoded.isascii() else json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
 
 
+def one_line(value: Mapping[str, object]) -> bytes:
+    """Return *value* as `plain` does, without the three characters beyond ASCII at which readers of text end a line."""
+    encoded = plain(value)
+    if not encoded.isascii():
+        for character, escape in _LINE_ENDS:
+            encoded = encoded.replace(character, escape)
+    return encoded
+
+
 def _line(encode: Encode) -> Encode:
     def encode_line(value: Mapping[str, object]) -> bytes:
         return encode(value) + b"\n"
@@ -33,7 +46,7 @@ def _line(encode: Encode) -> Encode:
 
 
 def _event(value: Mapping[str, object]) -> bytes:
-    return b"data: " + plain(value) + b"\n\n"
+    return b"data: " + one_line(value) + b"\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +59,7 @@ class Encoding:
     last: bytes = b""
 
 
-NDJSON = Encoding(plain, _line(plain), "application/x-ndjson")
+NDJSON = Encoding(plain, _line(one_line), "application/x-ndjson")
 ASCII_NDJSON = Encoding(plain, _line(ascii_only), "application/x-ndjson")
 JSON_LINES = Encoding(plain, _line(ascii_only), "application/json-lines")
 JSONL = Encoding(plain, _line(ascii_only), "application/jsonl")

@@ -114,6 +114,7 @@ CONTRADICTIONS = [
     pytest.param({"demo.users": "true", "server.host": "0.0.0.0"}, "demo.users", id="demo users for the network"),
     pytest.param({"demo.users": "true", "server.host": "example.org"}, "demo.users", id="demo users on a name"),
     pytest.param({"chat.memory.enabled": "true"}, "chat.memory.enabled", id="memory without a secret"),
+    pytest.param({"chat.category.field": "deny_token_share"}, "chat.category.field", id="a category of access rights"),
     pytest.param({"llm.fallback.models": "a"}, "llm.fallback.models", id="a model without an endpoint"),
     pytest.param({"llm.fallback.tokens": "a"}, "llm.fallback.tokens", id="a token without an endpoint"),
 ]
