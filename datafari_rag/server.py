@@ -127,15 +127,33 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
 
     wsgi: Watched
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Begin with no connection."""
+        super().__init__(*args, **kwargs)
+        self._waiting: set[Any] = set()
+
+    @contextmanager
+    def timeout_ctx(self) -> Iterator[None]:
+        """Wait for a request's head as long as the settings allow; who waits holds up no stop."""
+        waiting = gevent.getcurrent()
+        self._waiting.add(waiting)
+        try:
+            with gevent.Timeout(self.cfg.keepalive, False):
+                yield
+        finally:
+            self._waiting.discard(waiting)
+
     def init_signals(self) -> None:
         """Add SIGHUP to gunicorn's."""
         super().init_signals()
         signal.signal(signal.SIGHUP, lambda number, frame: self.wsgi.app.reload())
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Refuse new streams while the open ones finish."""
+        """Refuse new streams while the open ones finish, and end connections on which nothing is asked."""
         self.wsgi.app.stop()
         super().handle_exit(sig, frame)
+        for connection in list(self._waiting):
+            connection.kill(block=False)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer what is no HTTP in JSON; a reader who hung up needs no answer."""

@@ -177,6 +177,22 @@ def test_sigterm_lets_open_streams_finish_and_exits_with_zero(tmp_path: Path, in
     assert code == 0
 
 
+def test_sigterm_does_not_wait_for_connections_on_which_nothing_is_asked(
+    tmp_path: Path, index: Path, stub: Running
+) -> None:
+    with service(tmp_path, settings_for(index, stub, "echo") | {"server.grace_s": "60"}) as found:
+        with socket.create_connection(("127.0.0.1", port_of(found)), timeout=30) as idle:
+            idle.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += idle.recv(65_536)
+            assert answer.startswith(b"HTTP/1.1 200")
+            found.process.send_signal(signal.SIGTERM)
+            # The grace of a minute is for answers; waiting for it here would end in a time-out.
+            assert idle.recv(1) == b""
+            assert found.process.wait(12) == 0
+
+
 def test_a_killed_worker_is_replaced_and_the_others_go_on(slow: Running) -> None:
     before = slow.workers()
     os.kill(before[0], signal.SIGKILL)
@@ -208,3 +224,49 @@ def test_counts_of_all_workers_are_one_number(slow: Running) -> None:
         assert slow.get("/search/select?q=file").status_code == 200
 
     assert answered() == before + 6
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        (
+            "rag.solrField",
+            "body",
+            'Invalid value for rag.solrField property. Valid values are "highlighting", "preview_content" and'
+            ' "exactContent".',
+        ),
+        ("rag.hl.fragsize", "wide", "Invalid value for rag.hl.fragsize property. An integer is expected."),
+        ("rag.temperature", "3", "Invalid value for rag.temperature property. A number between 0 and 2 is expected."),
+    ],
+)
+def test_started_with_a_bad_answer_setting_it_runs_unready_and_says_which(
+    tmp_path: Path, index: Path, stub: Running, key: str, value: str, sentence: str
+) -> None:
+    with service(tmp_path, settings_for(index, stub, "echo") | {key: value}) as found:
+        answer = found.get(QUESTION)
+        ready = found.get("/health/ready")
+        plain = found.get("/search/select?q=file")
+        write_settings(tmp_path, settings_for(index, stub, "echo"))
+        limit = time.monotonic() + 10
+        while found.get(QUESTION).status_code != 200 and time.monotonic() < limit:
+            time.sleep(0.1)
+
+        assert answer.status_code == 500
+        assert answer.json()["content"]["error"] == {"code": 500, "label": "badSetting", "reason": sentence}
+        assert ready.status_code == 503
+        assert plain.status_code == 200
+        assert found.get("/health/ready").status_code == 200
+
+
+def test_sighup_reads_the_settings_and_restarts_nobody(tmp_path: Path, index: Path, stub: Running) -> None:
+    settings = settings_for(index, stub, "echo")
+    with service(tmp_path, settings, workers=2) as found:
+        before = sorted(found.workers())
+        write_settings(tmp_path, settings | {"rag.maxFiles": "1"})
+        found.process.send_signal(signal.SIGHUP)
+        limit = time.monotonic() + 10
+        while len(found.get(QUESTION).json()["content"]["documents"]) != 1 and time.monotonic() < limit:
+            time.sleep(0.05)
+
+        assert len(found.get(QUESTION).json()["content"]["documents"]) == 1
+        assert sorted(found.workers()) == before
