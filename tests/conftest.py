@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.real_solr import Collection, running
+from tests.real_solr import Collection, put_other_collection, running
 
 pytest.register_assert_rewrite("tests.adapters.retriever_suite")
 
@@ -14,7 +14,9 @@ pytest.register_assert_rewrite("tests.adapters.retriever_suite")
 @pytest.fixture(scope="session")
 def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The value for solr.url of a real Solr with an empty collection; every test fills it anew."""
-    with running(tmp_path_factory.mktemp("solr")) as solr:
+    folder = tmp_path_factory.mktemp("solr")
+    put_other_collection(folder)
+    with running(folder) as solr:
         yield solr.url
 
 

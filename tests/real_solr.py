@@ -59,3 +59,43 @@ class Collection:
 
     def _post(self, body: Mapping[str, object] | Sequence[object]) -> None:
         self._node.send("post", "update", encoded(body), headers={"Content-Type": "application/json"})
+
+
+OTHER = "Archive"
+"""A collection that is nobody's copy: one title, one text, rights under its own names and without a default."""
+
+_OTHER_SCHEMA = """<schema name="archive" version="1.7">
+  <uniqueKey>key</uniqueKey>
+  <field name="key" type="string"/>
+  <field name="dc_title" type="text" multiValued="true"/>
+  <field name="body" type="text"/>
+  <field name="link" type="string"/>
+  <field name="size" type="plong"/>
+  <dynamicField name="acl_*" type="string" multiValued="true"/>
+  <fieldType name="string" class="solr.StrField" indexed="true" stored="true"/>
+  <fieldType name="plong" class="solr.LongPointField" docValues="true"/>
+  <fieldType name="text" class="solr.TextField" indexed="true" stored="true">
+    <analyzer>
+      <tokenizer class="solr.WhitespaceTokenizerFactory"/>
+      <filter class="solr.LowerCaseFilterFactory"/>
+    </analyzer>
+  </fieldType>
+</schema>"""
+
+_OTHER_CONFIG = """<config>
+  <luceneMatchVersion>9.12.3</luceneMatchVersion>
+  <schemaFactory class="ClassicIndexSchemaFactory"/>
+  <requestHandler name="/find" class="solr.SearchHandler">
+    <lst name="defaults"><str name="df">body</str><str name="echoParams">all</str></lst>
+  </requestHandler>
+  <requestHandler name="/select" class="solr.SearchHandler"/>
+</config>"""
+
+
+def put_other_collection(folder: Path) -> None:
+    """Put the collection `OTHER` beside ours in a Solr that is not started yet."""
+    conf = folder / "node1" / OTHER / "conf"
+    conf.mkdir(parents=True)
+    (conf / "schema.xml").write_text(_OTHER_SCHEMA)
+    (conf / "solrconfig.xml").write_text(_OTHER_CONFIG)
+    (conf.parent / "core.properties").write_text(f"name={OTHER}\n")

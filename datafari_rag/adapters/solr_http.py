@@ -7,6 +7,7 @@ included.
 
 from __future__ import annotations
 
+import http.client
 import http.cookiejar
 import time
 from collections.abc import Callable, Mapping
@@ -26,6 +27,15 @@ Headers = Callable[[], Mapping[str, str]]
 
 MAX_ANSWER_BYTES = 512 * 1024 * 1024
 """Largest answer that is read; parsing one takes some four times its size in memory."""
+
+_FOREIGN = (
+    requests.exceptions.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    ValueError,
+    OSError,
+)
+"""All that the libraries below raise."""
 
 _CHUNK_BYTES = 1 << 18
 _POOL = 64
@@ -130,7 +140,7 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
             raise SearchUnavailable(log=f"{self.place}: no connection in time") from error
         except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SearchTimeout(log=f"{self.place}: no answer in time") from error
-        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+        except _FOREIGN as error:
             if _is_timeout(error):
                 raise SearchTimeout(log=f"{self.place}: no answer in time") from error
             raise SearchUnavailable(log=f"{self.place}: {type(error).__name__}") from error

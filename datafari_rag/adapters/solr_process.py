@@ -82,6 +82,7 @@ def started(
             say("It runs already.")
             return known
         _end(known.processes if known is not None else ())
+        _check_kind(folder, nodes)
         java, lib = tool("java", package="a JDK of version 11 or newer (Debian: openjdk-17-jdk-headless)"), jars(say)
         ports = _ports(folder, port, nodes)
         starter = _Starter(folder, java, lib, owner)
@@ -228,6 +229,14 @@ def _written(starter: _Starter, url: str) -> Running:
     running = Running(url, tuple(starter.processes))
     _write(starter.folder, running)
     return running
+
+
+def _check_kind(folder: Path, nodes: int) -> None:
+    """Refuse to make a SolrCloud of a folder that holds a lone Solr, and the other way round."""
+    if not (folder / "node1").exists() or (folder / "zookeeper").exists() == bool(nodes):
+        return
+    held, wanted = ("a lone Solr", "without --cloud") if nodes else ("a SolrCloud", "with --cloud N")
+    raise CannotRunSolr(f"This folder holds {held}: start it {wanted}, or take another --dir.")
 
 
 def _ports(folder: Path, wanted: int | None, nodes: int) -> list[int]:

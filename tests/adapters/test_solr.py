@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,6 +13,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+import requests
+import urllib3
 
 from datafari_rag.adapters import solr_http
 from datafari_rag.adapters.solr import SolrRetriever
@@ -162,6 +165,39 @@ def test_a_filter_value_that_does_not_fit_is_the_callers_fault() -> None:
         engine = retriever(loopback.url)
         assert isinstance(failure(engine, narrowed), BadRequest)
         assert isinstance(failure(engine), SearchUnavailable)
+
+
+class Raising(requests.Session):
+    """A session in which *error* happens."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def request(self, *arguments: Any, **more: Any) -> Any:
+        raise self.error
+
+
+FOREIGN = [
+    found
+    for module in (requests.exceptions, urllib3.exceptions)
+    for found in vars(module).values()
+    if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning)
+]
+
+
+@pytest.mark.parametrize("kind", [*FOREIGN, TimeoutError, ConnectionResetError, ssl.SSLError, UnicodeError])
+def test_every_foreign_exception_finds_its_place(kind: type[Exception]) -> None:
+    error = kind.__new__(kind)
+    error.args = (SECRET,)
+    node = solr_http.TypedSolr("http://127.0.0.1:1/solr/docs", Raising(error), QUICK)
+
+    with pytest.raises(SearchError) as caught:
+        node.send("get", "select")
+
+    assert SECRET not in f"{caught.value.reason} {caught.value.log}"
+    is_late = issubclass(kind, (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError))
+    assert not is_late or isinstance(caught.value, SearchTimeout)
 
 
 def test_partial_results_are_no_results() -> None:

@@ -156,6 +156,21 @@ def test_a_taken_port_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert f"Port {port} is taken" in asked.output
 
 
+@pytest.mark.parametrize(
+    ("held", "asked", "wanted"),
+    [(("node1",), ("--cloud", "2"), "holds a lone Solr"), (("node1", "zookeeper"), (), "holds a SolrCloud")],
+    ids=["a cloud of a lone Solr", "a lone Solr of a cloud"],
+)
+def test_a_folder_stays_what_it_is(tmp_path: Path, held: tuple[str, ...], asked: tuple[str, ...], wanted: str) -> None:
+    for name in held:
+        (tmp_path / name).mkdir()
+
+    said = CliRunner().invoke(solr, ["start", "--dir", str(tmp_path), *asked])
+
+    assert said.exit_code == 1
+    assert wanted in said.output
+
+
 def test_a_stranger_that_has_the_number_of_a_program_of_ours_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
         state = {"url": "u", "processes": [{"role": "node1", "pid": stranger.pid, "began": "long ago", "port": 1}]}

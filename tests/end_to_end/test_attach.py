@@ -1,0 +1,112 @@
+"""Attaching to a collection that was there before (docs/attach.md): other names, nothing stemmed, its own rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from datafari_rag.adapters.solr import SolrRetriever
+from datafari_rag.adapters.solr_access import retriever_for, writer_for
+from datafari_rag.commands.doctor import doctor
+from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for
+from datafari_rag.core.search import Browse, Content, Search, Step
+from datafari_rag.core.settings import Settings
+from tests.real_solr import OTHER
+
+pytestmark = pytest.mark.solr
+
+NAMES = {
+    "id": "key",
+    "title": "dc_title",
+    "url": "link",
+    "exactContent": "body",
+    **{name: f"acl_{name.removesuffix('_document')}" for name in ACL_FIELDS},
+}
+
+
+def who(*tokens: str) -> Filter:
+    return filter_for(User("ann", frozenset(tokens)), mode="tokens", anonymous="public")
+
+
+def asked(*words: str, content: Content = "exactContent") -> Search:
+    return Search(" ".join(words), Step("asked", words), 10, content=content)
+
+
+@pytest.fixture
+def settings(solr_url: str) -> Settings:
+    return Settings(
+        solr_url=solr_url.replace("FileShare", OTHER), solr_handler="/find", solr_field=NAMES, solr_facets=("size",)
+    )
+
+
+@pytest.fixture
+def retriever(settings: Settings) -> Iterator[SolrRetriever]:
+    writer = writer_for(settings)
+    writer.add(
+        [
+            {"id": "open", "title": ["Pump manual", "second title"], "exactContent": "How to start it", "url": "u"},
+            {"id": "hers", "exactContent": "The pump of the cellar", "allow_token_document": ["s 1"]},
+        ]
+    )
+    writer.commit()
+    writer.close()
+    engine = retriever_for(settings)
+    yield engine
+    engine.close()
+
+
+def test_title_and_text_are_searched_under_their_own_names(retriever: SolrRetriever) -> None:
+    found = retriever.search(asked("pump"), who("s 1")).documents
+
+    assert {d.id: (d.title, d.text, d.url) for d in found} == {
+        "open": ("Pump manual", "How to start it", "u"),
+        "hers": (None, "The pump of the cellar", None),
+    }
+    snippets = retriever.search(asked("pump", content="highlighting"), who("s 1")).documents
+    assert {d.id: d.text for d in snippets} == {"open": "", "hers": "The pump of the cellar"}
+
+
+def test_rights_hold_under_their_own_names_and_are_not_shown(retriever: SolrRetriever) -> None:
+    assert [d.id for d in retriever.search(asked("pump"), who("other")).documents] == ["open"]
+    page = retriever.browse(Browse("pump", sort=("title", False), facet_fields=("size", "language")), who("s 1"))
+    assert "s 1" not in str(page)
+    assert "acl_" not in str(page)
+    assert "fq" not in str(page)
+    assert retriever.fetch("hers", "body", who()) is None
+    opened = retriever.fetch("hers", "body", who("s 1"))
+    assert opened is not None
+    assert opened.text == "The pump of the cellar"
+    assert retriever.fetch("hers", "acl_allow_token", who("s 1")) is None
+
+
+def test_the_doctor_says_what_works_and_what_is_left_out(
+    tmp_path: Path, settings: Settings, retriever: SolrRetriever
+) -> None:
+    conf = tmp_path / "rag.properties"
+    lines = [f"solr.field.{name}={own}" for name, own in NAMES.items()]
+    conf.write_text("\n".join([f"solr.url={settings.solr_url}", "solr.handler=/find", *lines]))
+
+    said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
+
+    assert said.exit_code == 0, said.output
+    assert "OK      field body: is there" in said.output
+    assert "OK      searched titles: dc_title" in said.output
+    assert "HINT    stemmed text" in said.output
+    assert "HINT    field title_sort" in said.output
+    assert "OK      field acl_deny_token_share: is there, in every document" in said.output
+    assert "OK      rights: 1 of 2 documents are open to everybody" in said.output
+
+
+def test_the_doctor_says_that_the_names_do_not_fit(tmp_path: Path, settings: Settings) -> None:
+    conf = tmp_path / "rag.properties"
+    conf.write_text(f"solr.url={settings.solr_url}\nsolr.handler=/find")
+
+    said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
+
+    assert said.exit_code == 1
+    assert "PROBLEM field exactContent: is not there" in said.output
+    assert "solr.field.exactContent=NAME" in said.output
+    assert "PROBLEM field allow_token_document: is not there: every search fails" in said.output
