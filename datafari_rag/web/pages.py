@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from flask import Flask, Response
 
+from datafari_rag.web import adminpage
 from datafari_rag.web.answering import Desk
 from datafari_rag.web.demo_menu import choose
 from datafari_rag.web.feedback import give
@@ -28,4 +29,9 @@ PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
     ("/", "GET", search_page),
     ("/demo/user", "POST", choose),
     ("/feedback", "POST", give),
+    ("/admin", "GET", adminpage.admin_page),
+    ("/admin", "POST", adminpage.save),
+    ("/admin/check", "POST", adminpage.check),
+    ("/admin/try", "POST", adminpage.attempt),
+    ("/admin/probe", "POST", adminpage.probe),
 )

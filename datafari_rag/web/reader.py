@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from flask import request
 
+from datafari_rag.core.errors import RagError
 from datafari_rag.web.answering import Desk
 from datafari_rag.web.languages import Translate, language_of, translator
 from datafari_rag.web.service import Line
@@ -31,15 +32,25 @@ def reader_of(desk: Desk) -> Reader:
         TooManyRequests: his address has asked for too many pages.
     """
     line = desk.service.line()
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    desk.limits.check_address(line.settings, headers, request.remote_addr or "")
-    name = line.identity.identify(headers, request.remote_addr or "").name
-    return _reader(name, line)
+    desk.limits.check_address(line.settings, _headers(), request.remote_addr or "")
+    return _reader(_name(line), line)
 
 
-def stranger(line: Line) -> Reader:
-    """Return the reader of a page for somebody who is not known, or not yet."""
-    return _reader(None, line)
+def reader_of_failure(desk: Desk) -> Reader:
+    """Return who is told of a failure: nobody, where who he is cannot be said."""
+    line = desk.service.line()
+    try:
+        return _reader(_name(line), line)
+    except RagError:
+        return _reader(None, line)
+
+
+def _name(line: Line) -> str | None:
+    return line.identity.identify(_headers(), request.remote_addr or "").name
+
+
+def _headers() -> dict[str, str]:
+    return {name.lower(): value for name, value in request.headers.items()}
 
 
 def _reader(name: str | None, line: Line) -> Reader:

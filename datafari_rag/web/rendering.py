@@ -17,7 +17,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.web.answering import Desk
 from datafari_rag.web.demo_users import DEMO_USERS
 from datafari_rag.web.languages import LANGUAGES, PARAMETER
-from datafari_rag.web.reader import Reader, stranger
+from datafari_rag.web.reader import Reader, reader_of_failure
 from datafari_rag.web.sentences import title_and_hint
 
 STATIC = Path(resources.__file__).parent / "static"
@@ -45,7 +45,7 @@ def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object]
 
 def failure_page(desk: Desk, error: RagError) -> Response:
     """Return the page of one failure, in the reader's language."""
-    reader = stranger(desk.service.line())
+    reader = reader_of_failure(desk)
     title, hint = title_and_hint(error.label, reader.translate)
     values = {"code": error.code, "title": title, "hint": hint, "reason": error.reason}
     return page(desk, reader, "failure.html", values, status=error.code)

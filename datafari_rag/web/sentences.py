@@ -141,6 +141,8 @@ def script_words(_: Translate) -> Mapping[str, object]:
         "following": _("Next"),
         "pages": _("Pages of results"),
         "filters": _("Filters"),
+        "changes": _("{count} changes, not saved yet"),
+        "has_problems": _("{count} changes; some of them cannot be saved"),
         "stages": {
             "search": _("search"),
             "passages": _("choosing passages"),

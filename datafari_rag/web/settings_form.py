@@ -1,0 +1,154 @@
+"""
+The settings as one form: what is shown of each row, and what a form that came back wants changed.
+
+No secret's text is ever in what is shown, and an address is shown without its password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.settings import known_keys, row_for, without_password
+from datafari_rag.core.settings_docs import GROUPS
+from datafari_rag.core.settings_row import Row
+from datafari_rag.core.settings_values import Problem
+from datafari_rag.web.languages import Translate
+
+REMOVE = "remove:"
+"""Before a key: the box that takes a secret out of the file."""
+
+EMPTY = "empty:"
+"""Before a key: the box that says that the empty text is meant, and not the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """
+    One setting of the form.
+
+    *text* is what its input holds: empty for a secret, and for a setting that the file does not have. *is_written*:
+    the file has it. *why_fixed* says why it cannot be changed here, empty when it can. *can_be_empty*: the empty text
+    is a value beside the default, and *is_empty* says that it is the one in the file.
+    """
+
+    key: str
+    help: str
+    kind: str
+    choices: tuple[str, ...]
+    text: str
+    default: str
+    is_secret: bool
+    is_written: bool
+    is_changed: bool
+    why_fixed: str
+    can_be_empty: bool
+    is_empty: bool
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The settings of one subject."""
+
+    name: str
+    title: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the form is made of: the file's texts, the keys that the command line decides, and what was typed."""
+
+    written: Mapping[str, str]
+    fixed: Collection[str] = ()
+    typed: Mapping[str, str | None] | None = None
+    problems: Sequence[Problem] = ()
+
+
+def groups_of(shown: Shown, translate: Translate) -> tuple[Group, ...]:
+    """Return every setting in the order of the table; what was typed stands in place of what the file has."""
+    fields = [_field(key, shown, translate) for key in known_keys()]
+    members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
+    return tuple(Group(name, translate(title), members[name]) for name, title in GROUPS.items() if members[name])
+
+
+def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str, str | None]:
+    """
+    Return what *form* (key → text) wants changed: key → new text, None for the default.
+
+    A key that the form does not have stays as it is; so does a secret whose input is empty, and an address that came
+    back as it was shown.
+    """
+    changes: dict[str, str | None] = {}
+    for key in known_keys():
+        row = row_for(key)
+        if row is None or key not in form:
+            continue
+        text = form[key].strip()
+        if row.is_secret:
+            if f"{REMOVE}{key}" in form and key in written:
+                changes[key] = None
+            elif text:
+                changes[key] = text
+        elif not text and f"{EMPTY}{key}" in form:
+            changes[key] = ""
+        elif text != _visible(row, key, written) or _is_empty(row, key, written):
+            changes[key] = text or None
+    return {key: text for key, text in changes.items() if text != written.get(key)}
+
+
+def _field(key: str, shown: Shown, translate: Translate) -> Field:
+    row = row_for(key)
+    if row is None:
+        raise KeyError(key)
+    text = _visible(row, key, shown.written)
+    if shown.typed is not None and key in shown.typed and not row.is_secret:
+        text = shown.typed[key] or ""
+    default = "" if row.is_prefix else row.default_text
+    return Field(
+        key=key,
+        help=row.help,
+        kind=row.check.kind,
+        choices=row.check.choices,
+        text=text,
+        default=default,
+        is_secret=row.is_secret,
+        is_written=key in shown.written,
+        is_changed=_is_changed(row, key, shown.written, default=default),
+        why_fixed=_why_fixed(row, key, shown.fixed, translate),
+        can_be_empty=_can_be_empty(row),
+        is_empty=_is_empty(row, key, shown.written),
+        problems=tuple(_messages(key, shown.problems)),
+    )
+
+
+def _can_be_empty(row: Row) -> bool:
+    return row.check.is_optional and bool(row.default_text) and not row.is_secret
+
+
+def _is_empty(row: Row, key: str, written: Mapping[str, str]) -> bool:
+    return _can_be_empty(row) and key in written and not written[key].strip()
+
+
+def _is_changed(row: Row, key: str, written: Mapping[str, str], *, default: str) -> bool:
+    text = written.get(key, "").strip()
+    return _is_empty(row, key, written) or (bool(text) and (row.is_secret or text != default))
+
+
+def _visible(row: Row, key: str, written: Mapping[str, str]) -> str:
+    return "" if row.is_secret else without_password(written.get(key, "").strip())
+
+
+def _why_fixed(row: Row, key: str, fixed: Collection[str], translate: Translate) -> str:
+    if key in fixed:
+        return translate("Decided by the command line.")
+    if row.check.kind == "path":
+        return translate("Names a file of the server: changed in the settings file only.")
+    return ""
+
+
+def _messages(key: str, problems: Sequence[Problem]) -> Iterator[str]:
+    for problem in problems:
+        if problem.key == key:
+            yield problem.message
