@@ -21,6 +21,9 @@ FRAME_TOKENS = 60
 SAMPLE_CHARS = 1000
 """Beginning of a document that tells how many characters a token has; a look at all of it would take longer."""
 
+NODES_AT_LEAST = 3
+"""How many nodes a token budget holds at least, where it holds any."""
+
 LEAST_TOKENS = 64
 """Below this many tokens for the documents nothing of use fits."""
 
@@ -123,7 +126,9 @@ def _nodes(
     Where the number of documents is bounded, the best passage of each comes before the second of any, so that a
     small budget drops the last documents and not the first.
     """
-    ranked = nodes(ask.search_text or ask.question, documents, node_size=budget.node, size_of=count)
+    # In a small budget smaller nodes: one that holds the answer must not be skipped for what stands around it.
+    node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, LEAST_TOKENS))
+    ranked = nodes(ask.search_text or ask.question, documents, node_size=node_size, size_of=count)
     places = {document.id: place for place, document in enumerate(documents)} if budget.max_documents else {}
     left = budget.documents
     kept: dict[str, tuple[Document, list[Passage]]] = {}
