@@ -50,6 +50,7 @@ def test_the_seeds_example_is_taken_and_every_key_is_said() -> None:
         pytest.param({"language": "fr-CA"}, {"language": "fr"}, id="language of the answer"),
         pytest.param({"language": ""}, {"language": None}, id="an empty language is none"),
         pytest.param({"seed": 42}, {"sampling": {"seed": 42}}, id="seed goes to the model"),
+        pytest.param({"seed": 42.0}, {"sampling": {"seed": 42}}, id="a whole float is an integer"),
         pytest.param({"top": None, "temperature": None}, {"overrides": {}}, id="null is absent"),
         pytest.param({"include_category": ""}, {"restrictions": ()}, id="an empty category is none"),
         pytest.param(
