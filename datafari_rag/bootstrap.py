@@ -36,6 +36,7 @@ from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Identity, Retriever, RightsSource, TokenCounter, Writer
 from datafari_rag.web import demo_users
 from datafari_rag.web.app import furnish
+from datafari_rag.web.outgoing import outgoing
 from datafari_rag.web.service import Line
 from datafari_rag.web.signing import Signer
 
@@ -241,7 +242,7 @@ def host_of(url: str) -> str:
 def _engine(settings: Settings, url: str) -> Retriever:
     if url.startswith(EMBEDDED):
         return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
-    return solr_access.retriever_for(settings, url=url)
+    return solr_access.retriever_for(settings, url=url, headers=outgoing)
 
 
 def _header_identity(settings: Settings) -> Identity:
