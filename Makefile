@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test clients browser check fix clean lock bench bench-quick eval rights readme
+.PHONY: run test test-long clients browser check fix clean lock bench bench-quick eval rights readme
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -41,6 +41,10 @@ $(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requir
 
 test: $(DEV_STAMP) clients browser
 	$(BIN)/python -m pytest
+
+# What `make test` leaves out for its length.
+test-long: $(DEV_STAMP) clients browser
+	$(BIN)/python -m pytest -m slow
 
 # Debian's Chromium, where this may install it; the browser tests say loudly when it is not there.
 browser:
