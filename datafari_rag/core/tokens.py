@@ -29,6 +29,7 @@ _CLASSES = tuple(
         r"[\u0370-\u03ff\u1f00-\u1fff]",
         r"[^\s!-~\u00a1-\u024f\u0370-\u0eff\u1e00-\u1fff\u2010-\u205e"
         r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uff00-\uffef]"
+        r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
         r"|[\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0964\u0965]|(?<=[\u0400-\u042f])[\u0400-\u042f]",
     )
 )
@@ -47,6 +48,12 @@ MARGIN = 1.3
 EXTRA = 3
 """Tokens added once: short texts scatter most."""
 
+LONG_WORD_CHARS = 24
+"""No word of a language is so long; what is (keys, sequences, blobs) has a token for every two letters or so."""
+
+_LONG_WORD = re.compile(rf"[^\W\d_]{{{LONG_WORD_CHARS}}}")
+_BROKEN = 10
+
 
 def estimate(text: str) -> int:
     """Return about how many tokens *text* has, rather too many than too few; 0 for the empty string."""
@@ -59,7 +66,9 @@ def estimate(text: str) -> int:
 
 def _counted_letters(text: str) -> tuple[int, ...]:
     """Count the classes character by character, in any script."""
-    return tuple(len(pattern.findall(text)) for pattern in _CLASSES)
+    counts = [len(pattern.findall(text)) for pattern in _CLASSES]
+    counts[_BROKEN] += len(_LONG_WORD.findall(text)) * LONG_WORD_CHARS
+    return tuple(counts)
 
 
 def _counted_bytes(data: bytes) -> tuple[int, ...]:
@@ -73,9 +82,11 @@ def _counted_bytes(data: bytes) -> tuple[int, ...]:
     typographic = data.count(b"\xe2\x80") + data.count(b"\xe2\x81")
     accented = kinds.count(b"e")
     capital, small, digit = kinds.count(b"A"), kinds.count(b"a"), kinds.count(b"0")
+    words = data.translate(_WORDS)
     broken = capital - _runs(data.translate(_CAPITALS), b"A") + sum(map(kinds.count, (b"0a", b"0A", b"aA")))
+    broken += words.count(b"a" * LONG_WORD_CHARS) * LONG_WORD_CHARS
     return (
-        _runs(data.translate(_WORDS), b"a"),
+        _runs(words, b"a"),
         capital + small,
         accented,
         digit,
@@ -116,4 +127,5 @@ _KINDS = _table(_kind)
 _CAPITALS = _table(lambda byte: b"A" if 0x41 <= byte <= 0x5A else b" ")
 # Continuations of an accented letter belong to its word; those of punctuation do no harm there.
 _WORDS = _table(lambda byte: b"a" if _kind(byte) in (b"a", b"A", b"e") or 0x80 <= byte <= 0xBF else b" ")
-_WESTERN = bytes([*range(0x80), *range(0x80, 0xC0), *range(0xC2, 0xCA), 0xE2])
+# Without control characters: each of those is a token of its own, which the patterns know.
+_WESTERN = bytes([*b"\t\n\r", *range(0x20, 0x7F), *range(0x80, 0xC0), *range(0xC2, 0xCA), 0xE2])
