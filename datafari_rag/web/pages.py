@@ -12,6 +12,7 @@ from datafari_rag.web.demo_menu import choose
 from datafari_rag.web.feedback import give
 from datafari_rag.web.searchpage import search_page
 from datafari_rag.web.static_files import static_file
+from datafari_rag.web.widget import widget_setup
 
 
 def add_pages(app: Flask, desk: Desk) -> None:
@@ -29,6 +30,7 @@ PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
     ("/", "GET", search_page),
     ("/demo/user", "POST", choose),
     ("/feedback", "POST", give),
+    ("/widget.json", "GET", widget_setup),
     ("/admin", "GET", adminpage.admin_page),
     ("/admin", "POST", adminpage.save),
     ("/admin/check", "POST", adminpage.check),

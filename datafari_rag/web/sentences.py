@@ -19,19 +19,30 @@ def title_and_hint(label: str, _: Translate) -> tuple[str, str]:
 
 def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
     """Return title and hint of every failure a reader can meet, by label."""
+    return {**_of_questions(_), **_of_models(_), **_of_services(_)}
+
+
+def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
+    return {
+        "noDocuments": (_("No document answers this"), _("Try other words, or fewer of them, or remove a filter.")),
+        "noQuery": (_("Write a question first"), _("A few words are enough.")),
+        "queryTooLong": (_("This question is too long"), _("At most 4000 characters can be asked at once.")),
+        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question anew.")),
+        "badRequest": (_("The question could not be read"), _("Write it again, please.")),
+        "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
+        "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),
+        "notAllowed": (_("This is not for you"), _("Only administrators may open this page.")),
+        "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
+    }
+
+
+def _of_models(_: Translate) -> Mapping[str, tuple[str, str]]:
     later = _("Your question is kept: try again in a moment.")
     return {
-        "noDocuments": (
-            _("No document answers this"),
-            _("Try other words, or fewer of them, or remove a filter."),
-        ),
         "noAnswer": (
             _("The model gave no answer"),
             _("The documents below were found. Ask in another way, or open one of them."),
         ),
-        "noQuery": (_("Write a question first"), _("A few words are enough.")),
-        "queryTooLong": (_("This question is too long"), _("At most 4000 characters can be asked at once.")),
-        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question anew.")),
         "contentFiltered": (
             _("The model's provider refused this question"),
             _("Its content filter stopped it. Ask in other words."),
@@ -47,6 +58,12 @@ def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("The language model refused the request"),
             _("An administrator has to look at its address, name and token."),
         ),
+    }
+
+
+def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
+    later = _("Your question is kept: try again in a moment.")
+    return {
         "searchUnavailable": (
             _("The search is down"),
             _("Nothing can be found now. Your question is kept: try later."),
@@ -57,16 +74,11 @@ def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("Without them nothing is shown. Your question is kept: try later."),
         ),
         "authorityTimeout": (_("Your access rights could not be checked in time"), later),
-        "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),
-        "notAllowed": (_("This is not for you"), _("Only administrators may open this page.")),
-        "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
         "badSetting": (
             _("This service is not set up rightly"),
             _("An administrator can mend it on the settings page."),
         ),
-        "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
         "overloaded": (_("Too many people are asking just now"), later),
-        "badRequest": (_("The question could not be read"), _("Write it again, please.")),
         "network": (_("The connection was lost"), later),
         "internal": (
             _("Something went wrong"),
@@ -87,9 +99,12 @@ def statuses(_: Translate) -> Mapping[str, str]:
 
 def script_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the page's scripts, by the name they have there."""
+    told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
+    return {**told, **_card_words(_), **_made_words(_), **_page_words(_)}
+
+
+def _card_words(_: Translate) -> Mapping[str, object]:
     return {
-        "failures": failures(_),
-        "statuses": statuses(_),
         "searching": _("Searching the documents…"),
         "writing": _("Writing the answer…"),
         "done": _("Answer complete"),
@@ -113,16 +128,24 @@ def script_words(_: Translate) -> Mapping[str, object]:
         "model": _("Model"),
         "followups": _("You could ask next"),
         "you_asked": _("You asked"),
-        "how_made": _("How this answer was made"),
         "helpful": _("Was this helpful?"),
         "yes": _("Yes"),
         "no": _("No"),
         "thanks": _("Thank you for your feedback."),
         "reason": _("What was wrong?"),
-        "reasons": reasons(_),
         "send": _("Send"),
-        "results": _("{count} documents"),
-        "no_results": _("No documents found"),
+    }
+
+
+def _made_words(_: Translate) -> Mapping[str, object]:
+    return {
+        "stages": {
+            "search": _("search"),
+            "passages": _("choosing passages"),
+            "prompt": _("writing the prompt"),
+            "model": _("model"),
+        },
+        "how_made": _("How this answer was made"),
         "query_sent": _("What was searched for"),
         "step": _("Step"),
         "found": _("found"),
@@ -134,6 +157,13 @@ def script_words(_: Translate) -> Mapping[str, object]:
         "times": _("Where the time went"),
         "first_words": _("first words"),
         "whole": _("whole answer"),
+    }
+
+
+def _page_words(_: Translate) -> Mapping[str, object]:
+    return {
+        "results": _("{count} documents"),
+        "no_results": _("No documents found"),
         "cleared": _("Conversation cleared"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
@@ -143,12 +173,6 @@ def script_words(_: Translate) -> Mapping[str, object]:
         "filters": _("Filters"),
         "changes": _("{count} changes, not saved yet"),
         "has_problems": _("{count} changes; some of them cannot be saved"),
-        "stages": {
-            "search": _("search"),
-            "passages": _("choosing passages"),
-            "prompt": _("writing the prompt"),
-            "model": _("model"),
-        },
     }
 
 

@@ -80,22 +80,21 @@ def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str,
     A key that the form does not have stays as it is; so does a secret whose input is empty, and an address that came
     back as it was shown.
     """
-    changes: dict[str, str | None] = {}
-    for key in known_keys():
-        row = row_for(key)
-        if row is None or key not in form:
-            continue
-        text = form[key].strip()
-        if row.is_secret:
-            if f"{REMOVE}{key}" in form and key in written:
-                changes[key] = None
-            elif text:
-                changes[key] = text
-        elif not text and f"{EMPTY}{key}" in form:
-            changes[key] = ""
-        elif text != _visible(row, key, written) or _is_empty(row, key, written):
-            changes[key] = text or None
+    rows = ((key, row_for(key)) for key in known_keys() if key in form)
+    changes = {key: _wanted(row, key, form, written) for key, row in rows if row is not None}
     return {key: text for key, text in changes.items() if text != written.get(key)}
+
+
+def _wanted(row: Row, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
+    """Return what the file is to have for *key* after *form*, None for nothing: the default."""
+    text, present = form[key].strip(), written.get(key)
+    if row.is_secret:
+        return None if f"{REMOVE}{key}" in form else text or present
+    if not text and f"{EMPTY}{key}" in form:
+        return present if _is_empty(row, key, written) else ""
+    if text == _visible(row, key, written) and not _is_empty(row, key, written):
+        return present
+    return text or None
 
 
 def _field(key: str, shown: Shown, translate: Translate) -> Field:

@@ -3,7 +3,7 @@
 import { Failure } from "./asking.js";
 import { element, filled } from "./element.js";
 import { madeOf } from "./made.js";
-import { addressOf, Marks, proseInto, SHAPES } from "./prose.js";
+import { linkTo, Marks, proseInto, SHAPES } from "./prose.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 /** @typedef {import("./types.js").Citation} Citation */
@@ -57,7 +57,7 @@ export class Card {
     this.answer = answer;
     const { message, documents, citations, finish_reason } = answer.content;
     this.end(this.words.done);
-    const marks = new Marks(documents, citations, this.words.statuses, (citation) => this.acts.open?.(citation));
+    const marks = new Marks(documents, citations, this.words.statuses, this.acts.open, this.acts.base);
     proseInto(this.prose, message, marks);
     this.note(answer, finish_reason === "length");
     this.by.textContent = modelOf(answer);
@@ -138,7 +138,7 @@ export class Card {
       const mine = citations.filter((one) => document.id !== null && one.document_id === document.id);
       const once = [...new Map(mine.map((one) => [`${one.start} ${one.end} ${one.status}`, one])).values()];
       const title = document.id
-        ? element("a", { href: addressOf({ document_id: document.id }, this.acts.base), dir: "auto" }, document.title)
+        ? element("a", { ...linkTo({ document_id: document.id }, this.acts.base), dir: "auto" }, document.title)
         : element("span", { dir: "auto" }, document.title);
       const proofs = once.map((one) => this.proof(one, marks));
       const rest = proofs.splice(FEW);
@@ -151,7 +151,7 @@ export class Card {
   /** @param {Citation} one @param {Marks} marks */
   proof(one, marks) {
     const shape = element("span", { class: "shape", "aria-hidden": "true" }, SHAPES[one.status] ?? "?");
-    const link = element("a", { href: addressOf(one, this.acts.base) }, this.words.open_passage);
+    const link = element("a", linkTo(one, this.acts.base), this.words.open_passage);
     link.addEventListener("click", (event) => marks.follow(event, one, link));
     return element(
       "p",

@@ -33,8 +33,10 @@ export class Marks {
    * @param {Citation[] | null} citations null while the answer is still being written
    * @param {Record<string, string>} words the word for each status
    * @param {(citation: Citation, badge: HTMLElement) => void} [open] shows a passage
+   * @param {string} [base] where the service is, when that is not this page's own server
    */
-  constructor(documents, citations, words, open) {
+  constructor(documents, citations, words, open, base = "") {
+    this.base = base;
     this.documents = documents;
     this.citations = citations;
     this.words = words;
@@ -74,7 +76,7 @@ export class Marks {
     const said = element("span", { class: "unseen" }, ` ${this.words[citation.status] ?? citation.status}`);
     const number = String(this.place(citation.document_id) || "?");
     if (citation.document_id === null) return element("span", { class: `badge ${citation.status}` }, number, shape, said);
-    const traits = { class: `badge ${citation.status}`, href: addressOf(citation), title: citation.label };
+    const traits = { class: `badge ${citation.status}`, ...linkTo(citation, this.base), title: citation.label };
     const badge = element("a", traits, number, shape, said);
     badge.addEventListener("click", (event) => this.follow(event, citation, badge));
     return badge;
@@ -99,6 +101,9 @@ export function addressOf(citation, base = "") {
   }
   return `${base}/documents?${query}${hasPlace ? "#passage" : ""}`;
 }
+
+/** A page of another site opens our document beside itself. @param {Parameters<typeof addressOf>[0]} citation @param {string} [base] */
+export const linkTo = (citation, base = "") => ({ href: addressOf(citation, base), target: base ? "_blank" : null, rel: base ? "noopener" : null });
 
 /** Fills *parent* with the answer's text. @param {HTMLElement} parent @param {string} text @param {Marks} marks */
 export function proseInto(parent, text, marks) {
@@ -168,7 +173,7 @@ function piece(found, marks) {
   if (italic) return [element("em", {}, ...inline(italic, marks))];
   if (target) {
     const document = marks.documents.find((one) => one.url === target && one.id);
-    return document ? [element("a", { href: addressOf({ document_id: document.id }) }, mark)] : [mark];
+    return document ? [element("a", linkTo({ document_id: document.id }, marks.base), mark)] : [mark];
   }
   return marks.badges(mark) ?? [found[0]];
 }
