@@ -13,7 +13,7 @@ from datafari_rag.core.errors import NotAuthenticated
 from tests.security.corpora import NS, TOKENS, acls, may_see
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=1500, deadline=None)
 @given(acls, st.lists(st.sampled_from([*TOKENS, NS, ""]), max_size=5))
 def test_the_rule_agrees_with_the_oracle(acl: Mapping[str, Sequence[str]], tokens: list[str]) -> None:
     kept, dropped = usable_tokens(tokens)

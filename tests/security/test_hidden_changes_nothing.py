@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.real_solr import Collection
 from tests.security.asking import Case, cases, request_for
 from tests.security.corpora import Corpus, corpora
 from tests.security.test_nobody_learns import words_of
@@ -63,22 +65,42 @@ def said(case: Case, body: bytes) -> object:
     return "noDocuments" in text or "no associated documents" in text
 
 
-@settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-@given(corpus=corpora(max_docs=10), data=st.data())
-def _holds(running: World, corpus: Corpus, data: st.DataObject) -> None:
-    user = data.draw(st.sampled_from([None, "ann", "bob", "zoé", "eve"]))
-    # Sorted by a field or not at all: with scores the first ten of more than ten could differ.
-    asked = [data.draw(cases(name)) for name in ALIKE for _ in range(2)]
-    mine = [Case(**{**vars(case), "user": user}) for case in asked]
-    running.load(corpus)
-    with_hidden = [told(running, corpus, case) for case in mine]
-    running.load_documents([doc.fields() for doc in corpus.visible(user)])
-    without = [told(running, corpus, case) for case in mine]
-    assert with_hidden == without
+@pytest.fixture(scope="module")
+def solr_world(tmp_path_factory: pytest.TempPathFactory, solr_url: str, solr_collection: Collection) -> Iterator[World]:
+    """Run the services over the real Solr."""
+    folder = tmp_path_factory.mktemp("solr-world")
+    with world(folder, "solr", solr_url, solr_collection.load) as running:
+        yield running
 
 
-def test_hidden_documents_change_nothing_for_those_who_cannot_see_them(embedded_world: World) -> None:
-    _holds(embedded_world)
+def compare(running: World, number: int) -> None:
+    """Ask *number* times eight questions twice: with what is hidden in the index, and without."""
+
+    @settings(
+        max_examples=number,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(corpus=corpora(max_docs=10), data=st.data())
+    def holds(corpus: Corpus, data: st.DataObject) -> None:
+        user = data.draw(st.sampled_from([None, "ann", "bob", "zoé", "eve"]))
+        asked = [replace(data.draw(cases(name)), user=user) for name in ALIKE for _ in range(2)]
+        running.load(corpus)
+        with_hidden = [told(running, corpus, case) for case in asked]
+        running.load_documents([doc.fields() for doc in corpus.visible(user)])
+        without = [told(running, corpus, case) for case in asked]
+        assert with_hidden == without
+
+    holds()
+
+
+def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_embedded(embedded_world: World) -> None:
+    compare(embedded_world, 60)
+
+
+@pytest.mark.solr
+def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_solr(solr_world: World) -> None:
+    compare(solr_world, 30)

