@@ -9,6 +9,8 @@ from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.model_reply import header_value
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.incoming import PassThrough
 from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
@@ -31,25 +33,33 @@ def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) 
         raise NotAuthenticated
     if line.relay is None:
         raise NotAllowed
-    if not passed.is_streamed:
-        with closing(line.relay.relay(passed.body, is_streamed=False)) as said:
-            reply = _first(said)
-        desk.metrics.count_answer(row.name, "passed")
-        audit(line, Audited(desk.now(), desk.new_id(), row.name, user.name), "passed")
-        return json_response(row.encoding.whole(relayed(reply)))
+    said = line.relay.relay(passed.body, is_streamed=passed.is_streamed)
+    audited = Audited(desk.now(), desk.new_id(), row.name, user.name)
+    if passed.is_streamed:
+        return _streamed(desk, row, line, audited=audited, chunks=said)
+    with closing(said):
+        reply, ending = _first(said), next(said, None)  # read to its end, so that the connection can be used again
+    facts = ending.facts if isinstance(ending, Ending) else UNKNOWN_MODEL
+    desk.metrics.count_answer(row.name, "passed")
+    audit(line, audited, "passed", facts=facts)
+    response = json_response(row.encoding.whole(relayed(reply)))
+    response.headers["X-RAG-Model"] = header_value(facts)
+    return response
+
+
+def _streamed(desk: Desk, row: Row, line: Line, *, audited: Audited, chunks: Generator[Said, None, None]) -> Response:
     with desk.streams.opened(line.settings.server_max_streams) as opened:
-        chunks = line.relay.relay(passed.body, is_streamed=True)
         try:
             first = _first(chunks)
         except RagError:
             chunks.close()
             raise
-        audited = Audited(desk.now(), desk.new_id(), row.name, user.name)
         lines = _lines(desk, row, line, audited=audited, said=(first, chunks))
         response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(chunks.close)
     response.call_on_close(opened.leave)
+    response.headers["X-RAG-Model"] = header_value(ModelFacts(name=str(first.get("model") or "") or None))
     return response
 
 

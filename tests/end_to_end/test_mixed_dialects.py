@@ -100,6 +100,17 @@ def test_fifty_questions_at_once_each_get_their_own_answer(echoing: Running) -> 
     assert len({answer for _, answer in answers}) == QUESTIONS
 
 
+@pytest.mark.parametrize(
+    ("path", "body"), [(path, body) for path, body, read in WAYS if read in (_chat_stream, _chunks)]
+)
+def test_streams_are_chunked(echoing: Running, path: str, body: Mapping[str, object]) -> None:
+    messages = [{"role": "user", "content": "How do I copy a file?"}]
+    with echoing.session.post(f"{echoing.url}{path}", json={**body, "messages": messages}, stream=True) as reply:
+        assert reply.headers["Transfer-Encoding"] == "chunked"
+        assert "Content-Length" not in reply.headers
+        assert next(reply.iter_content(None))
+
+
 def test_all_dialects_show_the_same_documents_and_citations(echoing: Running, tmp_path: Path) -> None:
     question = "How do I copy a file with shutil?"
     messages = [{"role": "user", "content": question}]

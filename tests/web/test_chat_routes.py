@@ -145,6 +145,7 @@ def relayed(relay: FakeRelay | None, line: Line | None = None, **more: object) -
 def test_a_request_without_an_index_goes_to_the_model_as_it_came() -> None:
     relay = FakeRelay(REPLY, Ending("stop"))
     response = relayed(relay, model="m", odd={"a": [1]}, context_token_ratio=0.4)
+    assert response.headers["X-RAG-Model"] == "unknown; tries=1; fallback=0"
     assert response.get_json() == {**REPLY, "source_nodes": None}
     assert relay.bodies == [{**ASKED, "model": "m", "odd": {"a": [1]}}]
 
