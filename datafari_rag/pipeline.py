@@ -207,14 +207,13 @@ def _search(
     """
     searched: str | None = None
     found, tried = Found((), 0), []
-    wanted = ask.max_documents or settings.rag_max_files
     for search in searches_for(ask, language=language, settings=settings):
         if found.documents and search.question != searched:
             break
         newer, searched = parts.retriever.search(search, access), search.question
         tried.append(Tried(search.step.name, newer.query or " ".join(search.step.words), newer.total))
         found = newer if len(newer.documents) > len(found.documents) else found
-        if is_enough(search, found=len(found.documents), wanted=wanted):
+        if is_enough(search, len(found.documents)):
             break
     return found, tuple(tried), searched
 

@@ -90,11 +90,12 @@ def bench_for(conf: Path, variant: Variant, course: Course, *, baselines: bool) 
 
 
 def _written(variant: Variant, folder: Path) -> Path:
-    """Write the variant's settings: the last value of a key wins. Raises: OSError."""
+    """Write the settings of the file with the variant's values in the place of its own. Raises: OSError."""
     path = folder / "rag.properties"
     own = variant.conf.read_text(encoding="utf-8") if variant.conf.exists() else ""
+    kept = [line for line in own.splitlines() if line.partition("=")[0].strip() not in variant.changes]
     lines = [f"{key}={value}" for key, value in variant.changes.items()]
-    path.write_text("\n".join([own, *lines, ""]), encoding="utf-8")
+    path.write_text("\n".join([*kept, *lines, ""]), encoding="utf-8")
     path.chmod(0o600)
     return path
 

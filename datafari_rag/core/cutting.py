@@ -22,7 +22,8 @@ def cut_at(text: str, end: int) -> int:
     if end <= 0:
         return 0
     least = max(end // 2, end - _NEAR_CHARS)
-    stops = [stop for start, stop in bounds_around(text[:end], least, end) if least <= stop < end]
+    # The sentence that goes on behind the cut has not ended there.
+    stops = [stop for _, stop in bounds_around(text, least, end) if least <= stop <= end]
     if stops:
         return stops[-1]
     space = text.rfind(" ", end // 2, end)

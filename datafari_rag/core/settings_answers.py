@@ -117,7 +117,7 @@ class AnswerSettings:
     )
     rag_candidates: int = setting(
         "rag.candidates",
-        10,
+        20,
         check=checks.integer(1, 1000),
         help="How many found documents are looked at before the best rag.maxFiles are kept.",
     )

@@ -48,17 +48,17 @@ def stem(word: str, language: str) -> str:
 
     A language without a table, a short word and anything with a digit come back whole.
     """
-    if len(word) <= _DEFAULT_MIN_STEM or not word.isalpha():
+    if len(word) <= _DEFAULT_MIN_STEM or language not in _TABLES or not word.isalpha():
         return word
     least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)
-    for suffix in _TABLES.get(language, ()):
-        # A long suffix off a short word leaves too little to tell words apart: current, cure.
-        is_long = len(suffix) >= _LONG_SUFFIX and suffix not in _SHORT_WORDS_TOO
-        if word.endswith(suffix) and len(word) - len(suffix) >= least + is_long:
-            rest = word[: -len(suffix)]
-            if not _VOWELS.isdisjoint(rest) or language == "ru":
-                return _single(rest, least)
-    return word
+    for suffix in _TABLES[language]:
+        if word.endswith(suffix):
+            rest = _single(word[: -len(suffix)], least)
+            # A long suffix off a short word leaves too little to tell words apart: current, cure.
+            is_long = len(suffix) >= _LONG_SUFFIX and suffix not in _SHORT_WORDS_TOO
+            if len(rest) >= least + is_long and (language == "ru" or not _VOWELS.isdisjoint(rest)):
+                return _bare(rest, least)
+    return _single(word, least)
 
 
 def _single(rest: str, least: int) -> str:
@@ -66,3 +66,8 @@ def _single(rest: str, least: int) -> str:
     if len(rest) > least and rest[-1] == rest[-2] and rest[-1] not in "sz":
         return rest[:-1]
     return rest
+
+
+def _bare(rest: str, least: int) -> str:
+    """Drop the vowel that the plain word has at its end: studying, study."""
+    return rest[:-1] if len(rest) > least and rest[-1] in "eyi" else rest

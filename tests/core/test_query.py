@@ -1,0 +1,96 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.core.query import MAX_WORDS, has_own_words, is_enough, steps_for
+from datafari_rag.core.search import Search, Step
+
+FUZZ = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
+
+HOSTILE = [
+    "*:*", "*", "?", "{!lucene}id:*", "title:secret OR *:*", '"', "a AND", "NOT", "\\", "(((", "]]>", "\x00", "\ud800",
+    "' OR 1=1 --", "🙂", "_query_:\"{!func}1\"", "content:[* TO *]", "a~0.5^100", "\u202e\u200b",
+]  # fmt: skip
+
+
+def test_the_question_is_tried_as_asked_and_then_with_less() -> None:
+    steps = steps_for("When does the last ferry to the island leave?", language="en", operator="AND", is_relaxed=True)
+
+    assert [(step.name, step.operator, step.min_match) for step in steps] == [
+        ("asked", "AND", None),
+        ("a third of the words", "OR", 34),
+        ("any word", "OR", None),
+    ]
+    assert steps[0].words == ("When", "does", "the", "last", "ferry", "to", "island", "leave")
+    assert steps[1].words == steps[2].words == ("last", "ferry", "island", "leave")
+
+
+def test_without_relaxing_there_is_one_step() -> None:
+    steps = steps_for("When does it leave?", language="en", operator="AND", is_relaxed=False)
+    assert [step.words for step in steps] == [("When", "does", "it", "leave")]
+
+
+def test_with_or_words_that_only_ask_are_not_searched() -> None:
+    (step,) = steps_for("What is the fare?", language="en", operator="OR", is_relaxed=True)
+    assert step == Step("asked", ("fare",), "OR")
+
+
+def test_a_question_of_stop_words_alone_is_searched_as_it_stands() -> None:
+    for operator in ("AND", "OR"):
+        for step in steps_for("to be or not to be", language="en", operator=operator, is_relaxed=True):
+            assert step.words == ("to", "be", "or", "not")
+
+
+@pytest.mark.parametrize("question", HOSTILE, ids=repr)
+def test_no_step_is_empty_and_no_word_is_syntax(question: str) -> None:
+    for operator in ("AND", "OR"):
+        for step in steps_for(question, language="en", operator=operator, is_relaxed=True):
+            assert step.words
+            assert all(any(character.isalnum() for character in word) for word in step.words)
+            assert not any(mark in word for word in step.words for mark in '*?(){}[]"~^\\ ')
+
+
+@pytest.mark.skipif(not FUZZ.exists(), reason="the shared data is not beside the project")
+def test_no_hostile_query_makes_an_empty_step() -> None:
+    queries = [json.loads(line) for line in FUZZ.read_text(encoding="utf-8").splitlines()]
+    texts = [str(next(value for key, value in row.items() if key in ("query", "q", "text"))) for row in queries]
+    assert len(texts) > 300
+    for text in texts:
+        assert all(step.words for step in steps_for(text, language="en", operator="AND", is_relaxed=True))
+
+
+def test_a_pasted_page_is_not_searched_word_by_word() -> None:
+    page = " ".join(f"word{number}" for number in range(500))
+    assert all(len(s.words) == MAX_WORDS for s in steps_for(page, language="en", operator="AND", is_relaxed=True))
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "has"),
+    [
+        ("How do I install it?", "en", True),
+        ("Why?", "en", False),
+        ("And what about this?", "en", False),
+        ("Et pourquoi ?", "fr", False),
+        ("Et le prix ?", "fr", True),
+        ("", "en", False),
+    ],
+    ids=repr,
+)
+def test_a_question_has_words_of_its_own_or_not(question: str, language: str, has: bool) -> None:
+    assert has_own_words(question, language) is has
+
+
+@pytest.mark.parametrize(
+    ("question", "found", "enough"),
+    [
+        ("ferry fare", 1, True),
+        ("What is the fare?", 1, False),
+        ("What is the fare?", 10, True),
+        ("ferry fare", 0, False),
+        ("What is the fare?", 0, False),
+    ],
+    ids=["key words", "a sentence, few", "a sentence, enough", "key words, none", "a sentence, none"],
+)
+def test_a_step_is_enough_or_not(question: str, found: int, enough: bool) -> None:
+    assert is_enough(Search(question, Step("asked", ("fare",)), rows=10), found) is enough
