@@ -55,7 +55,7 @@ browser:
 
 # The promise of SPEC.md §6 on 100,000 new random cases, both engines; the seed is printed. Takes about half an hour.
 rights: $(DEV_STAMP)
-	PROPERTY_CASES=50000 PROPERTY_SEED=random $(BIN)/python -m pytest -q -s tests/security/test_nobody_learns.py
+	PROPERTY_CASES=50000 PROPERTY_SEED=random $(BIN)/python -m pytest -q tests/security/test_nobody_learns.py
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .

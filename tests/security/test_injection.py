@@ -39,6 +39,7 @@ from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Parts, answer, collect
 from datafari_rag.ports import Ending, Model, Piece
 from datafari_rag.services.stub_behaviour import behaviour_for, said
+from tests.security.telling import tell
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
 
@@ -198,17 +199,20 @@ def right(answers: list[str]) -> int:
     )
 
 
-def test_no_attack_passes_all_layers_and_each_layer_stops_some(retriever: EmbeddedRetriever) -> None:
+def test_no_attack_passes_all_layers_and_each_layer_stops_some(
+    retriever: EmbeddedRetriever, pytestconfig: pytest.Config
+) -> None:
     total = len(ATTACKS) * len(CARRIERS)
     usual = honest(retriever, ALL)
     table = {name: (*measured(retriever, layers), honest(retriever, layers)) for name, layers in ROWS.items()}
-    print(f"\nINJECTION of {total} ({len(ATTACKS)} attacks in text, title, address): obeyed | foreign targets | hidden")  # noqa: T201 - the table that the issue asks for
+    rows = [f"INJECTION of {total} ({len(ATTACKS)} attacks in text, title, address): obeyed | foreign targets | hidden"]
     for name, (obeyed, foreign, hidden, answers) in table.items():
         same = sum(one == other for one, other in zip(usual, answers, strict=True))
-        print(  # noqa: T201 - as above
+        rows.append(
             f"  {name:20} {obeyed:4} {foreign:4} {hidden:4}   honest questions: {right(answers)} of "
             f"{len(answers)} right, {same} word for word as with all layers"
         )
+    tell(pytestconfig, "\n".join(rows))
     assert table["all layers on"][:3] == (0, 0, 0)
     assert table["without fences"][0] > total // 10
     assert table["without link filter"][1] >= 5

@@ -17,6 +17,7 @@ from datafari_rag.adapters import embedded, embedded_filter
 from datafari_rag.core import solr_params
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, Filter, User, filter_for
 from tests.real_solr import Collection
+from tests.security.telling import tell
 from tests.security.test_nobody_learns import embedded_world, run, solr_world  # noqa: F401 - fixtures
 from tests.security.worlds import World
 
@@ -117,10 +118,10 @@ TABLE: list[str] = []
 
 
 @pytest.fixture(scope="module", autouse=True)
-def told() -> Iterator[None]:
-    """Print the table of the mutants at the end."""
+def told(pytestconfig: pytest.Config) -> Iterator[None]:
+    """Show the table of the mutants at the end."""
     yield
-    print("\nMUTANTS " + "\n        ".join(TABLE))  # noqa: T201 - the table that the issue asks for
+    tell(pytestconfig, "MUTANTS " + "\n        ".join(TABLE))
 
 
 def must_fail(running: World, name: str, mutant: Mutant) -> None:

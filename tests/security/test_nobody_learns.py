@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tests.real_solr import Collection
 from tests.security.asking import ACL_NAMES, Case, cases, request_for
 from tests.security.corpora import Corpus, Doc, corpora
+from tests.security.telling import tell
 from tests.security.worlds import DIALECTS, World, embedded_engine, world
 
 CASES = int(os.environ.get("PROPERTY_CASES", "2100"))
@@ -152,17 +153,17 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
         assert '"code":428' in re.sub(r"\s", "", body)
 
 
-def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World) -> None:
-    run(embedded_world, CASES)
+def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World, pytestconfig: pytest.Config) -> None:
+    tell(pytestconfig, run(embedded_world, CASES))
 
 
 @pytest.mark.solr
-def test_nobody_learns_of_what_he_may_not_read_solr(solr_world: World) -> None:
-    run(solr_world, CASES)
+def test_nobody_learns_of_what_he_may_not_read_solr(solr_world: World, pytestconfig: pytest.Config) -> None:
+    tell(pytestconfig, run(solr_world, CASES))
 
 
-def run(running: World, number: int) -> None:
-    """Run the property on one world and say how much was run."""
+def run(running: World, number: int) -> str:
+    """Run the property on one world and return how much was run."""
     for counter in (COUNTED, CORPORA, SEEN):
         counter.clear()
 
@@ -171,17 +172,13 @@ def run(running: World, number: int) -> None:
     def holds(corpus: Corpus, asked: list[Case]) -> None:
         hold(running, corpus, asked)
 
-    if SEED:
-        print(f"\nPROPERTY seed {SEED} (PROPERTY_SEED={SEED} repeats this run)")  # noqa: T201 - to repeat it
-        seed(int(SEED))(holds)()
-    else:
-        holds()
+    (seed(int(SEED))(holds) if SEED else holds)()
     counts = {dialect: COUNTED[(running.engine, dialect)] for dialect in DIALECTS}
-    total = sum(counts.values())
-    print(  # noqa: T201 - the closing line that the issue asks for
-        f"\nPROPERTY {running.engine}: {total} cases over {CORPORA[running.engine]} corpora, "
-        + ", ".join(f"{name} {count}" for name, count in counts.items())
-        + f"; {sum(SEEN.values())} documents found by their readers; no canary of a hidden document anywhere"
-    )
     assert CORPORA[running.engine] >= 20 or number < 2000
     assert min(counts.values()) >= 200 or number < 2000
+    return (
+        f"PROPERTY {running.engine}: {sum(counts.values())} cases over {CORPORA[running.engine]} corpora, "
+        + ", ".join(f"{name} {count}" for name, count in counts.items())
+        + f"; {sum(SEEN.values())} times a reader found his document; no canary of a hidden document anywhere"
+        + (f" (PROPERTY_SEED={SEED} repeats this run)" if SEED else "")
+    )
