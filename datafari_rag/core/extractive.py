@@ -1,27 +1,49 @@
 """
-An answer without a model: the sentences of the documents that hold most of the question, word for word and cited.
+An answer without a model: the sentences of the documents that most likely answer, word for word and cited.
 
-It says nothing of its own but that it found nothing. Which sentences are best is `evidence`'s to say, as for the
-passages; here it is chosen how many of them make a short answer, and how they are written.
+It says nothing of its own but that it found nothing. How likely a sentence answers is a linear sum whose weights were
+fitted to questions with known answers and rounded (docs/quality.md); the sentences taken are those with the greatest
+chance for their length.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import AnswerFormat
+from datafari_rag.core.cleaning import clean
+from datafari_rag.core.clipping import clipped
+from datafari_rag.core.cues import cue_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.evidence import sentence_scores, terms_of, traces_of, weights_in
-from datafari_rag.core.extracts import JOINT
-from datafari_rag.core.sentences import spans
+from datafari_rag.core.evidence import Term, is_heading, sentence_scores, terms_of, weights_in
+from datafari_rag.core.extracts import HIGHLIGHTING
+from datafari_rag.core.ranking import Ranked, ranked
+from datafari_rag.core.regions import bounds_in
 
 MAX_CHARS = 400
 """Longest answer, marks and all."""
 
 MAX_SENTENCES = 3
-PRIOR = 0.8
-"""How much a document's own score counts beside a sentence's."""
+
+LEAST_CLIP_CHARS = 60
+"""A sentence that does not fit is clipped only when this much of it can be said."""
+
+EVIDENCE, DOCUMENT, COVERAGE, CUE = 7.3, 0.74, 2.3, 1.9
+HEADING, QUESTION, ANSWERING, HEADED = -2.5, -4.5, 3.0, -1.2
+"""
+Weights, on the scale of a logarithm of chance, of: the evidence in and around a sentence, its document's score, the
+share of the question's words in it, holding the kind of thing asked for; being a heading, being a question itself,
+standing behind a question, standing right under a heading.
+"""
+
+LENGTH = 0.8
+"""How much of its chance a sentence gives back for being e times as long."""
+
+SHORT_CHARS = 40
+"""What is shorter gains nothing by that: numbers of lists, single words."""
 
 _NOTHING = {
     "en": "I found no answer to this question in the documents.",
@@ -31,16 +53,21 @@ _NOTHING = {
 }
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
+_GAP = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that may be said: its text, of which document (counted from 0), where, and how good it is."""
+    """
+    A sentence that may be said: of which document (counted from 0), where in what the model saw of it, how likely.
 
-    extract: int
+    *chance* is a logarithm, only good for comparing.
+    """
+
+    place: int
     start: int
-    text: str
-    score: float
+    end: int
+    chance: float
 
 
 def answer(
@@ -53,63 +80,124 @@ def answer(
 def pieces(
     question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
 ) -> tuple[str, ...]:
-    """Return the answer sentence by sentence; joined they are `answer`. Never empty."""
-    chosen = best(question, extracts, language)
-    if not chosen:
-        return (_NOTHING.get(language.lower().split("-")[0], _NOTHING["en"]),)
-    return tuple(
-        _written(sentence, extracts[sentence.extract].number, number, language=language, answer_format=answer_format)
-        for number, sentence in enumerate(chosen, 1)
-    )
+    """Return the answer quotation by quotation; joined they are `answer`. Never empty."""
+    code = language.lower().split("-")[0]
+    texts = [_seen(extract) for extract in extracts]
+    said = best(question, extracts, texts, language=code, overhead=len(_quoted("", 10, code)) + 4)
+    if not said:
+        return (_NOTHING.get(code, _NOTHING["en"]),)
+    written = []
+    for number, one in enumerate(said, 1):
+        words = " ".join(clean(texts[one.place][one.start : one.end], is_full=True)[0].split())
+        written.append(_formatted(_quoted(words, extracts[one.place].number, code), number, answer_format))
+    return tuple(written)
 
 
-def best(question: str, extracts: Sequence[Extract], language: str) -> tuple[Sentence, ...]:
-    """Return the sentences that make the answer, best first; empty when none holds a word of the question."""
-    ranked = sorted(_scored(question, extracts, language), key=lambda one: (-one.score, one.extract, one.start))
-    chosen: list[Sentence] = []
+def best(
+    question: str, extracts: Sequence[Extract], texts: Sequence[str], *, language: str, overhead: int
+) -> tuple[Sentence, ...]:
+    """
+    Return what to say, the likeliest document first and each in its own order; neighbours are one.
+
+    *texts* are what `Sentence` offsets count in; *overhead* is the characters that each quotation costs beside its
+    words. Empty when nothing holds a word of the question.
+    """
+    terms, cue = terms_of(question, language), cue_of(question)
     room = MAX_CHARS
-    for sentence in ranked:
-        cost = len(sentence.text) + 12
-        if cost <= room and len(chosen) < MAX_SENTENCES:
-            chosen.append(sentence)
-            room -= cost
-    return tuple(chosen)
+    chosen: list[Sentence] = []
+    for one in sorted(_scored(question, extracts, texts, language), key=_rate, reverse=True):
+        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS:
+            break
+        size = one.end - one.start + overhead
+        if size > room:
+            text = texts[one.place][one.start : one.end]
+            start, end = clipped(text, room - overhead, terms=terms, cue=cue, language=language)
+            one = replace(one, start=one.start + start, end=one.start + end)
+            size = end - start + overhead
+        if one.end > one.start:
+            chosen.append(one)
+            room -= size
+    return _ordered(chosen, texts)
 
 
-def _scored(question: str, extracts: Sequence[Extract], language: str) -> list[Sentence]:
+def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], language: str) -> list[Sentence]:
+    documents = [
+        replace(extract.document, id=str(place), text=text)
+        for place, (extract, text) in enumerate(zip(extracts, texts, strict=True))
+    ]
     terms = terms_of(question, language)
-    top = max((extract.document.score for extract in extracts), default=0.0) or 1.0
     found: list[Sentence] = []
-    for number, extract in enumerate(extracts):
-        traces = traces_of(terms, extract.text, language)
-        if not any(traces.hits):
-            continue
-        bounds = _bounds(extract.text)
-        scores = sentence_scores(bounds, traces, weights_in(terms, traces))
-        prior = PRIOR * extract.document.score / top
-        found.extend(
-            Sentence(number, start, extract.text[start:end], score + prior)
-            for (start, end), score in zip(bounds, scores, strict=True)
-            if score > 0
-        )
+    for one in ranked(question, documents, language=language):
+        if any(one.traces.hits):
+            found.extend(_sentences(question, one, terms))
     return found
 
 
-def _bounds(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of *text*; none reaches over a joint."""
-    bounds: list[tuple[int, int]] = []
-    at = 0
-    for piece in text.split(JOINT):
-        bounds.extend((at + start, at + end) for start, end in spans(piece))
-        at += len(piece) + len(JOINT)
-    return bounds
+def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Sentence]:
+    text, cue = one.document.text, cue_of(question)
+    weights = weights_in(terms, one.traces)
+    bounds = bounds_in(text, one.traces, weights, MAX_CHARS)
+    scores = sentence_scores(bounds, one.traces, weights, text=text)
+    held = _held(bounds, one)
+    found = []
+    for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
+        if score <= 0:
+            continue
+        chance = EVIDENCE * score + DOCUMENT * one.score + COVERAGE * held[index] / len(terms)
+        chance += CUE * (cue is not None and cue.search(text, start, end) is not None)
+        chance += HEADING * is_heading(text, start, end) + QUESTION * (text[end - 1] in "?？؟")
+        if index:
+            before = bounds[index - 1]
+            chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
+        found.append(Sentence(int(one.document.id), start, end, chance))
+    return found
 
 
-def _written(sentence: Sentence, place: int, number: int, *, language: str, answer_format: AnswerFormat | None) -> str:
-    opening, closing = _QUOTES.get(language.lower().split("-")[0], _PLAIN_QUOTES)
-    words = f"{opening}{sentence.text}{closing} [{place}]"
-    if answer_format == "bulletpoint":
-        return ("\n" if number > 1 else "") + f"- {words}"
-    if answer_format == "stepbystep":
-        return ("\n" if number > 1 else "") + f"{number}. {words}"
-    return (" " if number > 1 else "") + words
+def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[int]:
+    """Return for each sentence how many of the question's terms stand in it."""
+    starts = [start for start, _ in bounds]
+    held = [0] * len(bounds)
+    for hits in one.traces.hits:
+        for index in {bisect_right(starts, hit) - 1 for hit in hits}:
+            if index >= 0:
+                held[index] += 1
+    return held
+
+
+def _rate(one: Sentence) -> float:
+    return one.chance - LENGTH * math.log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS))
+
+
+def _ordered(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence, ...]:
+    order = list(dict.fromkeys(one.place for one in chosen))
+    joined: list[Sentence] = []
+    for one in sorted(chosen, key=lambda one: (order.index(one.place), one.start)):
+        last = joined[-1] if joined else None
+        if last is not None and last.place == one.place and texts[one.place][last.end : one.start].isspace():
+            joined[-1] = replace(last, end=one.end)
+        else:
+            joined.append(one)
+    return tuple(joined)
+
+
+def _seen(extract: Extract) -> str:
+    """Return what the model saw of the document with the line ends that tell sentences apart."""
+    stretches = extract.origins.stretches()
+    if not stretches or extract.document.field == HIGHLIGHTING:
+        return extract.text
+    return _GAP.join(extract.document.text[start:end] for start, end in stretches)
+
+
+def _quoted(words: str, number: int, language: str) -> str:
+    opening, closing = _QUOTES.get(language, _PLAIN_QUOTES)
+    return f"{opening}{words}{closing} [{number}]"
+
+
+def _formatted(words: str, number: int, answer_format: AnswerFormat | None) -> str:
+    match answer_format:
+        case "bulletpoint":
+            return f"{'' if number == 1 else chr(10)}- {words}"
+        case "stepbystep":
+            return f"{'' if number == 1 else chr(10)}{number}. {words}"
+        case _:
+            return f"{'' if number == 1 else ' '}{words}"

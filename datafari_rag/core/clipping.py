@@ -1,0 +1,51 @@
+"""The part of a sentence that is too long to be said whole: where most of the question's words stand, whole words."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from datafari_rag.core.cues import Cue
+from datafari_rag.core.evidence import Term, traces_of
+
+CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
+"""What counts beside the question's words: the kind of thing asked for, a clause's beginning, words in the middle."""
+
+_BLANKS = re.compile(r"\s+")
+_CLAUSE = re.compile(r"[,;:()\[\]–—]\s+|\s(?=[–—(])|\n")
+
+
+def clipped(text: str, room: int, *, terms: Sequence[Term], cue: Cue | None, language: str) -> tuple[int, int]:
+    """
+    Return the part of *text*, at most *room* characters, that answers best, as (start, end).
+
+    All of it when it fits; (0, 0) when not even one word does.
+    """
+    if len(text) <= room:
+        return 0, len(text)
+    hits = traces_of(terms, text, language).hits
+    cues = [] if cue is None else [match.start() for match in cue.finditer(text)]
+    clauses = {0, *(match.end() for match in _CLAUSE.finditer(text))}
+    ends = [*(match.start() for match in _BLANKS.finditer(text)), len(text)]
+    best, found = -1.0, (0, 0)
+    for start in (0, *(match.end() for match in _BLANKS.finditer(text))):
+        place = bisect_right(ends, start + room) - 1
+        if place < 0 or ends[place] <= start:
+            continue
+        end = ends[place]
+        worth = _worth(hits, terms, start, end)
+        worth += CUE_WORTH * any(start <= at < end for at in cues) + CLAUSE_WORTH * (start in clauses)
+        if worth > best:
+            best, found = worth, (start, end)
+    return found
+
+
+def _worth(hits: Sequence[Sequence[int]], terms: Sequence[Term], start: int, end: int) -> float:
+    inside = [[at for at in places if start <= at < end] for places in hits]
+    offsets = [at for places in inside for at in places]
+    if not offsets:
+        return 0.0
+    middle = (min(offsets) + max(offsets)) / 2
+    share = sum(term.share for term, places in zip(terms, inside, strict=True) if places)
+    return share - CENTRE_WORTH * abs(middle - (start + end) / 2) / (end - start)
