@@ -1,0 +1,127 @@
+"""The page for everybody: what axe finds, and widths, zooms, colours, directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Come
+from tests.browser.places import Zoo
+from tests.browser.surfing import Surfer
+from tests.end_to_end.processes import Running
+
+pytestmark = pytest.mark.browser
+
+COPY = "How do I copy a file in Python?"
+
+
+def first(reader: Surfer) -> None:
+    reader.open()
+
+
+def answer(reader: Surfer) -> None:
+    reader.ask(COPY)
+    reader.page.get_by_text("How this answer was made").click()
+
+
+def passage(reader: Surfer) -> None:
+    reader.ask(COPY)
+    reader.page.locator(".badge").first.click()
+    reader.page.wait_for_selector("#passage-mark")
+
+
+def nothing(reader: Surfer) -> None:
+    reader.ask("xylophone quarantine")
+
+
+def document(reader: Surfer) -> None:
+    reader.open("/documents?id=py-faq-library&start=10&end=90")
+
+
+def settings(reader: Surfer) -> None:
+    reader.open()
+    reader.be("admin")
+    reader.open("/admin")
+
+
+STATES: dict[str, Callable[[Surfer], None]] = {
+    "the first page": first,
+    "an answer with how it was made": answer,
+    "an open passage": passage,
+    "nothing found": nothing,
+    "a document": document,
+    "the settings": settings,
+}
+
+
+def violations(page: Page) -> list[str]:
+    found: Any = Axe().run(page).response["violations"]
+    return [f"{one['id']}: {node['target']} {node['failureSummary'][:200]}" for one in found for node in one["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_nothing_on(demo_service: Running, come: Come, state: str, scheme: str) -> None:
+    reader = come(demo_service.url, color_scheme=scheme)
+    STATES[state](reader)
+
+    assert violations(reader.page) == []
+
+
+def test_axe_finds_a_fault_that_is_there(demo_service: Running, come: Come) -> None:
+    """Else its silence would mean nothing."""
+    page = come(demo_service.url).open()
+    page.evaluate("document.querySelector('.brand img').removeAttribute('alt')")
+    page.evaluate("document.querySelector('label[for=format]').style.color = '#e0e0e0'")
+    found = " ".join(violations(page))
+
+    assert "image-alt" in found and "color-contrast" in found
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280], ids=["400 % zoom of 1280", "a phone", "a desk"])
+@pytest.mark.parametrize("state", STATES)
+def test_nothing_is_wider_than_the_window(demo_service: Running, come: Come, state: str, width: int) -> None:
+    reader = come(demo_service.url, viewport={"width": width, "height": 700})
+    STATES[state](reader)
+
+    assert reader.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_text_that_runs_from_right_to_left_does_so(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    page = come(zoo_service.url).ask("حديقة الحيوان")
+
+    assert page.locator(".prose p").first.evaluate("place => getComputedStyle(place).direction") == "rtl"
+    assert page.locator(".hits a").first.evaluate("place => getComputedStyle(place).direction") == "rtl"
+    assert page.locator("#q").evaluate("place => getComputedStyle(place).direction") == "rtl"
+
+
+def test_who_wants_no_motion_sees_none(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("words-200-gap-50ms")
+    reader = come(zoo_service.url, reduced_motion="reduce")
+    page = reader.open()
+    page.fill("#q", "giraffe fence")
+    page.press("#q", "Enter")
+    page.wait_for_selector(".busy .phase")
+    style = "getComputedStyle(document.querySelector('.phase'), '::before').animationName"
+
+    assert page.evaluate(style) == "none"
+    page.get_by_role("button", name="Stop").click()
+    reader.ended()
+
+
+def test_those_who_listen_are_told_sentence_by_sentence(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("quote-gap-20ms")
+    reader = come(zoo_service.url)
+    page = reader.open()
+    page.evaluate("""() => { window.told = []; new MutationObserver((all) => all.forEach((one) =>
+        one.addedNodes.forEach((node) => window.told.push(node.textContent)))).observe(
+        document.querySelector('[role=log]'), { childList: true }); }""")
+    reader.ask("giraffe fence metres")
+
+    assert page.locator("[role=log]").get_attribute("aria-live") == "polite"
+    assert page.locator("#state").inner_text().startswith("Answer complete")

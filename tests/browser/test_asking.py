@@ -1,0 +1,223 @@
+"""What a reader does on the page, from the first look to the third question."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Come
+from tests.browser.places import PAGES, Zoo
+from tests.end_to_end.processes import Running
+
+pytestmark = pytest.mark.browser
+
+COPY = "How do I copy a file in Python?"
+
+
+def test_the_first_page_says_what_this_is_and_is_light(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    sizes: list[int] = []
+    reader.page.on("response", lambda response: sizes.append(len(response.body())))
+    page = reader.open()
+    page.wait_for_load_state("networkidle")
+
+    assert page.get_by_role("heading", name="Ask your documents").is_visible()
+    assert page.get_by_role("searchbox", name="Your question").evaluate("box => box === document.activeElement")
+    assert 10_000 < sum(sizes) < 100_000
+
+
+def test_an_answer_grows_and_ends_with_its_proof(demo_service: Running, come: Come) -> None:
+    page = come(demo_service.url).ask(COPY)
+
+    assert page.locator(".prose").inner_text()
+    assert "documents used" in page.locator(".counts").inner_text()
+    assert page.locator(".badge").first.inner_text()[0] in "123"
+    assert "verified quote" in page.locator(".proof .status").first.inner_text()
+    assert page.locator(".hits li").count() > 1
+    assert page.locator("#state").inner_text().startswith("Answer complete")
+
+
+def test_words_come_one_by_one_and_stop_keeps_them(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("words-400-gap-30ms")
+    reader = come(zoo_service.url)
+    page = reader.open()
+    page.fill("#q", "giraffe fence")
+    page.press("#q", "Enter")
+    expect(page.locator(".prose")).to_contain_text("word10")
+    assert page.locator(".busy .phase").inner_text() == "Writing the answer…"
+    page.get_by_role("button", name="Stop").click()
+    reader.ended()
+    kept = page.locator(".prose").inner_text()
+
+    assert "word10" in kept
+    assert "word400" not in kept
+    assert "Stopped" in page.locator(".phase").inner_text()
+    assert page.locator("#q").input_value() == "giraffe fence"
+    zoo_service.behave("cite")
+    page.get_by_role("button", name="Ask again").click()
+    page.wait_for_selector(".counts")
+    assert "word10" not in page.locator(".prose").inner_text()
+
+
+def test_a_badge_opens_the_passage_with_the_quote_marked(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("quote")
+    page = come(zoo_service.url).ask("giraffe fence metres")
+    badge = page.locator(".badge").first
+    address = parse_qs(urlsplit(badge.get_attribute("href") or "").query)
+    badge.click()
+    page.wait_for_selector("#passage-mark")
+    marked = page.locator("#passage-mark").inner_text()
+
+    assert marked in page.locator(".proof q").first.inner_text()
+    assert page.locator("#passage-mark").evaluate("mark => mark === document.activeElement")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog", state="detached")
+    assert badge.evaluate("badge => badge === document.activeElement")
+    page.goto(f"{zoo_service.url}/documents?id=plain&start={address['start'][0]}&end={address['end'][0]}#passage")
+    assert page.locator("mark#passage").inner_text() == marked
+
+
+def test_offsets_behind_an_emoji_are_exact(zoo_service: Zoo, come: Come) -> None:
+    """They count code points; the browser's own strings count an emoji twice."""
+    wanted = "The fence costs forty crowns."
+    start = str(PAGES[1]["content"]).index(wanted)
+    page = come(zoo_service.url).open(f"/documents?id=plain&start={start}&end={start + len(wanted)}")
+
+    assert page.locator("mark#passage").inner_text() == wanted
+
+
+def test_a_conversation_goes_on_survives_a_reload_and_is_cleared(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("followups")
+    reader = come(zoo_service.url)
+    page = reader.ask("giraffe fence")
+    page.get_by_role("textbox", name="Ask a follow-up question").fill("giraffe keeper")
+    page.get_by_role("textbox", name="Ask a follow-up question").press("Enter")
+    expect(page.locator(".turn .counts")).to_have_count(2)
+
+    assert page.locator(".asked").inner_text() == "You asked giraffe keeper"
+    page.get_by_role("button", name="Who decides?").click()
+    expect(page.locator(".turn")).to_have_count(3)
+    reader.ended()
+    before = page.locator("#answers").inner_text()
+    page.reload()
+    page.wait_for_selector(".again")
+    assert page.locator("#answers .turn").count() == 3
+    assert page.locator(".prose").first.inner_text() in before
+    page.get_by_role("button", name="Clear the conversation").click()
+    assert page.locator("#answers .turn").count() == 0
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_the_format_is_sent_and_stays(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    page = reader.ask("giraffe fence")
+    with page.expect_request(lambda request: "format=bulletpoint" in (request.post_data or "")):
+        page.select_option("#format", "bulletpoint")
+    reader.ended()
+
+    assert "format=bulletpoint" in page.url
+
+
+def test_an_answer_is_copied_with_its_sources(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url, permissions=["clipboard-read", "clipboard-write"])
+    page = reader.ask("giraffe fence")
+    page.get_by_role("button", name="Copy with sources").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+
+    assert page.locator(".prose p").inner_text()[:20] in copied
+    assert "[1] Giraffe handbook — https://intranet.invalid/giraffe.html" in copied
+
+
+def test_everything_can_be_done_by_keyboard(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    page = reader.open()
+    page.keyboard.type("giraffe fence")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".counts")
+    assert page.locator("#q").evaluate("box => box === document.activeElement")
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.classList.contains('badge')"):
+            break
+    page.keyboard.press("Enter")
+
+    page.wait_for_selector("#passage-mark")
+
+
+@pytest.mark.parametrize("question", [COPY, ""], ids=["with a question", "without one"])
+def test_the_page_works_without_script(demo_service: Running, come: Come, question: str) -> None:
+    page = come(demo_service.url, java_script_enabled=False).open()
+    page.fill("#q", question)
+    page.click("button.main")
+
+    if not question:
+        assert page.get_by_role("heading", name="Ask your documents").is_visible()
+        return
+    assert page.locator(".answer .prose").inner_text()
+    assert "documents used" in page.locator(".counts").inner_text()
+    assert page.locator(".hits li").count() > 1
+    page.locator(".badge").first.click()
+    assert page.locator("mark#passage").inner_text()
+
+
+def test_an_address_that_was_sent_to_somebody_shows_the_answer_at_once(demo_service: Running, come: Come) -> None:
+    page = come(demo_service.url).open("/?q=How+do+I+copy+a+file+in+Python%3F")
+    page.wait_for_selector(".again")
+
+    assert page.locator(".counts").count() == 1
+    assert page.locator(".hits li").count() > 1
+    assert page.get_by_role("button", name="Ask again").is_visible()
+
+
+def test_filters_narrow_results_and_answer(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    page = reader.ask("copy a file")
+    page.locator(".facets a", has_text="postgresql").first.click()
+    reader.ended()
+
+    assert "fq=source%3A%22postgresql%22" in page.url
+    assert page.locator(".facets [aria-current]").count() == 1
+    assert "docs.python.org" not in page.locator("#found").inner_text()
+
+
+def test_how_it_was_made_shows_more_to_administrators(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    page = reader.ask(COPY)
+    page.get_by_text("How this answer was made").click()
+    assert page.locator(".made .bars").count() == 2
+    assert page.get_by_text("What the model was told").count() == 0
+    reader.be("admin")
+    reader.ended()
+    page.get_by_text("How this answer was made").click()
+
+    assert page.get_by_text("What the model was told").count() == 1
+    assert page.locator(".made .track i").count() > 5
+
+
+def test_a_thumb_is_kept_with_ids_only(demo_service: Running, come: Come) -> None:
+    page = come(demo_service.url).ask(COPY)
+    page.locator(".thumbs").get_by_role("button", name="No").click()
+    page.locator(".thumbs select").select_option("incomplete")
+    page.locator(".thumbs").get_by_role("button", name="Send").click()
+    page.get_by_text("Thank you").wait_for()
+    kept = json.loads((demo_service.log.parent / "feedback.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+
+    assert kept["verdict"] == "down" and kept["reason"] == "incomplete"
+    assert kept["documents"] and set(kept) == {"at", "request_id", "verdict", "reason", "documents", "cited"}
+
+
+def test_the_page_speaks_french(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url, locale="fr-FR")
+    page = reader.ask(COPY)
+
+    assert page.locator("html").get_attribute("lang") == "fr"
+    assert "documents utilisés" in page.locator(".counts").inner_text()
+    page.get_by_role("link", name="English").click()
+    assert page.locator("html").get_attribute("lang") == "en"

@@ -1,0 +1,105 @@
+"""Each way in which an answer can fail says something of its own, and the question stays."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from datafari_rag.web.sentences import failures
+from tests.browser.conftest import Come
+from tests.browser.places import Zoo
+
+pytestmark = pytest.mark.browser
+
+BY_MODEL = [
+    pytest.param("status-429", "modelBusy", id="the model is busy"),
+    pytest.param("status-500", "modelUnavailable", id="the model's server fails"),
+    pytest.param("status-401", "modelRefused", id="the model refuses the token"),
+    pytest.param("garbage", "modelGarbled", id="the model says something unreadable"),
+    pytest.param("empty", "noAnswer", id="the model says nothing"),
+    pytest.param("policy", "contentFiltered", id="the provider's filter stops it"),
+]
+
+
+@pytest.mark.parametrize(("model", "label"), BY_MODEL)
+def test_a_failing_model_is_named_and_results_stay(zoo_service: Zoo, come: Come, model: str, label: str) -> None:
+    zoo_service.behave(model)
+    page = come(zoo_service.url).ask("giraffe fence")
+
+    title, hint = failures(str)[label]
+    assert page.locator(".notice h2").inner_text() == title
+    assert hint in page.locator(".notice").inner_text()
+    assert page.locator("#q").input_value() == "giraffe fence"
+    assert page.locator(".hits li").count() == 1
+    assert page.get_by_role("button", name="Ask again").is_visible()
+
+
+def test_nothing_found_is_said_without_a_hint(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    page = come(zoo_service.url).ask("xylophone quarantine")
+
+    assert page.locator(".notice h2").inner_text() == "No document answers this"
+    assert page.locator("#found h2").inner_text() == "No documents found"
+
+
+def test_an_answer_that_breaks_off_keeps_what_came(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("words-40-cut-after-6")
+    page = come(zoo_service.url).ask("giraffe fence")
+
+    assert "word3" in page.locator(".prose").inner_text()
+    assert page.locator(".phase").inner_text() == "The answer broke off here."
+
+
+def test_a_cut_answer_says_so(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("words-10-length")
+    page = come(zoo_service.url).ask("giraffe fence")
+
+    assert "longest length" in page.locator(".warn").inner_text()
+
+
+def test_an_answer_without_model_says_so(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("status-500", llm__fallback="builtin:extractive")
+    page = come(zoo_service.url).ask("giraffe fence")
+
+    assert "The usual language model did not answer" in page.locator(".note").inner_text()
+    assert "word for word" in page.locator(".note").inner_text()
+    zoo_service.behave("cite")
+
+
+OTHERS = [label for label in failures(str) if label not in ("network", "notFound", "noQuery")]
+
+
+@pytest.mark.parametrize("label", OTHERS)
+def test_every_label_has_its_own_words(zoo_service: Zoo, come: Come, label: str) -> None:
+    """The service's replies are stood in for here, so that every label is seen, also those that are hard to make."""
+    reader = come(zoo_service.url)
+    body = {"status": "ERROR", "content": {"error": {"code": 500, "label": label, "reason": "Its id is 4711."}}}
+
+    def reply(route: Any) -> None:
+        is_answer = "action=rag" in (route.request.post_data or "")
+        route.fulfill(json=body) if is_answer else route.continue_()
+
+    reader.page.route("**/search/select", reply)
+    page = reader.ask("giraffe fence")
+
+    assert page.locator(".notice h2").inner_text() == failures(str)[label][0]
+    assert ("4711" in page.locator(".notice").inner_text()) == (label in ("internal", "badSetting"))
+
+
+def test_a_lost_connection_is_said(zoo_service: Zoo, come: Come) -> None:
+    reader = come(zoo_service.url)
+    reader.open()
+    reader.page.route("**/search/select", lambda route: route.abort())
+    page = reader.ask("giraffe fence")
+
+    assert page.locator(".notice h2").inner_text() == "The connection was lost"
+    assert all("ERR_FAILED" in complaint for complaint in reader.complaints)
+    reader.complaints.clear()
+
+
+def test_no_two_failures_sound_alike() -> None:
+    titles = [title for title, _ in failures(str).values()]
+    assert len(titles) == len(set(titles))
+    assert json.dumps(titles).count("permission") == 0

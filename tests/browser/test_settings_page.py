@@ -1,0 +1,137 @@
+"""An administrator changes settings without fear; nobody else gets near them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Come
+from tests.browser.places import DEMO, demo
+from tests.end_to_end.processes import Running
+
+pytestmark = pytest.mark.browser
+
+SECRET = DEMO["rag.api.token"]
+
+
+@pytest.fixture(scope="module")
+def own_demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A demo of this module's own: its settings change."""
+    with demo(tmp_path_factory.mktemp("settings")) as found:
+        conf = conf_of(found)
+        conf.write_text("# kept: the first line\n" + conf.read_text("utf-8") + "# kept: the last line\n", "utf-8")
+        yield found
+
+
+def conf_of(service: Running) -> Path:
+    return service.log.parent / "rag.properties"
+
+
+def office(service: Running, come: Come) -> Page:
+    reader = come(service.url)
+    reader.open()
+    page = reader.be("admin")
+    page.get_by_role("link", name="Settings").click()
+    page.wait_for_selector("#settings")
+    return page
+
+
+@pytest.mark.parametrize("name", ["", "alice"], ids=["nobody", "a user who is no administrator"])
+def test_the_page_is_closed_to(own_demo: Running, come: Come, name: str) -> None:
+    reader = come(own_demo.url)
+    reader.open()
+    if name:
+        reader.be(name)
+    assert reader.page.get_by_role("link", name="Settings").count() == 0
+    reader.open("/admin")
+
+    assert reader.page.get_by_role("heading", name="This is not for you").is_visible()
+    reader.complaints.clear()  # the browser itself notes the 403
+
+
+def test_a_bad_value_is_told_as_it_is_typed_and_a_good_one_is_saved(own_demo: Running, come: Come) -> None:
+    page = office(own_demo, come)
+    page.get_by_label("rag.temperature", exact=True).fill("9")
+    row = page.locator("[data-key='rag.temperature']")
+    row.locator(".problem:not(:empty)").wait_for()
+    assert (
+        row.locator(".problem").inner_text().removeprefix("✕ ")
+        == 'Invalid value for rag.temperature property: "9". A number between 0 and 2 is expected.'
+    )
+    assert page.get_by_role("button", name="Save").is_disabled()
+    page.get_by_label("rag.temperature", exact=True).fill("0.25")
+    page.wait_for_selector("#save:not([disabled])")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("1 settings saved").wait_for()
+    text = conf_of(own_demo).read_text("utf-8")
+
+    assert "rag.temperature=0.25" in text
+    assert text.startswith("# kept: the first line") and "# kept: the last line" in text
+    assert page.locator("#history").inner_text().count("rag.temperature") == 1
+    assert "admin" in page.locator("#history tbody").inner_text()
+    assert "differs" in (row.get_attribute("class") or "")
+    log = json.loads(conf_of(own_demo).with_name("rag.properties.changes.jsonl").read_text("utf-8").splitlines()[-1])
+    assert log["who"] == "admin" and log["changes"] == [{"key": "rag.temperature", "from": None, "to": "0.25"}]
+
+
+def test_a_bad_value_sent_all_the_same_is_not_saved_and_kept(own_demo: Running, come: Come) -> None:
+    page = office(own_demo, come)
+    before = conf_of(own_demo).read_bytes()
+    page.get_by_label("rag.maxFiles", exact=True).fill("many")
+    page.evaluate("document.getElementById('settings').submit()")
+    page.wait_for_selector("[role=alert]")
+
+    assert page.get_by_label("rag.maxFiles", exact=True).input_value() == "many"
+    assert "An integer is expected." in page.locator("[data-key='rag.maxFiles']").inner_text()
+    assert conf_of(own_demo).read_bytes() == before
+    page.evaluate("document.querySelectorAll('.touched').forEach(row => row.classList.remove('touched'))")
+
+
+def test_no_secret_reaches_the_browser_and_none_can_be_sent_elsewhere(own_demo: Running, come: Come) -> None:
+    page = office(own_demo, come)
+    assert SECRET not in page.content()
+    assert page.get_by_label("rag.api.token", exact=True).get_attribute("placeholder") == "is set; empty keeps it"
+    page.get_by_label("rag.api.endpoint", exact=True).fill("https://elsewhere.invalid/v1/chat/completions")
+    problem = page.locator("[data-key='rag.api.endpoint'] .problem:not(:empty)")
+    problem.wait_for()
+
+    assert "write it anew" in problem.inner_text()
+    assert page.locator("[data-key='rag.instructions.file'] input").is_disabled()
+
+
+def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running, come: Come) -> None:
+    page = office(own_demo, come)
+    before = conf_of(own_demo).read_bytes()
+    page.get_by_label("rag.maxFiles", exact=True).fill("1")
+    page.get_by_text("1 changes, not saved yet").wait_for()
+    page.get_by_role("button", name="Ask with these settings").click()
+    page.fill("#try", "How do I copy a file in Python?")
+    page.press("#try", "Enter")
+    page.wait_for_selector("#changed .counts")
+
+    assert "1 documents used" in page.locator("#changed .counts").inner_text()
+    assert "1 documents used" not in page.locator("#present .counts").inner_text()
+    assert conf_of(own_demo).read_bytes() == before
+
+
+def test_the_state_is_shown_and_the_model_tried(own_demo: Running, come: Come) -> None:
+    page = office(own_demo, come)
+    assert page.locator(".state .good").count() >= 3
+    page.get_by_role("button", name="Try it now").click()
+    expect(page.locator("#model-state [role=status]")).to_contain_text("ms")
+
+    assert page.locator(".tiles svg.bar").count() > 0
+
+
+def test_settings_are_found_and_narrowed(own_demo: Running, come: Come) -> None:
+    page = office(own_demo, come)
+    page.get_by_label("Find a setting").fill("temperature")
+    assert page.locator(".setting:visible").count() <= 3
+    page.get_by_label("Find a setting").fill("")
+    page.get_by_label("Only what differs from the default").check()
+
+    assert 3 <= page.locator(".setting:visible").count() < 20

@@ -1,0 +1,95 @@
+"""The answer card in a page of another site, with one script and one element."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import Come
+from tests.browser.places import Zoo, zoo
+from tests.browser.surfing import Surfer
+
+pytestmark = pytest.mark.browser
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "widget-example.html"
+
+
+@contextmanager
+def foreign_site(service: str) -> Iterator[str]:
+    """Serve the example page on an origin of its own, under a strict policy."""
+    page = EXAMPLE.read_text(encoding="utf-8").replace("RAG_SERVICE", service).encode()
+
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header(
+                "Content-Security-Policy", f"default-src 'none'; script-src {service}; connect-src {service}"
+            )
+            self.end_headers()
+            self.wfile.write(page if self.path.split("?")[0] == "/" else b"")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def own_zoo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zoo]:
+    """A zoo of this module's own: the sites that it lets in change."""
+    with zoo(tmp_path_factory.mktemp("widget")) as found:
+        yield found
+
+
+def visit(come: Come, site: str, service: Zoo) -> Surfer:
+    reader = come(site)
+    reader.page.goto(f"{site}/?q=giraffe+fence")
+    reader.page.wait_for_selector("datafari-answer .card:not(.busy)")
+    reader.strange_requests = [url for url in reader.strange_requests if not url.startswith(service.url)]
+    return reader
+
+
+def test_a_named_site_gets_the_answer(own_zoo: Zoo, come: Come) -> None:
+    with foreign_site(own_zoo.url) as site:
+        own_zoo.behave("quote", server__cors__origins=site)
+        page = visit(come, site, own_zoo).page
+
+        assert "giraffe" in page.locator("datafari-answer .prose").inner_text()
+        assert page.locator("datafari-answer .badge").first.get_attribute("href").startswith(own_zoo.url)
+        assert page.locator("datafari-answer .badge").first.get_attribute("target") == "_blank"
+        assert page.locator("datafari-answer .card").evaluate("card => getComputedStyle(card).borderRadius") == "16px"
+
+
+def test_the_sites_own_form_asks(own_zoo: Zoo, come: Come) -> None:
+    with foreign_site(own_zoo.url) as site:
+        own_zoo.behave("cite", server__cors__origins=site)
+        reader = visit(come, site, own_zoo)
+        reader.page.fill("[name=q]", "zebra stripes")
+        reader.page.click("#search button")
+        expect(reader.page.locator("datafari-answer .prose")).to_contain_text("zebra")
+        reader.strange_requests = [url for url in reader.strange_requests if not url.startswith(own_zoo.url)]
+
+        assert reader.page.locator("datafari-answer script, datafari-answer img").count() == 0
+
+
+def test_any_other_site_gets_nothing(own_zoo: Zoo, come: Come) -> None:
+    with foreign_site(own_zoo.url) as site:
+        own_zoo.behave("cite", server__cors__origins="https://intranet.example.org")
+        reader = visit(come, site, own_zoo)
+
+        assert reader.page.locator("datafari-answer .notice h2").inner_text() == "The connection was lost"
+        assert any("CORS" in complaint or "ERR_FAILED" in complaint for complaint in reader.complaints)
+        reader.complaints.clear()
