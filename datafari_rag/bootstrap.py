@@ -201,7 +201,7 @@ def writer_for(settings: Settings) -> Writer:
 
 def model_for(settings: Settings) -> Chain:
     """Return what answers: `rag.api.endpoint`, then the fallbacks in order."""
-    return chain_for(settings, ExtractiveModel())
+    return chain_for(settings, ExtractiveModel(), headers=outgoing)
 
 
 def counter_for(settings: Settings) -> TokenCounter:
@@ -278,7 +278,7 @@ def _authority_rights(settings: Settings) -> RightsSource:
         settings.security_authority_timeout_s,
         settings.security_cache_s,
     )
-    return AuthorityRights(settings.security_authority_url, limits)
+    return AuthorityRights(settings.security_authority_url, limits, headers=outgoing)
 
 
 def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:

@@ -56,6 +56,7 @@ class Endpoint:
     Where a model's server is; *token* empty means no Authorization. *model* None asks for the prompt's model.
 
     *proxy* is the http address of a proxy in between, with user and password if it wants them; empty means none.
+    *headers* are asked for with each request: its id and its trace.
     """
 
     url: str
@@ -63,6 +64,7 @@ class Endpoint:
     model: str | None = None
     tls: Tls = Tls()
     proxy: str = field(default="", repr=False)
+    headers: Callable[[], Mapping[str, str]] = dict
 
 
 @dataclass(slots=True)
@@ -138,6 +140,7 @@ class Wires:
         self._url = _split(endpoint.url)
         self._context = _context(endpoint.tls) if self._url.scheme == "https" else None
         self._path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+        self._passed_on = endpoint.headers
         self._headers = {"Content-Type": "application/json"}
         if endpoint.token:
             self._headers["Authorization"] = f"Bearer {endpoint.token}"
@@ -163,7 +166,7 @@ class Wires:
             ModelUnavailable: no connection, or it ended before the head.
             ModelGarbled: the head is not HTTP.
         """
-        headers = self._headers | {"Accept": accept}
+        headers = {**self._passed_on(), **self._headers, "Accept": accept}
         try:
             link = self._idle_link()
             if link is not None:

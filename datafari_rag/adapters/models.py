@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import urlsplit
 
@@ -23,11 +24,13 @@ def chain_for(
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = pause,
+    headers: Callable[[], Mapping[str, str]] = dict,
 ) -> Chain:
     """
     Return what `rag.api.endpoint` and `llm.fallback` name, in order; *extractive* stands for `builtin:extractive`.
 
-    What comes after `builtin:extractive` is never asked, because that never fails. Nothing is opened yet.
+    What comes after `builtin:extractive` is never asked, because that never fails. Nothing is opened yet. *headers*
+    go along with each request.
 
     Raises:
         ValueError: an endpoint's URL or a PEM file of `llm.tls.*` cannot be used.
@@ -37,7 +40,7 @@ def chain_for(
     for endpoint in endpoints_for(settings):
         if endpoint.url == BUILTIN_MODEL:
             return Chain(links, last=extractive, limits=limits, clock=clock, sleep=sleep)
-        model = HttpModel(endpoint, template=settings.rag_template, limits=limits, clock=clock)
+        model = HttpModel(replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, clock=clock)
         breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, clock)
         links.append(Link(urlsplit(endpoint.url).hostname or "", model, breaker))
     return Chain(links, limits=limits, clock=clock, sleep=sleep)

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import requests
@@ -47,8 +47,10 @@ class AuthorityRights:
         *,
         session: requests.Session | None = None,
         clock: Callable[[], float] = time.monotonic,
+        headers: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """Remember where to ask; nothing is asked yet. *session* brings its own TLS settings."""
+        """Remember where to ask; nothing is asked yet. *session* brings its own TLS settings, *headers* go along."""
+        self._headers = headers
         self._url = base_url.rstrip("/") + "/UserACLs"
         self._limits = limits or AuthorityLimits()
         self._session = session or requests.Session()
@@ -99,6 +101,7 @@ class AuthorityRights:
             with self._session.get(
                 self._url,
                 params={"username": name},
+                headers=dict(self._headers()),
                 timeout=(self._limits.connect_s, self._limits.total_s),
                 allow_redirects=False,
                 stream=True,

@@ -21,7 +21,7 @@ from datafari_rag.core.errors import (
     UnsupportedMediaType,
 )
 from datafari_rag.protocols.incoming import Incoming
-from datafari_rag.web import cors, failure, health
+from datafari_rag.web import cors, failure, health, outgoing
 from datafari_rag.web.answering import Desk, answered, failed, internal, json_response, told_when
 from datafari_rag.web.documents import document_view
 from datafari_rag.web.encoding import plain
@@ -139,6 +139,7 @@ def _add_edges(app: Flask, desk: Desk) -> None:
     def begin() -> Response | None:
         given = request.headers.get("X-Request-ID", "")
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        outgoing.begin(g.request_id, request.headers)
         if len(request.environ.get("QUERY_STRING", "")) + len(request.path) > MAX_TARGET_BYTES:
             return _refused(desk, _route_of(request.path), BadRequest("The request line is longer than 64 KiB."))
         return cors.preflight(request, desk.service.line().settings, OPEN_PATHS)
