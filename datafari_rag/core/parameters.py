@@ -119,6 +119,20 @@ def identity_attempts(names: Collection[str]) -> int:
     return sum(name in IDENTITY_NAMES or name.startswith(_IDENTITY_PREFIX) for name in names)
 
 
+def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
+    """
+    Return the names in a chat request with which its sender tried to be somebody else, once each.
+
+    *body* is the decoded JSON; its own keys and those of its context and overrides are looked at. Session state is
+    a key of its own there and no attempt.
+    """
+    context = body.get("context") if isinstance(body, Mapping) else None
+    overrides = context.get("overrides") if isinstance(context, Mapping) else None
+    objects = [part for part in (body, context, overrides) if isinstance(part, Mapping)]
+    keys = [str(name) for part in objects for name in part if name != "session_state"]
+    return tuple(dict.fromkeys(name for name in (*query, *keys) if identity_attempts((name,))))
+
+
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
     """
     Return the narrowing that an `fq` spells, None when it is not `field:value` or `field:[a TO b]` on *facets*.

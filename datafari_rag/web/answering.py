@@ -21,7 +21,7 @@ from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.language import detect
 from datafari_rag.core.model_reply import header_value
 from datafari_rag.core.no_answer import answered as told
-from datafari_rag.core.parameters import identity_attempts
+from datafari_rag.core.parameters import forged_names, identity_attempts
 from datafari_rag.core.planning import language_for
 from datafari_rag.core.settings import Settings
 from datafari_rag.pipeline import Begun, answer, begun, collect
@@ -159,7 +159,7 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
     if not isinstance(read, PassThrough):
         context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
         asked = Asked(desk, row, line, context, user, started)
-        _note(asked)
+        _note(asked, incoming)
         try:
             return _streamed(asked) if read.is_streamed else _whole(asked)
         except NoDocuments:
@@ -172,10 +172,10 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
     return row.relay(desk, row, line, user=user, passed=read)
 
 
-def _note(asked: Asked) -> None:
+def _note(asked: Asked, incoming: Incoming) -> None:
     """Count what has no effect here, and log what was changed of the request."""
     ask = asked.context.ask
-    note_ignored(asked.desk, ask.ignored)
+    note_ignored(asked.desk, {*ask.ignored, *forged_names(incoming.query, incoming.body)})
     for warning in ask.warnings:
         log.warning("answer id=%s %s", asked.context.id, warning)
 

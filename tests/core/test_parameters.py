@@ -16,6 +16,7 @@ from datafari_rag.core.parameters import (
     READERS,
     Parameters,
     browse_of,
+    forged_names,
     identity_attempts,
     merged,
     read,
@@ -221,6 +222,26 @@ def test_an_fq_becomes_a_raw_restriction(text: str, wanted: Restriction) -> None
 def test_attempts_to_be_somebody_else_are_counted() -> None:
     names = ["mcf", "AuthenticatedUserName_7", "AuthenticatedUserDomain", "UserTokens", "debugQuery", "fq"]
     assert identity_attempts(names) == 4
+
+
+FORGED = {
+    "nothing": ((), None, ()),
+    "in the query": (("q", "mcf", "AuthenticatedUserName_3"), None, ("mcf", "AuthenticatedUserName_3")),
+    "in the body": ((), {"messages": [], "UserTokens": ["s1"]}, ("UserTokens",)),
+    "in the context": ((), {"context": {"auth_claims": {"oid": "root"}}}, ("auth_claims",)),
+    "in the overrides": ((), {"context": {"overrides": {"shards": "x", "top": 3}}}, ("shards",)),
+    "once each": (("mcf",), {"mcf": 1, "context": {"mcf": 2}}, ("mcf",)),
+    "session state is the client's own": ((), {"session_state": {"user": "root"}}, ()),
+    "a body of another form": ((), [1, {"mcf": 1}], ()),
+    "a context of another form": ((), {"context": "mcf"}, ()),
+}
+
+
+@pytest.mark.parametrize(("query", "body", "wanted"), FORGED.values(), ids=FORGED.keys())
+def test_forged_names_are_found_wherever_a_chat_has_names(
+    query: tuple[str, ...], body: object, wanted: tuple[str, ...]
+) -> None:
+    assert forged_names(query, body) == wanted
 
 
 BROWSES = {
