@@ -19,6 +19,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.fit import Selected, evidence_for
+from datafari_rag.core.gate import is_passed, stopped
 from datafari_rag.core.language import detect
 from datafari_rag.core.laps import Laps
 from datafari_rag.core.planning import language_for, prompt_for, searches_for
@@ -151,6 +152,9 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
     ask = ask if searched is None else replace(ask, search_text=searched)
     laps.lap("search")
     selected = evidence_for(ask, found.documents, language=language, settings=settings, count=parts.counter.count)
+    text, least = ask.search_text or ask.question, settings.rag_evidence_min
+    if not is_passed(text, selected.extracts, language=language, least=least):
+        selected = Selected((), stopped(selected.candidates))
     laps.lap("passages")
     trace = Trace(
         ask=ask,

@@ -9,9 +9,14 @@ against answers lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from datafari_rag.core.documents import Extract
+from datafari_rag.core.documents import Candidate, Extract
 from datafari_rag.core.evidence import Traces, terms_of, traces_of
+from datafari_rag.core.passages import CHOSEN
+
+NO_EVIDENCE = "no evidence"
+"""Verdict on passages that were chosen and did not pass."""
 
 NEAR_CHARS = 250
 NEAR_SHARE = 0.7
@@ -37,9 +42,14 @@ def evidence_in(question: str, extracts: Sequence[Extract], *, language: str) ->
     return best
 
 
-def is_enough(evidence: float, least: float) -> bool:
-    """Say whether *evidence* reaches *least*; 0 lets everything through."""
-    return least <= 0 or evidence >= least
+def is_passed(question: str, extracts: Sequence[Extract], *, language: str, least: float) -> bool:
+    """Say whether *extracts* give at least *least* evidence for *question*; 0 lets everything through."""
+    return least <= 0 or evidence_in(question, extracts, language=language) >= least
+
+
+def stopped(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return *candidates* as the trace shows them when the gate is shut: what was chosen is out, and why."""
+    return tuple(replace(one, verdict=NO_EVIDENCE) if one.verdict == CHOSEN else one for one in candidates)
 
 
 def _nearest(traces: Traces, worth: Sequence[float]) -> float:

@@ -116,11 +116,13 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     if _ITEM.match(text, after):
         return True
     line = text[after]
-    if line.islower() or line in ",;:.)":
+    if line in ",;:.)":
         return False
     position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))
     before = text[position - 1 : position]
     line_chars = position - max(begin, text.rfind("\n", begin, position) + 1)
+    if line.islower():
+        return line_chars < _WRAP_CHARS and before in _TERMINAL
     return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
 
 

@@ -38,6 +38,7 @@ def test_hand_split_samples_are_split_with_few_errors(language: str) -> None:
         ("A\n\nB", ["A", "B"]),
         ("Title\nText of it", ["Title", "Text of it"]),
         ("lower case\ngoes on", ["lower case\ngoes on"]),
+        ("The default is ten.\nother_age (integer)", ["The default is ten.", "other_age (integer)"]),
         ("Items:\n- one\n- two", ["Items:", "- one", "- two"]),
         ("1. First\n2. Second", ["1. First", "2. Second"]),
         ("  \n ", []),

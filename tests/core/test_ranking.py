@@ -1,0 +1,63 @@
+from datafari_rag.core.documents import Document
+from datafari_rag.core.evidence import terms_of, traces_of
+from datafari_rag.core.ranking import MAX_EVENTS, best_window, ranked
+
+FILLER = "Nothing of interest is said in this sentence at all. " * 40
+
+
+def order(question: str, *documents: Document) -> list[str]:
+    return [one.document.id for one in ranked(question, documents, language="en")]
+
+
+def document(name: str, text: str, score: float = 5.0, **more: str) -> Document:
+    return Document(name, text, score=score, language="en", **more)
+
+
+def test_words_close_together_beat_words_far_apart() -> None:
+    apart = document("apart", f"The fare. {FILLER} The island. {FILLER} The ferry.")
+    close = document("close", f"{FILLER} The fare of the island ferry. {FILLER}")
+    assert order("island ferry fare", apart, close) == ["close", "apart"]
+
+
+def test_the_engines_order_stays_where_the_texts_say_nothing() -> None:
+    first, second = document("first", "nothing", 9.0), document("second", "nothing", 3.0)
+    assert order("ferry", first, second) == ["first", "second"]
+    assert order("ferry", document("a", "x", 0.0), document("b", "x", 0.0)) == ["a", "b"]
+
+
+def test_words_in_their_order_and_in_the_title_speak() -> None:
+    backwards = document("backwards", "Fare ferry. Ferry fare fare ferry. Of a fare, a ferry and an island.")
+    forwards = document("forwards", "The island ferry. An island ferry fare, a ferry and an island fare.")
+    assert order("island ferry", backwards, forwards)[0] == "forwards"
+    plain, titled = document("plain", "About the ferry."), document("titled", "About the ferry.", title="Ferry")
+    other = document("other", "Nothing.")
+    assert order("ferry", plain, titled, other)[0] == "titled"
+
+
+def test_the_questions_language_comes_first() -> None:
+    french = Document("fr", "ferry", score=5.0, language="fr")
+    assert order("ferry", french, document("en", "ferry")) == ["en", "fr"]
+
+
+def test_coverage_says_how_much_of_the_question_is_there() -> None:
+    (one,) = ranked("island ferry", [document("a", "The ferry.")], language="en")
+    assert 0 < one.coverage < 1
+    assert ranked("?", [document("a", "x")], language="en")[0].coverage == 0
+    assert ranked("ferry", [], language="en") == ()
+
+
+def test_the_best_window_counts_a_repeated_term_ever_less() -> None:
+    terms = terms_of("ferry island", "en")
+    once = best_window(traces_of(terms, "ferry", "en"), (1.0, 1.0), 250)
+    twice = best_window(traces_of(terms, "ferry ferry", "en"), (1.0, 1.0), 250)
+    both = best_window(traces_of(terms, "ferry island", "en"), (1.0, 1.0), 250)
+    far = best_window(traces_of(terms, f"ferry {FILLER} island", "en"), (1.0, 1.0), 250)
+    assert once < twice < both
+    assert far == once
+    assert best_window(traces_of(terms, "nothing", "en"), (1.0, 1.0), 250) == 0
+
+
+def test_a_text_full_of_one_word_is_still_searched_for_the_other() -> None:
+    text = "ferry " * (MAX_EVENTS + 100) + "island"
+    traces = traces_of(terms_of("ferry island", "en"), text, "en")
+    assert best_window(traces, (1.0, 1.0), 250) == 1.0

@@ -1,0 +1,49 @@
+from itertools import pairwise
+
+from datafari_rag.core.evidence import terms_of, traces_of, weights_in
+from datafari_rag.core.regions import CELL_CHARS, LEAST_CELLS, SHORT_CHARS, bounds_in
+from datafari_rag.core.sentences import spans
+
+FILLER = "Nothing of interest is said in this sentence at all. "
+TERMS = terms_of("island ferry fare", "en")
+
+
+def bounds(text: str, budget_chars: int) -> list[tuple[int, int]]:
+    traces = traces_of(TERMS, text, "en")
+    return bounds_in(text, traces, weights_in(TERMS, traces), budget_chars)
+
+
+def long_text() -> str:
+    return FILLER * 3000 + "The fare of the island ferry is nine euros. " + FILLER * 3000
+
+
+def test_a_short_text_is_cut_as_a_whole() -> None:
+    text = FILLER * 20
+    assert bounds(text, 1000) == spans(text)
+
+
+def test_of_a_long_text_only_the_surroundings_of_the_evidence_are_cut() -> None:
+    text = long_text()
+    found = bounds(text, 1000)
+    assert len(text) > SHORT_CHARS
+    assert "The fare of the island ferry is nine euros." in [text[start:end] for start, end in found]
+    assert sum(end - start for start, end in found) < 10 * CELL_CHARS
+    assert found == sorted(set(found))
+
+
+def test_a_long_text_is_cut_as_a_whole_when_the_budget_holds_most_of_it() -> None:
+    text = long_text()
+    assert bounds(text, len(text)) == spans(text)
+
+
+def test_without_evidence_a_long_text_begins_at_its_head() -> None:
+    text = FILLER * 3000
+    found = bounds(text, 1000)
+    assert found[0] == (0, len(FILLER) - 1)
+    assert found[-1][1] <= (LEAST_CELLS + 4) * CELL_CHARS
+
+
+def test_evidence_all_over_is_joined_without_overlap() -> None:
+    text = ("The ferry. " * 90 + FILLER) * 100
+    found = bounds(text, 4000)
+    assert all(before[1] <= after[0] for before, after in pairwise(found))
