@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.evaluation.questions import Question, UnreadableQuestions, questions_in, readers_in, rights_in
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "set" / "questions.jsonl"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_questions_are_read_and_counted_in_their_folder(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        '{"id": 7, "question": "Fare?", "answers": ["nine"], "doc_ids": ["a", "b"]}\n\n'
+        '{"question": "Why?", "unanswerable": true, "set": "other", "answers": null}\n',
+    )
+    first, second = questions_in(path)
+    assert first == Question("7", "set", "Fare?", ("nine",), frozenset({"a", "b"}))
+    assert (second.group, second.is_answerable, second.answers) == ("other", False, ())
+    assert second.id.endswith("questions.jsonl:3")
+    assert questions_in(path, "mine")[0].group == "mine"
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"question": " "}', '{"question": 5}'], ids=repr)
+def test_a_line_that_is_no_question_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(UnreadableQuestions, match=r"questions\.jsonl:1"):
+        questions_in(written(tmp_path, line))
+
+
+def test_users_and_rights(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"user": "ann", "tokens": ["g"]}\n{"user": "ann", "tokens": []}\n{"user": "bob"}\n')
+    assert [(one.name, one.tokens) for one in readers_in(path)] == [("ann", frozenset({"g"})), ("bob", frozenset())]
+    path.write_text('{"tokens": []}', encoding="utf-8")
+    with pytest.raises(UnreadableQuestions, match="name"):
+        readers_in(path)
+    path.write_text('{"id": "a", "allow_token_document": ["g"], "title": "t"}\n{"id": "b"}', encoding="utf-8")
+    assert rights_in(path) == {"a": {"allow_token_document": ("g",)}, "b": {}}

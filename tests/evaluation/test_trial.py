@@ -1,0 +1,78 @@
+from dataclasses import replace
+
+import pytest
+
+from datafari_rag.adapters.extractive import ExtractiveModel
+from datafari_rag.core.access import ANONYMOUS
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.settings import Settings
+from datafari_rag.evaluation.measures import UNFOUND
+from datafari_rag.evaluation.questions import Question, Reader
+from datafari_rag.evaluation.trial import BUILTIN, Bench, tried
+from datafari_rag.pipeline import Parts
+from tests.fakes import FakeRetriever
+
+FILLER = "Nothing of interest is said in this sentence at all. " * 60
+FERRY = Document("ferry", f"{FILLER}The fare of the island ferry is nine euros. {FILLER}", score=3.0, language="en")
+OTHER = Document("other", FILLER, score=4.0, language="en")
+FARE = Question("q", "g", "What is the fare of the island ferry?", ("nine euros",), frozenset({"ferry"}))
+
+
+class Words:
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+def bench(*documents: Document, **more: object) -> Bench:
+    parts = Parts(
+        retriever=FakeRetriever(*documents),
+        model=ExtractiveModel(),
+        counter=Words(),
+        instructions="",
+        new_nonce=lambda: "nonce",
+        clock=lambda: 0.0,
+    )
+    settings = replace(Settings(), rag_api_endpoint=BUILTIN)
+    return Bench(settings, parts, **more)  # type: ignore[arg-type]
+
+
+def test_a_question_is_tried_with_every_budget_and_beside_the_baselines() -> None:
+    found = tried(FARE, bench(OTHER, FERRY))
+    assert (found.engine_rank, found.rank) == (1, 0)
+    assert found.hits["passages"] == (True, True, True, True)
+    assert found.hits["head"] == (False, False, False, True)
+    assert set(found.hits) == {"passages", "head", "highlighting"}
+    assert found.is_in_reply
+    assert found.has_replied
+    assert found.citations >= found.proved >= found.right >= 1
+    assert found.evidence > 0.9
+    assert set(found.ms) >= {"search", "passages", "model"}
+
+
+def test_nothing_found_is_a_result() -> None:
+    found = tried(FARE, bench(baselines=False))
+    assert (found.rank, found.engine_rank) == (UNFOUND, UNFOUND)
+    assert found.hits == {"passages": (False, False, False, False)}
+    assert not found.has_replied
+    assert not found.is_in_reply
+
+
+def test_an_answer_that_found_nothing_is_silence() -> None:
+    found = tried(replace(FARE, text="Who sings?", answers=(), document_ids=frozenset()), bench(OTHER))
+    assert not found.has_replied
+    assert found.hits == {}
+
+
+def test_a_search_that_fails_is_not_a_result() -> None:
+    broken = bench(FERRY)
+    parts = replace(broken.parts, retriever=FakeRetriever(error=SearchUnavailable()))
+    with pytest.raises(SearchUnavailable):
+        tried(FARE, replace(broken, parts=parts))
+
+
+def test_what_a_reader_may_not_see_is_counted_as_a_leak() -> None:
+    readers = (Reader("ann", frozenset({"crew"})), Reader("bob", frozenset()))
+    rights = {"ferry": {"allow_token_document": ("crew",), "deny_token_document": ()}, "other": {}}
+    found = tried(FARE, bench(FERRY, readers=readers, rights=rights, asks=ANONYMOUS, baselines=False))
+    assert found.leaks == 1
