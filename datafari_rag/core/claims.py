@@ -160,9 +160,7 @@ def _after(page: _Page, number: int) -> tuple[int, int] | None:
 
 
 def _is_in_a_row(page: _Page, number: int) -> bool:
-    """Say whether nothing but joining words and signs stand between the mark before and this one."""
-    if not number:
-        return False
+    """Say whether nothing but joining words and signs stand between the mark before, if any, and this one."""
     between = page.answer[page.marks[number - 1].end : page.marks[number].start]
     return _JOINING.fullmatch(between) is not None
 

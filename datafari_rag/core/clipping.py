@@ -12,7 +12,9 @@ from datafari_rag.core.evidence import Term, traces_of
 CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
 """What counts beside the question's words: the kind of thing asked for, a clause's beginning, words in the middle."""
 
-_BLANKS = re.compile(r"\s+")
+_BLANKS = re.compile(r"\s+|(?<=[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
+"""Where one word ends and the next begins; in scripts without spaces behind every character."""
+
 _CLAUSE = re.compile(r"[,;:()\[\]–—]\s+|\s(?=[–—(])|\n")
 
 

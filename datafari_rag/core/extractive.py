@@ -156,12 +156,13 @@ def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Senten
 def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[int]:
     """Return for each sentence how many of the question's terms stand in it."""
     starts = [start for start, _ in bounds]
-    held = [0] * len(bounds)
+    ends = [0, *(end for _, end in bounds)]
+    held = [0] * (len(bounds) + 1)
     for hits in one.traces.hits:
-        for index in {bisect_right(starts, hit) - 1 for hit in hits}:
-            if index >= 0:
-                held[index] += 1
-    return held
+        # Of a long text only parts are cut into sentences: what stands between them is counted at 0, for nobody.
+        for after in {after if hit < ends[after] else 0 for hit in hits for after in (bisect_right(starts, hit),)}:
+            held[after] += 1
+    return held[1:]
 
 
 def _rate(one: Sentence) -> float:

@@ -67,13 +67,12 @@ class Origins:
     def _is_unbroken(self, start: int, end: int) -> bool:
         place = bisect_right(self.runs, start, key=lambda run: run.start) - 1
         reached = start
-        for run in self.runs[place:]:
-            if run.start > reached:
+        while reached < end:
+            if self.runs[place].start > reached:
                 return False
-            reached = run.start + run.length
-            if reached >= end:
-                return True
-        return False
+            reached = self.runs[place].start + self.runs[place].length
+            place += 1
+        return True
 
 
 NO_ORIGINS = Origins()

@@ -8,6 +8,7 @@ stand together, carry this claim. Places are stretches of the stored text. In do
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import islice
 
@@ -19,7 +20,10 @@ from datafari_rag.core.sentences import bounds_around
 from datafari_rag.core.stems import stem
 
 MAX_PLACES = 200
-"""How many places of a quotation, or of a claim's rarest word, are looked at."""
+"""How many places of a quotation are looked at."""
+
+MAX_WINDOWS = 80
+"""How many places of a claim's rarest word are looked around."""
 
 MAX_SPELLED_WORDS = 150
 """Longest quotation that is looked for word by word."""
@@ -119,14 +123,12 @@ class Seen:
         return folded(words) in self._folded.text
 
     def _places(self, wanted: str) -> Iterator[tuple[int, int]]:
-        at = self._folded.text.find(wanted)
-        for _ in range(MAX_PLACES):
-            if at < 0:
-                return
+        at, looked = self._folded.text.find(wanted), 0
+        while at >= 0 and looked < MAX_PLACES:
             span = self._folded.span(at, at + len(wanted))
             if span is not None:
                 yield span
-            at = self._folded.text.find(wanted, at + 1)
+            at, looked = self._folded.text.find(wanted, at + 1), looked + 1
 
     def _is_by_itself(self, start: int, end: int, around: str) -> bool:
         text = self.extract.text
@@ -155,9 +157,7 @@ class Seen:
         for anchor in self._anchors(stated):
             for at in self._places_of_word(anchor):
                 bounds = self._bounds_at(at)
-                own = next((i for i, (low, high) in enumerate(bounds) if low <= at < high), None)
-                if own is None:
-                    continue
+                own = bisect_right([low for low, _ in bounds], at) - 1
                 yield (*bounds[own], True)
                 if own > 0:
                     yield bounds[own - 1][0], bounds[own][1], False
@@ -179,7 +179,7 @@ class Seen:
     def _places_of_word(self, anchor: str) -> Iterator[int]:
         text = self._folded.text
         at, found = text.find(anchor), 0
-        while at >= 0 and found < MAX_PLACES:
+        while at >= 0 and found < MAX_WINDOWS:
             if at == 0 or not text[at - 1].isalnum() or _UNSPACED.match(anchor):
                 span = self._folded.span(at, at + 1)
                 stored = None if span is None else self.extract.origins.at(span[0])

@@ -95,6 +95,11 @@ def test_two_neighbouring_sentences_may_carry_a_claim_together() -> None:
     assert quote == "Vision is not covered by the plan. Employees en\u00adrol within 30 days of hiring."
 
 
+def test_claims_of_the_same_sentence_have_the_same_place() -> None:
+    first, second = proofs("Vision is not covered [1]. The plan does not cover vision [1].")
+    assert first == second == ("supported", "Vision is not covered by the plan.")
+
+
 def test_french_is_compared_as_french() -> None:
     answer = "Le congé est de 25 jours [Congés]. L’employé a droit au télétravail [2]."
     assert [status for status, _ in proofs(answer, "fr")] == ["supported", "unsupported"]
@@ -156,6 +161,33 @@ def test_snippets_are_quoted_from_what_the_reply_shows() -> None:
     (citation,) = resolve("“covers R&D costs” [T]", extracts)
     assert (citation.status, citation.field) == ("verified", "highlighting")
     assert extracts[0].text[citation.start : citation.end] == citation.quote == "covers R&D costs"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "status"),
+    [
+        pytest.param("该计划不包括视力检查。", "“包括视力检查” [1]", "unsupported", id="a Chinese negation cut off"),
+        pytest.param("该计划包括视力检查。", "“包括视力检查” [1]", "verified", id="words of a script without spaces"),
+        pytest.param("Eine ﬂotte Fahrt.", "“lotte Fahrt” [1]", "unsupported", id="half a ligature"),
+        pytest.param("no cats. " * 300, "“no cats. no cats” [1]", "verified", id="one place of many"),
+        pytest.param("no cats. " * 300, "“cats” [1]", "unsupported", id="none of many places"),
+        pytest.param(
+            "incorrectly handled requests are void.",
+            "“correctly handled requests are” [1]",
+            "unsupported",
+            id="a long quotation cut out of the contrary",
+        ),
+        pytest.param(
+            "The rehandled requests are void now.",
+            "“handled requests are void now” [1]",
+            "verified",
+            id="a long quotation cut out of another word",
+        ),
+    ],
+)
+def test_a_quotation_must_stand_by_itself(text: str, answer: str, status: str) -> None:
+    extracts = extracts_for([(Document("d", text), (Passage(0, len(text)),))], is_cleaned=True)
+    assert [citation.status for citation in resolve(answer, extracts)] == [status]
 
 
 def test_without_brackets_or_documents_there_is_nothing_to_resolve() -> None:

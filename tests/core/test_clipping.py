@@ -36,5 +36,12 @@ def test_the_kind_of_thing_asked_for_is_kept() -> None:
     assert "1932" in part("When was the bridge opened?", 60)
 
 
+def test_a_script_without_spaces_is_cut_between_characters() -> None:
+    text = "这座桥有很长的历史，" * 6 + "大桥于1932年开放" + "，人们非常喜欢它" * 6
+    said = part("大桥何时开放？", 30, text)
+    assert "大桥于1932年开放" in said
+    assert len(said) <= 30
+
+
 def test_a_word_longer_than_the_room_is_not_cut() -> None:
     assert part("What?", 5, "a" * 40) == ""

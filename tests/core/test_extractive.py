@@ -83,10 +83,19 @@ def test_the_language_sets_the_marks_and_the_words_for_nothing(language: str, op
 
 
 def test_a_sentence_that_is_too_long_is_clipped() -> None:
-    text = "The " + "very " * 200 + "old bridge opened in 1932 with a feast."
+    text = "The " + "very " * 100 + "old bridge opened in 1932 with a feast."
     said = answer("When was the bridge opened?", extracts(text), language="en")
     assert "old bridge opened in 1932" in said
     assert len(said) <= MAX_CHARS
+
+
+def test_a_word_longer_than_the_answer_is_left_out() -> None:
+    assert answer("bridge", extracts("bridge_" + "x" * 480, FERRY), language="en").startswith("I found no answer")
+
+
+def test_of_a_very_long_text_the_parts_with_the_words_are_looked_at() -> None:
+    text = "Nothing is said here about it at all.\n" * 2000 + BRIDGE + "\nNothing is said here about it at all." * 2000
+    assert "opened in 1932" in answer("When was the Nine Arch bridge opened?", extracts(text), language="en")
 
 
 def test_neighbours_are_one_quotation() -> None:
