@@ -124,18 +124,24 @@ def _number(lowest: float, highest: float = math.inf) -> Kind:
 
 
 def _check_top(value: object, settings: Settings) -> object:
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, bool) or not is_whole or not 1 <= value <= settings.chat_top_max:  # type: ignore[operator]
+    number = _whole(value)
+    if number is None or not 1 <= number <= settings.chat_top_max:
         raise ValueError(f"an integer between 1 and {settings.chat_top_max}")
-    return int(value)  # type: ignore[call-overload]
+    return number
 
 
 def _check_integer(value: object, _: Settings) -> object:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not -MAX_SEED <= value <= MAX_SEED:
+    number = _whole(value)
+    if number is None or abs(number) > MAX_SEED:
         raise ValueError(f"an integer between {-MAX_SEED} and {MAX_SEED}")
-    return value
+    return number
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number as JSON has them, 3.0 too; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if isinstance(value, int) or value.is_integer() else None
 
 
 def _one_of(*words: str) -> Kind:
@@ -181,7 +187,7 @@ def _is_unicode(text: str) -> bool:
 
 def _set(field: str) -> Effect:
     def effect(ask: Ask, value: object, _: Settings) -> Ask:
-        return replace(ask, **{field: value}) if value != "" else ask  # type: ignore[arg-type]
+        return replace(ask, **{field: value}) if value != "" else ask  # type: ignore[arg-type]  # the rows know their fields
 
     return effect
 

@@ -88,8 +88,7 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
 def _closing(finished: Finished, context: ReplyContext, facts: ModelFacts) -> Json:
     state = _state(session_state(context, finished.text)) if is_state_issued(context) else {}
     ended = {"finish_reason": finished.finish_reason, "context": closing_context(finished)}
-    chunk = _chunk({}, context, facts, **ended, **state)
-    chunk["choices"][0] |= _filtered(finished.facts)  # type: ignore[index]
+    chunk = _chunk({}, context, facts, **ended, **state, **_filtered(finished.facts))
     extras = finished.facts.extras
     return chunk | {key: extras[key] for key in COPIED if key in extras}
 

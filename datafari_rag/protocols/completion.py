@@ -144,12 +144,13 @@ def _index(name: object, settings: Settings) -> str | None:
 def _ratio(value: object) -> float:
     if value is None:
         return RATIO
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not RATIO_LOWEST <= value <= RATIO_HIGHEST:  # type: ignore[operator]
-        shown = value if is_number else "value"
-        reason = f"Invalid context_token_ratio: {shown}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
-        raise BadRequest(reason, field="context_token_ratio")
-    return float(value)  # type: ignore[arg-type]
+    shown: object = "value"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if RATIO_LOWEST <= value <= RATIO_HIGHEST:
+            return float(value)
+        shown = value
+    reason = f"Invalid context_token_ratio: {shown}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
+    raise BadRequest(reason, field="context_token_ratio")
 
 
 def _check_n(value: object) -> None:
