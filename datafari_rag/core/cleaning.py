@@ -27,9 +27,11 @@ which whole sentences can be hidden: what Unicode calls ignorable by default, an
 _UNSENDABLE = "\ud800-\udfff\ufffe\uffff"
 """Lone surrogates and noncharacters: JSON for a model cannot carry the first, nothing may mean the second."""
 
-_DROPPED = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_INVISIBLE}{_UNSENDABLE}]+")
-_DROPPED_ONLY = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSENDABLE}]+")
-_REPLACED = str.maketrans({**dict.fromkeys(LINE_ENDS, " "), "\\": "/"})
+_DROPPED_CLASS = f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_INVISIBLE}{_UNSENDABLE}]"
+_DROPPED_ONLY_CLASS = f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSENDABLE}]"
+# Once, then any more: a pattern that begins with one class lets the engine skip ahead, a repeated one does not.
+_DROPPED = re.compile(f"{_DROPPED_CLASS}{_DROPPED_CLASS}*")
+_DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}{_DROPPED_ONLY_CLASS}*")
 
 
 def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
@@ -51,9 +53,16 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
         runs.append(Run(length, at, len(text) - at))
         kept.append(text[at:])
     whole = "".join(kept)
-    return (whole.translate(_REPLACED) if is_full else whole), Origins(tuple(runs))
+    return (_replaced(whole) if is_full else whole), Origins(tuple(runs))
 
 
 def is_invisible(character: str) -> bool:
     """Say whether *character* is one that cleaning drops whatever the settings say."""
     return _DROPPED_ONLY.fullmatch(character) is not None
+
+
+def _replaced(text: str) -> str:
+    """Return *text* with line ends as spaces; one by one, for a translation of a text beyond ASCII asks for each."""
+    for end in LINE_ENDS:
+        text = text.replace(end, " ")
+    return text.replace("\\", "/")
