@@ -21,7 +21,7 @@ TOLERANCE = 6
 PAIR_SHARE = 0.75
 """Share of character pairs that must be there in scripts without spaces, where a word cannot be told."""
 
-REACH = 4
+REACH = 5
 """How many words a negation reaches, up to a sign or a joining word."""
 
 _TOKEN = re.compile(r"\d+(?:[.,' ]\d{3}(?!\d))*(?:[.,]\d+)*|[^\W\d_]+|[%€$£¥.,;:!?()]")
@@ -201,13 +201,12 @@ def _numbered(token: str, language: str) -> str:
 
 
 def _reached(tokens: Sequence[str], language: str) -> list[bool]:
-    """Say for each token whether a negation reaches it: the words after it, in other languages those before it too."""
+    """Say for each token whether a negation reaches it, from before or from behind."""
     negations = _NEGATIONS.get(language, _EMPTY)
     reached = [False] * len(tokens)
     for at, token in enumerate(tokens):
         if token in negations:
-            steps = (1,) if language == "en" else (1, -1)
-            for place in (place for step in steps for place in _reach(tokens, at, step)):
+            for place in (*_reach(tokens, at, 1), *_reach(tokens, at, -1)):
                 reached[place] = True
     return reached
 
