@@ -111,10 +111,10 @@ def _shown_elsewhere(
     most = ask.token_budget.max_documents if ask.token_budget is not None else 0
     if not most:
         return []
-    plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most)
+    plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
     looked_at = documents[: max(most, settings.rag_candidates)]
     selected = evidence_for(plain, looked_at, language=language, settings=settings, count=count)
-    return [extract.document for extract in selected.extracts]
+    return [extract.document for extract in selected.extracts] or list(documents[:most])
 
 
 def _nodes(

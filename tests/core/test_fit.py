@@ -122,6 +122,14 @@ def test_nodes_are_of_the_documents_that_other_dialects_show_in_their_order() ->
     assert nodes == shown
 
 
+def test_a_long_conversation_changes_neither_documents_nor_their_bound() -> None:
+    documents = tuple(document(number) for number in range(6))
+    talk = (Turn("user", "word " * 6000),)
+    nodes = [extract.document.id for extract in chosen(budget(1000, most=2), *documents).extracts]
+    long = chosen(replace(budget(1000, most=2), history=talk), *documents, llm_context_window=9000)
+    assert [extract.document.id for extract in long.extracts] == nodes
+
+
 def test_a_small_budget_drops_the_last_documents_and_not_the_first() -> None:
     documents = (document(1), document(2), document(3))
     shown = [extract.document.id for extract in chosen(replace(ASK, max_documents=3), *documents).extracts]
