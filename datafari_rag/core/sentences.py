@@ -32,7 +32,6 @@ _MARK = re.compile(r"[.!?…؟۔।。！？\n][.!?…؟۔।。！？\n]*[\"'»
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
 _ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
-_LAST_WORD = re.compile(r"([^\s.,;:()\[\]\"'«»“”]+(?:\.[^\W\d_])*)$")
 _TERMINAL = frozenset(".!?…:;。！？؟")
 _WIDE = frozenset("。！？")
 _WRAP_CHARS = 55
@@ -76,6 +75,8 @@ def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
 
 
 def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
+    if run == "\n":  # three marks in four of a text with line ends
+        return _is_line_end(text, after - 1, begin, after)
     if run[0] in _WIDE:
         return True
     if not run[-1].isspace():
@@ -98,8 +99,8 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
     if run[0] != "." or run.startswith(".."):
         return True
     stop = text.rfind(".", begin, after)
-    word = _LAST_WORD.search(text, max(begin, stop - 30), stop)
-    return word is None or not _is_abbreviation(word.group(1), stop - begin)
+    words = text[max(begin, stop - 30) : stop].rsplit(None, 1)
+    return not words or not _is_abbreviation(words[-1].lstrip(_OPENERS), stop - begin)
 
 
 def _is_abbreviation(word: str, chars: int) -> bool:
@@ -118,7 +119,8 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     line = text[after]
     if line in ",;:.)":
         return False
-    position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))
+    if text[position] != "\n":
+        position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))
     before = text[position - 1 : position]
     line_chars = position - max(begin, text.rfind("\n", begin, position) + 1)
     if line.islower():
