@@ -159,8 +159,13 @@ def _documents(case: Case, text: str, document_id: str) -> Request:
     return Request("GET", f"/documents?{urlencode(own + extras)}", None, {"Accept": accept})
 
 
+def _page(case: Case, text: str, document_id: str) -> Request:
+    extras = [(name, value) for name, value in case.extras if name != "id"]
+    return Request("GET", f"/?{urlencode([('q', text), *extras])}", None, {"Accept": "text/html"})
+
+
 REQUESTS: Mapping[str, Callable[[Case, str, str], Request]] = dict(
-    zip(DIALECTS, (_ragapi, _select, _choices, _chat, _published, _openai, _documents), strict=True)
+    zip(DIALECTS, (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page), strict=True)
 )
 
 ACL_NAMES = ACL_FIELDS

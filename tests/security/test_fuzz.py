@@ -95,6 +95,7 @@ def requests_for(text: str) -> Mapping[str, Request]:
                 posted("/api/chat", {"messages": messages, "sessionState": text}),
                 posted("/v1/chat/completions", {"model": "m", "index_name": "default", "messages": messages}),
                 Request("GET", "/documents?" + encoded(id=text[:8000]), None, {"Accept": "application/json"}),
+                Request("GET", "/?" + encoded(q=text[:15_000]), None, {"Accept": "text/html"}),
             ),
             strict=True,
         )
@@ -104,6 +105,8 @@ def requests_for(text: str) -> Mapping[str, Request]:
 def verdict(status: int, head: str, body: bytes) -> str:
     """Return "answer", or the label of a refusal; fail on anything that is neither."""
     assert status < 500, f"{status} {body[:300]!r}"
+    if "text/html" in head:
+        return f"page {status}"
     assert "application/json" in head or "application/x-ndjson" in head, head
     assert not [word for word in PARSERS if word.encode() in body], body[:300]
     first = json.loads(body.splitlines()[0])

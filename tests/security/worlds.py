@@ -23,7 +23,7 @@ from tests.security.corpora import Corpus
 
 JWT_SECRET = "a secret that the tests share with the service"
 
-DIALECTS = ("ragapi", "select", "choices", "chat", "published", "openai", "documents")
+DIALECTS = ("ragapi", "select", "choices", "chat", "published", "openai", "documents", "page")
 
 VARIANTS: Mapping[str, Mapping[str, str]] = {
     # Each variant reads identity, rights and text in another way; all see the same index.
