@@ -94,7 +94,7 @@ BAD: list[tuple[str, object]] = [
     ("prompt_template", "\ud800"),
     ("minimum_search_score", -1),
     ("minimum_search_score", float("inf")),
-    ("minimum_reranker_score", None or "x"),
+    ("minimum_reranker_score", "x"),
     ("include_category", ["a"]),
     ("exclude_category", "x" * 201),
     ("language", "../etc"),
