@@ -23,14 +23,13 @@ MAX_SKIPPED = 60
 @dataclass(frozen=True, slots=True)
 class Piece:
     """
-    Something to take or leave: its *score*, its *cost*, and a *key* that is the same for repetitions of it.
+    Something to take or leave: its *score* and its *cost*.
 
     *group* is what it is a piece of: repetitions in one group are taken when everything else is, others never.
     """
 
     score: float
     cost: int
-    key: str = ""
     group: int = 0
 
 
@@ -48,11 +47,18 @@ def chance(piece: Piece) -> float:
     return math.exp(piece.score / TEMPERATURE)
 
 
-def pack(pieces: Sequence[Piece], room: int, *, is_allowed: Callable[[int], bool] = lambda _: True) -> Packed:
+def pack(
+    pieces: Sequence[Piece],
+    room: int,
+    *,
+    key_of: Callable[[int], str] = str,
+    is_allowed: Callable[[int], bool] = lambda _: True,
+) -> Packed:
     """
     Return which of *pieces* to take so that their costs sum to at most *room*.
 
-    *is_allowed* is asked for every piece that would be taken, in that order, and may keep a second account.
+    *key_of* is the same for repetitions of a piece. *is_allowed* is asked for every piece that would be taken, in that
+    order, and may keep a second account.
     """
     order = sorted(range(len(pieces)), key=lambda index: -_rate(pieces[index]))
     taken: list[int] = []
@@ -66,18 +72,19 @@ def pack(pieces: Sequence[Piece], room: int, *, is_allowed: Callable[[int], bool
             if len(left) >= MAX_SKIPPED:
                 left.extend(order[place + 1 :])
                 break
-        elif piece.key and piece.key in seen:
+        elif (key := key_of(index)) in seen:
             repeated.append(index)
         else:
-            seen[piece.key] = piece.group
+            seen[key] = piece.group
             taken.append(index)
             room -= piece.cost
     for index in repeated if not left else ():
         piece = pieces[index]
-        if piece.cost <= room and seen[piece.key] == piece.group and is_allowed(index):
+        if piece.cost <= room and seen[key_of(index)] == piece.group and is_allowed(index):
             taken.append(index)
             room -= piece.cost
-    repeated = [index for index in repeated if index not in set(taken)]
+    kept = frozenset(taken)
+    repeated = [index for index in repeated if index not in kept]
     return Packed(tuple(taken), tuple(repeated), tuple(left))
 
 

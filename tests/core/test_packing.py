@@ -42,16 +42,16 @@ def test_less_is_missed_than_the_first_piece_skipped(seed: int) -> None:
 
 
 def test_a_repetition_is_left_out_when_something_else_needs_room() -> None:
-    pieces = [Piece(2, 10, "same", 0), Piece(1.9, 10, "same", 1), Piece(1, 10, "other", 1), Piece(0, 100)]
-    packed = pack(pieces, 35)
+    pieces = [Piece(2, 10, 0), Piece(1.9, 10, 1), Piece(1, 10, 1), Piece(0, 100)]
+    packed = pack(pieces, 35, key_of=["same", "same", "other", "long"].__getitem__)
     assert packed.taken == (0, 2)
     assert packed.repeated == (1,)
     assert packed.left == (3,)
 
 
 def test_a_repetition_in_its_own_text_is_taken_when_all_else_is() -> None:
-    pieces = [Piece(2, 10, "same", 0), Piece(1.9, 10, "same", 0), Piece(1.8, 10, "same", 1)]
-    packed = pack(pieces, 100)
+    pieces = [Piece(2, 10, 0), Piece(1.9, 10, 0), Piece(1.8, 10, 1)]
+    packed = pack(pieces, 100, key_of=lambda _: "same")
     assert packed.taken == (0, 1)
     assert packed.repeated == (2,)
 
