@@ -24,7 +24,6 @@ from datafari_rag.core.language import detect
 from datafari_rag.core.laps import Laps
 from datafari_rag.core.planning import language_for, prompt_for, searches_for
 from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.query import is_enough
 from datafari_rag.core.rewriting import is_wanted, with_query
 from datafari_rag.core.rewriting import prompt_for as query_prompt
 from datafari_rag.core.search import Browse, Found
@@ -204,20 +203,16 @@ def _search(
     ask: Ask, language: str, access: Filter, *, settings: Settings, parts: Parts
 ) -> tuple[Found, tuple[Tried, ...], str | None]:
     """
-    Run the steps of the plan until one finds enough; each is one round trip.
+    Run the steps of the plan until one finds something; each is one round trip.
 
-    What earlier turns would find is never added to what the question found. The last value is the text that was
-    searched for in the end, None when the plan was empty.
+    The last value is the text that was searched for in the end, None when the plan was empty.
     """
     searched: str | None = None
     found, tried = Found((), 0), []
     for search in searches_for(ask, language=language, settings=settings):
-        if found.documents and search.question != searched:
-            break
-        newer, searched = parts.retriever.search(search, access), search.question
-        tried.append(Tried(search.step.name, newer.query or " ".join(search.step.words), newer.total))
-        found = newer if len(newer.documents) > len(found.documents) else found
-        if is_enough(search, len(found.documents)):
+        found, searched = parts.retriever.search(search, access), search.question
+        tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
+        if found.documents:
             break
     return found, tuple(tried), searched
 

@@ -9,22 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from datafari_rag.core.search import Operator, Search, Step
+from datafari_rag.core.search import Operator, Step
 from datafari_rag.core.stopwords import is_empty_word
 from datafari_rag.core.words import words_of
 
 MAX_WORDS = 60
 """Words of a question that are searched for; a pasted page is not searched word by word."""
 
-_THIRD = 34
+FEW_WORDS = 3
+"""Up to so many words of its own one is enough for a sentence: a third of them would be less."""
+
+_THIRD, _ONE = 34, 1
 
 
 def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
     """
     Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
 
-    The first is the question as asked under *operator*. With *is_relaxed* and AND there follow: a third of the words,
-    those left out that only ask or connect; any of them. Steps that would repeat one are left out.
+    The first is the question as asked under *operator*; with *is_relaxed* and AND there follow a third of the words,
+    and any of them. A full sentence under AND that may be relaxed asks for a third of its own words at once: its
+    words stand together in some long document about something else often enough. Of 500 questions of eleven sets the
+    right document was among the first three for 90.6 % so, for 87.2 % with all words first, and with one search for
+    each question instead of 1.6. Steps that would repeat one are left out.
     """
     asked = _distinct(word.text for word in words_of(question, language))
     if not asked:
@@ -35,28 +41,14 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
         return (Step("asked", content, "OR"),)
     if not is_relaxed:
         return (Step("asked", asked, operator),)
+    least = _THIRD if len(content) > FEW_WORDS else _ONE
+    is_sentence = len(content) < len(asked)
     steps = (
-        Step("asked", asked, "AND"),
-        Step("a third of the words", content, "OR", _THIRD if len(content) > 3 else None),
+        Step("asked", content, "AND", least) if is_sentence else Step("asked", asked, "AND"),
+        Step("a third of the words", content, "AND", least),
         Step("any word", content, "OR"),
     )
     return _without_repeats(steps)
-
-
-def is_enough(search: Search, found: int) -> bool:
-    """
-    Say whether *found* documents end the search; else the next step is tried.
-
-    Key words that find something are done, since who types them means all of them. A full sentence is done when it
-    found as many candidates as are wanted: all its words stand together in some long document about something else
-    often enough. Of 3,845 questions 35 % find something with all words, and with a fifth of these the right document
-    is not there; going on puts it among the first three for 90 % instead of 84 %.
-    """
-    return found >= search.rows or (found > 0 and not _is_sentence(search))
-
-
-def _is_sentence(search: Search) -> bool:
-    return any(is_empty_word(word.text.lower(), search.language) for word in words_of(search.question, search.language))
 
 
 def has_own_words(question: str, language: str) -> bool:
@@ -74,7 +66,14 @@ def _distinct(words: Iterable[str]) -> tuple[str, ...]:
 def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
     kept: list[Step] = []
     for step in steps:
-        same = {(other.words, other.operator, other.min_match) for other in kept}
-        if (step.words, step.operator, step.min_match) not in same:
+        if _asked_for(step) not in map(_asked_for, kept):
             kept.append(step)
     return tuple(kept)
+
+
+def _asked_for(step: Step) -> tuple[tuple[str, ...], Operator | int]:
+    """Return what *step* asks an engine for: all of one word, and one of any, is what any word is."""
+    if step.min_match not in (None, _ONE):
+        return step.words, step.min_match
+    is_any = step.operator == "OR" or step.min_match == _ONE or len(step.words) == 1
+    return step.words, "OR" if is_any else "AND"

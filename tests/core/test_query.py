@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.query import MAX_WORDS, has_own_words, is_enough, steps_for
-from datafari_rag.core.search import Search, Step
+from datafari_rag.core.query import MAX_WORDS, has_own_words, steps_for
+from datafari_rag.core.search import Step
 
 FUZZ = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
 
@@ -14,16 +14,36 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_the_question_is_tried_as_asked_and_then_with_less() -> None:
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        pytest.param(
+            "When does the last ferry to the island leave?",
+            [("asked", "AND", 34), ("any word", "OR", None)],
+            id="a sentence asks for a third of its own words at once",
+        ),
+        pytest.param("What is the fare?", [("asked", "AND", 1)], id="one word of its own is all there is to relax"),
+        pytest.param(
+            "island ferry last departure",
+            [("asked", "AND", None), ("a third of the words", "AND", 34), ("any word", "OR", None)],
+            id="key words mean all of them",
+        ),
+        pytest.param(
+            "ferry fare", [("asked", "AND", None), ("a third of the words", "AND", 1)], id="few key words, then any"
+        ),
+        pytest.param("fare", [("asked", "AND", None)], id="one key word is all there is"),
+    ],
+)
+def test_each_step_is_looser_than_the_one_before(question: str, expected: list[tuple[str, str, int | None]]) -> None:
+    steps = steps_for(question, language="en", operator="AND", is_relaxed=True)
+
+    assert [(step.name, step.operator, step.min_match) for step in steps] == expected
+
+
+def test_a_sentence_is_searched_without_the_words_that_only_ask() -> None:
     steps = steps_for("When does the last ferry to the island leave?", language="en", operator="AND", is_relaxed=True)
 
-    assert [(step.name, step.operator, step.min_match) for step in steps] == [
-        ("asked", "AND", None),
-        ("a third of the words", "OR", 34),
-        ("any word", "OR", None),
-    ]
-    assert steps[0].words == ("When", "does", "the", "last", "ferry", "to", "island", "leave")
-    assert steps[1].words == steps[2].words == ("last", "ferry", "island", "leave")
+    assert steps[0].words == steps[1].words == ("last", "ferry", "island", "leave")
 
 
 def test_without_relaxing_there_is_one_step() -> None:
@@ -79,18 +99,3 @@ def test_a_pasted_page_is_not_searched_word_by_word() -> None:
 )
 def test_a_question_has_words_of_its_own_or_not(question: str, language: str, has: bool) -> None:
     assert has_own_words(question, language) is has
-
-
-@pytest.mark.parametrize(
-    ("question", "found", "enough"),
-    [
-        ("ferry fare", 1, True),
-        ("What is the fare?", 1, False),
-        ("What is the fare?", 10, True),
-        ("ferry fare", 0, False),
-        ("What is the fare?", 0, False),
-    ],
-    ids=["key words", "a sentence, few", "a sentence, enough", "key words, none", "a sentence, none"],
-)
-def test_a_step_is_enough_or_not(question: str, found: int, enough: bool) -> None:
-    assert is_enough(Search(question, Step("asked", ("fare",)), rows=10), found) is enough

@@ -378,12 +378,13 @@ def test_a_document_opens_with_its_passage_for_those_who_may() -> None:
 
 
 def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:
-    line = line_of(FakeRetriever(replace(FLIGHT, text="<script>x</script> Boarding pass", title="<b>")))
+    line = line_of(FakeRetriever(replace(FLIGHT, text="<script>x</script> Boarding pass", title="<em>T")))
     page = client_of(line).get("/documents?id=doc-2&start=19&end=27").get_data(as_text=True)
 
     assert ">Boarding</mark>" in page
     assert "<script>x" not in page
-    assert "<b>" not in page
+    assert "<em>" not in page
+    assert "&lt;em&gt;T" in page
 
 
 @pytest.mark.parametrize(
@@ -407,3 +408,32 @@ def test_offsets_that_are_no_numbers_are_400(value: str) -> None:
 def test_a_request_line_of_64_kib_is_taken_and_a_longer_one_is_json() -> None:
     assert get(line_of(), f"{RAG}&x=" + "a" * 60_000).get_json()["status"] == "OK"
     assert get(line_of(), f"{RAG}&x=" + "a" * 70_000).get_json()["content"]["error"]["label"] == "badRequest"
+
+
+def test_the_seeds_recipe_keeps_its_steps_as_two_characters_and_its_documents_as_an_array() -> None:
+    recipe = (
+        "Pour un clafoutis :\n\n 1. Préchauffez le four.\n\n 2. Battez les œufs.\n\n Astuces :\n\n - Des abricots vont."
+    )
+    page = replace(FLIGHT, id="https://r.example/c", title="Clafoutis à la cerise", url="https://r.example/c")
+    line = line_of(FakeRetriever(page), FakeModel(recipe))
+    response = client_of(line).get(
+        "/Datafari/rest/v2.0/search/select?action=rag&q=comment%20faire%20un%20clafoutis%20%C3%A0%20la%20cerise"
+        "&format=stepbystep"
+    )
+    body: Any = response.get_json()
+
+    assert body["content"]["message"] == recipe.replace("\n", "\\n")
+    assert "\\\\n\\\\n 1. Préchauffez" in response.get_data(as_text=True)
+    assert [set(document) for document in body["content"]["documents"]] == [{"content", "id", "title", "url"}]
+
+
+def test_the_model_is_asked_for_the_form_and_the_language_of_the_question() -> None:
+    model = FakeModel("Voilà.")
+    get(
+        line_of(model=model),
+        "/search/select?action=rag&q=Comment+faire+un+g%C3%A2teau+sans+les+%C5%93ufs+%3F&format=stepbystep",
+    )
+
+    assert model.prompts[0].answer_format == "stepbystep"
+    assert model.prompts[0].language == "fr"
+    assert model.prompts[0].question == "Comment faire un gâteau sans les œufs ?"
