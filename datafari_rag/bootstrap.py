@@ -87,6 +87,10 @@ class House:
         said = {what: probe() for what, probe in probes.items()}
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
 
+    def has_bad_settings(self) -> bool:
+        """Say whether the settings file has a value that is not used."""
+        return self._file.problem() is not None
+
     def _build(self, snapshot: Snapshot) -> Line:
         settings = snapshot.settings
         kept = self._kept

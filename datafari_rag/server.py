@@ -7,15 +7,19 @@ unevenly and the slowest readers wait for seconds). `prepare` comes before anyth
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gevent
@@ -23,12 +27,19 @@ import gevent.monkey
 import gevent.socket
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
 if TYPE_CHECKING:
     from datafari_rag.bootstrap import Application
 
 Environ = dict[str, Any]
+
+STALL_S = 60.0
+"""How long a reader may take nothing of his answer, or a sender give nothing of his body: then he is gone."""
+
+BODY_S = 300.0
+"""How long a request's body may take as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,25 @@ def counting() -> Iterator[None]:
 
 def run(make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
     """Serve until SIGTERM; *on_ready* is called once, when the port is open."""
+    _allow_files(listening.max_connections)
     _Arbiter(Server(make_app, listening, on_ready)).run()
+
+
+def _allow_files(connections: int) -> None:
+    """Raise the limit of open files as far as it may go: systemd's and most shells' would end at 1,024 connections."""
+    # One for the reader and one for the model of each answer, and some for everything else.
+    wanted = 2 * connections + 1000
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _forget(worker: Worker) -> None:
+    """Take away what an ended worker said of the present, its open streams; what it counted stays."""
+    folder = Path(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
+    for file in folder.glob(f"gauge_live*_{worker.pid}.db") if folder.name else ():
+        file.unlink(missing_ok=True)
 
 
 class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
@@ -105,6 +134,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "loglevel": "warning",
             "proc_name": "datafari-rag",
             "when_ready": lambda arbiter: self._on_ready(),
+            "child_exit": lambda arbiter, worker: _forget(worker),
         }
         for name, value in options.items():
             self.cfg.set(name, value)
@@ -143,6 +173,19 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
                 yield
         finally:
             self._waiting.discard(waiting)
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        """Serve one connection, on which nobody may stand still for ever."""
+        client.settimeout(max(STALL_S, self.cfg.keepalive + 1))
+        # Not GeventWorker's, which would take the limit away again.
+        AsyncWorker.handle(self, listener, client, addr)
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
+        """Answer one request; who takes nothing of his answer for too long counts as one who hung up."""
+        try:
+            super().handle_request(listener_name, req, sock, addr)
+        except TimeoutError:
+            raise ConnectionResetError(errno.ECONNRESET, "nothing was read") from None
 
     def init_signals(self) -> None:
         """Add SIGHUP to gunicorn's; it is held back meanwhile, for its default would end this worker."""
@@ -198,11 +241,32 @@ class Watched:
             return self.app(environ, start_response)
         eye = _Eye(line, gevent.getcurrent())
         environ["datafari_rag.watch"] = eye.open
+        environ["wsgi.input"] = _Body(environ["wsgi.input"], BODY_S)
         try:
             return _Answer(self.app(environ, start_response), eye)
         except BaseException:
             eye.shut()
             raise
+
+
+class _Body:
+    """A request's body that must be there within a time; what is read later fails as a connection does."""
+
+    def __init__(self, body: Any, limit_s: float) -> None:
+        self._body, self._ends = body, time.monotonic() + limit_s
+
+    def read(self, size: int | None = None) -> bytes:
+        return self._in_time(self._body.read, size)
+
+    def readline(self, size: int | None = None) -> bytes:
+        return self._in_time(self._body.readline, size)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.readline, b"")
+
+    def _in_time(self, read: Callable[[int | None], bytes], size: int | None) -> bytes:
+        with gevent.Timeout(max(0.001, self._ends - time.monotonic()), TimeoutError("the body takes too long")):
+            return read(size)
 
 
 class _Eye:

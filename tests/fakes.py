@@ -136,6 +136,9 @@ class FakeService:
     def problems(self) -> Sequence[Mapping[str, object]]:
         return self.wrong
 
+    def has_bad_settings(self) -> bool:
+        return any(one.get("what") == "settings" for one in self.wrong)
+
     @property
     def clock(self) -> Callable[[], float]:
         return lambda: 1_700_000_000.0

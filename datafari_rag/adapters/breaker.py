@@ -41,6 +41,11 @@ class Breaker:
                 return 0.0
             return max(left, 1.0)
 
+    @property
+    def is_open(self) -> bool:
+        """Say whether the endpoint is left alone now, or was and has not answered a probe yet; asks nobody."""
+        return self._opened_at is not None
+
     def failed(self) -> None:
         """Note a failure that is the endpoint's."""
         with self._lock:

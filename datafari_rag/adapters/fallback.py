@@ -108,6 +108,10 @@ class Chain:
 
         return self._in_turn([self._turn(link, by(link.asked)) for link in self._links])
 
+    def breakers(self) -> Sequence[tuple[str, bool]]:
+        """Return each endpoint's name, in order, and whether its breaker is open; asks nobody."""
+        return [(link.name, link.breaker.is_open) for link in self._links]
+
     def close(self) -> None:
         """Close the idle connections of all endpoints; answers on their way go on."""
         for link in self._links:

@@ -11,14 +11,18 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
+from logging.handlers import WatchedFileHandler
 
 from datafari_rag.core.settings import Settings
 
 OURS = "datafari_rag"
 
+TEXT = "%(asctime)s %(levelname)s %(name)s %(request_id)s %(message)s"
+
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message."""
+    """One JSON object a line: time (UTC), level, logger, the request's id where there is one, message."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; an exception is named by its type alone, for its text may hold anything."""
@@ -27,24 +31,55 @@ class JsonLines(logging.Formatter):
             "time": f"{when}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
+            "request_id": getattr(record, "request_id", "-"),
             "message": record.getMessage(),
         }
+        if line["request_id"] == "-":
+            del line["request_id"]
         if record.exc_info and record.exc_info[0] is not None:
             line["exception"] = record.exc_info[0].__name__
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure(settings: Settings) -> None:
-    """Send what this service logs where the settings say; libraries' messages only from WARNING on."""
+class TextLines(logging.Formatter):
+    """One line of text for each record, the request's id or "-" in it."""
+
+    def formatException(self, ei: object) -> str:  # noqa: N802 # the library's name
+        """Return the exception's type alone, for its text may hold anything."""
+        kind = ei[0] if isinstance(ei, tuple) else None
+        return getattr(kind, "__name__", "")
+
+
+class LogFile(WatchedFileHandler):
+    """A file that another program may move away; one that cannot be opened or written loses lines and nothing else."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write *record*, or lose it."""
+        try:
+            super().emit(record)
+        except OSError:
+            # A folder that is gone or a disk without room: the next line tries again.
+            self.handleError(record)
+
+
+def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
+    """
+    Send what this service logs where the settings say; libraries' messages only from WARNING on.
+
+    *request_id* gives the id of the request that is being answered here, "" outside one; it is in every line.
+    """
+
+    def named(record: logging.LogRecord) -> bool:
+        record.request_id = request_id() or "-"
+        return True
+
     handler: logging.Handler
     if settings.log_file:
-        handler = logging.FileHandler(settings.log_file, encoding="utf-8", delay=True)
+        handler = LogFile(settings.log_file, encoding="utf-8", delay=True)
     else:
         handler = logging.StreamHandler(sys.stderr)
-    is_json = settings.log_format == "json"
-    handler.setFormatter(
-        JsonLines() if is_json else logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
-    )
+    handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines(TEXT))
+    handler.addFilter(named)
     # A log that cannot be written (a full disk) is lost; the answer is not.
     logging.raiseExceptions = False
     root = logging.getLogger()

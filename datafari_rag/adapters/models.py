@@ -40,7 +40,9 @@ def chain_for(
     for endpoint in endpoints_for(settings):
         if endpoint.url == BUILTIN_MODEL:
             return Chain(links, last=extractive, limits=limits, clock=clock, sleep=sleep)
-        model = HttpModel(replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, clock=clock)
+        model = HttpModel(
+            replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, clock=clock
+        )
         breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, clock)
         links.append(Link(urlsplit(endpoint.url).hostname or "", model, breaker))
     return Chain(links, limits=limits, clock=clock, sleep=sleep)

@@ -44,6 +44,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     from datafari_rag.adapters.logs import configure
     from datafari_rag.adapters.settings_file import SettingsFile
     from datafari_rag.adapters.settings_snapshot import StartRefused
+    from datafari_rag.web.outgoing import request_id
 
     overrides = {key: str(value) for key, value in options.items() if value is not None}
     try:
@@ -54,7 +55,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     settings = snapshot.settings
     # One secret for all workers, made before they part: a form that one of them gave out, another one takes.
     overrides.setdefault("server.secret", settings.server_secret or secrets.token_urlsafe(32))
-    configure(settings)
+    configure(settings, request_id)
     listening = server.Listening(
         host=settings.server_host,
         port=settings.server_port,

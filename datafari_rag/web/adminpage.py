@@ -219,6 +219,9 @@ class _Fixed:
     def problems(self) -> list[Mapping[str, object]]:
         return []
 
+    def has_bad_settings(self) -> bool:
+        return False
+
     @property
     def clock(self) -> Callable[[], float]:
         return self._desk.service.clock

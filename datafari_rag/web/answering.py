@@ -30,11 +30,12 @@ from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
 from datafari_rag.web.auditing import Audited, audit
 from datafari_rag.web.encoding import Encoding
 from datafari_rag.web.limits import Limits
-from datafari_rag.web.metrics import Metrics
+from datafari_rag.web.metrics import Ended, Metrics
 from datafari_rag.web.service import Keeper, Line, Service
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.streams import Streams
 from datafari_rag.web.timing import server_timing
+from datafari_rag.web.troubles import Troubles
 from datafari_rag.web.user import user_for
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,8 @@ class Desk:
     signer: Signer = field(default_factory=Signer)
     keeper: Keeper | None = None
     """The settings file, for the administration; None where there is none."""
+    troubles: Troubles = field(default_factory=Troubles)
+    """The last failure of each part, for readiness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,7 @@ def note_ignored(desk: Desk, names: Collection[str]) -> None:
 
 def failed(desk: Desk, row: Row, error: RagError, settings: Settings) -> Response:
     """Return a failure in the dialect's own shape, counted and logged by its label."""
-    desk.metrics.count_answer(row.name, error.label)
+    desk.metrics.count(Ended(row.name, error.label), settings)
     log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
     status, body = row.dialect.failure(error, settings)
     return told_when(error, json_response(row.encoding.whole(body), status))
@@ -212,9 +215,7 @@ def _whole(asked: Asked) -> Response:
     with closing(asked.events()) as events:
         whole = collect(events)
     body = asked.row.encoding.whole(asked.row.dialect.reply(whole, asked.context))
-    asked.desk.metrics.count_answer(asked.row.name, "ok")
-    asked.desk.metrics.time_stages(whole.finished.timings_ms)
-    _log_answer(asked, "ok", whole.finished.facts, extracts=whole.sources.extracts)
+    _count(asked, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
     response.headers["Server-Timing"] = server_timing(
@@ -230,6 +231,7 @@ def _streamed(asked: Asked) -> Response:
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
+    asked.desk.metrics.time_first_words(asked.row.name, asked.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
     response.headers["Server-Timing"] = server_timing(
@@ -249,7 +251,7 @@ def _lines(asked: Asked, first: Begun) -> Iterator[bytes]:
             if ending and isinstance(ending[0], Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
-        _count_stream(asked, ending[0] if ending else None, first.sources.extracts)
+        _count(asked, ending[0] if ending else None, first.sources.extracts)
 
 
 def _noted(events: Iterator[Event], ending: list[Finished | Failed]) -> Iterator[Event]:
@@ -259,15 +261,17 @@ def _noted(events: Iterator[Event], ending: list[Finished | Failed]) -> Iterator
         yield event
 
 
-def _count_stream(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
-    outcome = "aborted"
+def _count(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
+    """Count and log one answer that began; *ending* None: its reader left."""
+    name, settings = asked.row.name, asked.line.settings
     if isinstance(ending, Finished):
-        outcome = "ok"
-        asked.desk.metrics.time_stages(ending.timings_ms)
+        ended = Ended(name, "ok", ending.facts, ending.timings_ms, asked.elapsed_ms())
     elif ending is not None:
-        outcome = ending.error.label
-    asked.desk.metrics.count_answer(asked.row.name, outcome)
-    _log_answer(asked, outcome, ending.facts if ending else None, extracts=extracts)
+        ended = Ended(name, ending.error.label, ending.facts)
+    else:
+        ended = Ended(name, "aborted")
+    asked.desk.metrics.count(ended, settings)
+    _log_answer(asked, ended.outcome, ending.facts if ending else None, extracts=extracts)
 
 
 def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extracts: tuple[Extract, ...]) -> None:

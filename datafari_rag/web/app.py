@@ -36,6 +36,7 @@ from datafari_rag.web.searching import search_failed, searched
 from datafari_rag.web.service import Keeper, Service
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.streams import Streams
+from datafari_rag.web.troubles import Troubles
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -64,16 +65,18 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
     app.url_map.merge_slashes = False
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     limits = Limits(Path(shared) if shared else None)
-    streams = Streams()
+    troubles = Troubles(Path(shared) if shared else None, service.clock)
+    metrics = Metrics(troubles.note)
     desk = Desk(
         service,
-        Metrics(),
+        metrics,
         limits,
-        streams,
+        Streams(metrics.tell_open),
         lambda: g.request_id,
         service.clock,
         signer=signer or Signer(),
         keeper=keeper,
+        troubles=troubles,
     )
     for route in ROUTES:
         for path in route.paths:

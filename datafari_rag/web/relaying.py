@@ -16,6 +16,7 @@ from datafari_rag.protocols.incoming import PassThrough
 from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
 from datafari_rag.web.answering import STREAM_HEADERS, Desk, Row, json_response
 from datafari_rag.web.auditing import Audited, audit
+from datafari_rag.web.metrics import Ended
 from datafari_rag.web.service import Line
 
 Said = Mapping[str, object] | Ending
@@ -40,7 +41,7 @@ def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) 
     with closing(said):
         reply, ending = _first(said), next(said, None)  # read to its end, so that the connection can be used again
     facts = ending.facts if isinstance(ending, Ending) else UNKNOWN_MODEL
-    desk.metrics.count_answer(row.name, "passed")
+    desk.metrics.count(Ended(row.name, "passed", facts), line.settings)
     audit(line, audited, "passed", facts=facts)
     response = json_response(row.encoding.whole(relayed(reply)))
     response.headers["X-RAG-Model"] = header_value(facts)
@@ -79,19 +80,19 @@ def _lines(
     audited: Audited,
     said: tuple[Mapping[str, object], Generator[Said, None, None]],
 ) -> Iterator[bytes]:
-    outcome, (first, chunks) = "aborted", said
+    outcome, facts, (first, chunks) = "aborted", UNKNOWN_MODEL, said
     try:
         yield row.encoding.line(relayed_chunk(first))
         for one in chunks:
             if isinstance(one, Mapping):
                 yield row.encoding.line(relayed_chunk(one))
             elif one.failure is not None:
-                outcome = one.failure.label
+                outcome, facts = one.failure.label, one.facts
                 yield row.encoding.line(failure(one.failure, line.settings)[1])
             else:
-                outcome = "passed"
+                outcome, facts = "passed", one.facts
                 yield row.encoding.last
     finally:
         chunks.close()
-        desk.metrics.count_answer(row.name, outcome)
+        desk.metrics.count(Ended(row.name, outcome, facts), line.settings)
         audit(line, audited, outcome)

@@ -88,6 +88,10 @@ class Service(Protocol):
         """Return what keeps this service from being ready: one mapping each, with `what` and `problem`."""
         ...
 
+    def has_bad_settings(self) -> bool:
+        """Say whether the settings file has a value that is not used; asks nobody."""
+        ...
+
     @property
     def clock(self) -> Callable[[], float]:
         """Seconds since the epoch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from datafari_rag.core.errors import Overloaded
@@ -20,23 +20,29 @@ class Place:
     def __init__(self, streams: Streams) -> None:
         """Take a place."""
         self._streams: Streams | None = streams
-        streams.open += 1
+        streams.count(1)
         self.is_kept = False
 
     def leave(self) -> None:
         """Give the place back."""
         if self._streams is not None:
-            self._streams.open -= 1
+            self._streams.count(-1)
             self._streams = None
 
 
 class Streams:
     """The worker's count of open streams; *is_closing* refuses new ones while the last ones finish."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, tell: Callable[[int], None] = lambda streams: None) -> None:
+        """Begin with none; *tell* is told each new number."""
+        self._tell = tell
         self.open = 0
         self.is_closing = False
+
+    def count(self, more: int) -> None:
+        """Count *more* open streams, or fewer."""
+        self.open += more
+        self._tell(self.open)
 
     @contextmanager
     def opened(self, limit: int) -> Iterator[Place]:
