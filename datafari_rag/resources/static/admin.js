@@ -129,4 +129,5 @@ async function attempt() {
 
 document.getElementById("user")?.addEventListener("change", (event) => /** @type {HTMLSelectElement} */ (event.target).form?.requestSubmit());
 document.body.classList.add("scripted");
-if (document.querySelector("[aria-invalid]")) check();
+// Whoever was faster than this script, or came back to the page, has typed already.
+if (document.querySelector("[aria-invalid]") || [...form.querySelectorAll("input")].some((input) => input.value !== input.defaultValue)) check();

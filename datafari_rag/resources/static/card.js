@@ -46,9 +46,8 @@ export class Card {
     requestAnimationFrame(() => {
       this.isDue = false;
       if (!this.root.classList.contains("busy") || !this.answer) return;
-      const { message, documents } = this.answer.content;
-      this.phase.textContent = message ? this.words.writing : this.words.searching;
-      proseInto(this.prose, message, new Marks(documents, null, this.words.statuses));
+      this.phase.textContent = this.answer.content.message ? this.words.writing : this.words.searching;
+      this.flush();
     });
   }
 
@@ -70,6 +69,7 @@ export class Card {
   }
 
   stop() {
+    this.flush();
     this.end(this.words.stopped);
     this.toolbar(Boolean(this.answer?.content.message));
   }
@@ -77,6 +77,7 @@ export class Card {
   /** @param {Failure} failure */
   fail(failure) {
     const partial = failure.partial?.content.message;
+    this.flush();
     this.end(partial ? this.words.broken : "");
     const notice = noticeOf(failure.label, failure.message, this.words);
     if (!partial) {
@@ -87,6 +88,13 @@ export class Card {
     }
     (partial ? this.after : this.prose).replaceChildren(...notice.childNodes);
     this.toolbar(false);
+  }
+
+  /** Shows what came since the last frame. */
+  flush() {
+    if (!this.answer) return;
+    const { message, documents } = this.answer.content;
+    proseInto(this.prose, message, new Marks(documents, null, this.words.statuses));
   }
 
   /** @param {string} said */
