@@ -15,9 +15,6 @@ from datafari_rag.core.folding import folded
 from datafari_rag.core.stopwords import is_empty_word
 from datafari_rag.core.words import is_unspaced, pairs_of
 
-TOLERANCE = 6
-"""One content word in so many may be missing where nothing was put in quotation marks; never a name or a number."""
-
 PAIR_SHARE = 0.75
 """Share of character pairs that must be there in scripts without spaces, where a word cannot be told."""
 
@@ -51,9 +48,11 @@ _BOUND = re.compile(r"\b(?:no|not|nicht|pas|non) (?=(?:more|less|later|fewer|ear
 _JOINING_WORDS = "and but or while whereas although et mais ou und aber oder sondern y pero sino o e ma però"
 _JOINING = frozenset(_JOINING_WORDS.split())
 _REPORTING_LISTS = {
-    "en": """according also based describes described document documents explains following includes include including
-        indicates listed mentioned mentions namely note notes provided provides quote says said section see source
-        sources specifies specified stated states text therefore thus""",
+    "en": """according additionally also available based called describes described document documents explains
+        following furthermore generally get gets however includes include including indicates known listed make makes
+        mentioned mentions moreover namely note notes overall provided provides quote says said section see
+        source sources specifically specifies specified stated states take takes text therefore thus typically
+        used uses various way ways""",
     "fr": """ainsi après aussi contient décrit document documents donc extrait indique indiqué mentionne mentionné note
         précise précisé section selon source sources suivant suivante suivants texte voir d'après""",
     "de": """also angegeben auszug beschreibt besagt daher dokument dokumente dokuments erwähnt folgende folgenden gemäß
@@ -81,7 +80,14 @@ _ENDING_LISTS = {
 }
 _ENDINGS = {code: frozenset(("", *words.split())) for code, words in _ENDING_LISTS.items()}
 _PLAIN_ENDINGS = frozenset(("", "s", "e", "es", "n", "en"))
-_NAME = re.compile(r"(?<=[^\s.!?:;\"“«„(\[*•\-–])\s+([^\W\d_]+(?:['’\-][^\W\d_]+)*)|\b([A-Z]{2,}\w*)|(\w*\d\w*)")
+_CONTRARY_LIST = """before/after above/below over/under more/less more/fewer up/down may/must all/some inside/outside
+    avant/après plus/moins dessus/dessous sur/sous vor/nach über/unter mehr/weniger kann/muss
+    antes/después más/menos sobre/bajo"""
+_CONTRARY_PAIRS = [pair.split("/") for pair in _CONTRARY_LIST.split()]
+_CONTRARIES = {
+    word: frozenset(other for pair in _CONTRARY_PAIRS if word in pair for other in pair if other != word)
+    for word in {word for pair in _CONTRARY_PAIRS for word in pair}
+}
 _LEAST_COMMON = 3
 _EMPTY: frozenset[str] = frozenset()
 
@@ -91,8 +97,8 @@ class Facts:
     """
     *words*: content words in order, folded. *pairs*: character pairs of scripts without spaces. *numbers*: in order.
 
-    *denied* are the words in reach of a negation, *said* the others; a word may be both. *names* are content words
-    that must never be missing.
+    *denied* are the words in reach of a negation, *said* the others; a word may be both. *turns* are small words that
+    have a contrary: before, more, may.
     """
 
     words: tuple[str, ...] = ()
@@ -100,7 +106,7 @@ class Facts:
     numbers: tuple[str, ...] = ()
     denied: frozenset[str] = _EMPTY
     said: frozenset[str] = _EMPTY
-    names: frozenset[str] = _EMPTY
+    turns: frozenset[str] = _EMPTY
     is_negated: bool = False
 
     def __bool__(self) -> bool:
@@ -132,7 +138,7 @@ def facts_of(text: str, language: str) -> Facts:
         tuple(numbers),
         frozenset(denied),
         frozenset(said),
-        _names(text, language),
+        frozenset(token for token in tokens if token in _CONTRARIES),
         any(token in _NEGATIONS.get(language, _EMPTY) for token in tokens),
     )
 
@@ -155,13 +161,12 @@ class Terms:
     """
     How a claim is compared with a place.
 
-    *known* are words that need not be repeated there: the document's title. *is_strict* allows no word to be missing.
-    *is_pair*: the place is two sentences, so that a word said in the one and denied in the other counts as denied.
+    *known* are words that need not be repeated there: the document's title. *is_pair*: the place is two sentences, so
+    that a word said in the one and denied in the other counts as denied.
     """
 
     language: str
     known: frozenset[str] = _EMPTY
-    is_strict: bool = False
     is_pair: bool = False
 
 
@@ -169,9 +174,10 @@ def carries(claim: Facts, place: Facts, terms: Terms) -> bool:
     """Say whether all that *claim* states is in *place* too."""
     if not _is_within(claim.numbers, place.numbers) or (claim.is_negated and not place.is_negated):
         return False
-    missing = [word for word in claim.words if word not in terms.known and not _has(place.words, word, terms.language)]
-    allowed = 0 if terms.is_strict else len(claim.words) // TOLERANCE
-    if len(missing) > allowed or claim.names.intersection(missing):
+    # No word may be missing: which one is a synonym and which the contrary, words alone do not tell.
+    if not all(word in terms.known or _has(place.words, word, terms.language) for word in claim.words):
+        return False
+    if any(word not in place.turns and _CONTRARIES[word] & place.turns for word in claim.turns):
         return False
     if claim.pairs and not _shares_pairs(claim.pairs, place.pairs):
         return False
@@ -250,10 +256,3 @@ def _shares_pairs(wanted: Sequence[str], there: Sequence[str]) -> bool:
 def _is_about(negating: str, wanted: Sequence[str]) -> bool:
     """Say whether a negated pair speaks of something that is wanted: the character after the negation is."""
     return negating in wanted or any(negating[-1] == pair[0] for pair in wanted)
-
-
-def _names(text: str, language: str) -> frozenset[str]:
-    if language == "de":
-        return _EMPTY  # every noun is capital: nothing to tell names by
-    found = (match.group(match.lastindex or 0) for match in _NAME.finditer(text))
-    return frozenset(folded(name) for name in found if name[:1].isupper() or any(map(str.isdigit, name)))

@@ -25,6 +25,9 @@ MAX_PLACES = 200
 MAX_WINDOWS = 80
 """How many places of a claim's rarest word are looked around."""
 
+LEAST_DIGITS = 3
+"""A claim of nothing but numbers is only looked for when one of them is not just any number."""
+
 MAX_SPELLED_WORDS = 150
 """Longest quotation that is looked for word by word."""
 
@@ -94,20 +97,18 @@ class Seen:
                 return stored
         return None
 
-    def carrying(self, claim: str, *, is_strict: bool = False) -> tuple[int, int] | None:
-        """
-        Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do.
-
-        *is_strict*: no word may be missing.
-        """
+    def carrying(self, claim: str) -> tuple[int, int] | None:
+        """Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do."""
         stated = facts_of(_without(claim, self.extract.label), self._language)
+        if not stated.words and not stated.pairs and max(map(len, stated.numbers), default=0) < LEAST_DIGITS:
+            return None
         tried: set[tuple[int, int]] = set()
         pair: tuple[int, int] | None = None
-        for start, end, is_single in self._windows(stated) if stated else ():
+        for start, end, is_single in self._windows(stated):
             if (start, end) in tried:
                 continue
             tried.add((start, end))
-            terms = Terms(self._language, self._known, is_strict=is_strict, is_pair=not is_single)
+            terms = Terms(self._language, self._known, is_pair=not is_single)
             if carries(stated, self._facts_at(start, end), terms):
                 if is_single:
                     return start, end

@@ -48,25 +48,12 @@ def test_what_is_there_is_carried(claim: str, place: str, language: str) -> None
         pytest.param("计划不包括视力", "计划包括视力", "zh", id="denied in the Chinese claim"),
         pytest.param("年假是二十天", "病假没有限制", "zh", id="other pairs"),
         pytest.param("The employer pays", "The employee pays", "en", id="a word that only begins alike"),
-        pytest.param(
-            "The annual fee in Paris for all large houses was raised",
-            "The annual fee in Berlin for all large houses was raised",
-            "en",
-            id="a name is never missing",
-        ),
+        pytest.param("paid before the trip", "paid after the trip", "en", id="the contrary of a small word"),
+        pytest.param("Il coûte plus de 5 euros", "Il coûte moins de 5 euros", "fr", id="a contrary in French"),
     ],
 )
 def test_what_is_changed_is_not_carried(claim: str, place: str, language: str) -> None:
     assert not is_carried(claim, place, language)
-
-
-LONG = "the large annual payment covers extra glasses lenses"
-
-
-def test_one_word_in_six_may_be_missing_unless_strictly_compared() -> None:
-    assert is_carried(LONG, LONG.replace("extra", ""))
-    assert not is_carried(LONG, LONG.replace("extra", "").replace("large", ""))
-    assert not is_carried(LONG, LONG.replace("extra", ""), is_strict=True)
 
 
 def test_words_of_the_title_need_not_be_repeated() -> None:
