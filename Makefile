@@ -77,5 +77,10 @@ lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,stub,eval,tokens]"
 	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
 
+# The tables of docs/quality.md, on the embedded index and on a real Solr, from the sets beside the project.
+SETS ?= ../shared/data
+eval: $(DEV_STAMP)
+	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval
+
 clean:
 	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

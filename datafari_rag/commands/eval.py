@@ -62,6 +62,7 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     """
     if not questions and options["sets"] is None and options["from_feedback"] is None:
         raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
+    _variants(options, {}, "")
     try:
         results = dict(_results(questions, options))
     except StartRefused as error:

@@ -1,0 +1,94 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from datafari_rag.commands.eval import evaluate
+
+FILLER = "Nothing of interest is said in this sentence at all. " * 40
+DOCUMENTS = [
+    {"id": "ferry", "title": "Ferry", "content": f"{FILLER}The fare of the island ferry is nine euros. {FILLER}"},
+    {"id": "bus", "title": "Bus", "content": f"{FILLER}The bus to the harbour is free. {FILLER}"},
+    {"id": "crew", "title": "Crew", "content": "The crew of the ferry earns much.", "allow_token_document": ["crew"]},
+]
+QUESTIONS = [
+    {"id": "q1", "question": "What is the fare of the island ferry?", "answers": ["nine euros"], "doc_ids": ["ferry"]},
+    {"id": "q2", "question": "Is the bus to the harbour free?", "answers": ["is free"], "doc_ids": ["bus"]},
+    {"id": "q3", "question": "Who paints the lighthouse?", "answers": [], "doc_ids": [], "unanswerable": True},
+]
+
+
+def lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    lines(tmp_path / "sets" / "squad" / "docs.jsonl", DOCUMENTS)  # type: ignore[arg-type]
+    lines(tmp_path / "sets" / "squad" / "questions.jsonl", QUESTIONS[:2])  # type: ignore[arg-type]
+    lines(tmp_path / "sets" / "squad" / "unanswerable.jsonl", QUESTIONS[2:])  # type: ignore[arg-type]
+    lines(tmp_path / "sets" / "squad" / "users.jsonl", [{"user": "ann", "tokens": []}])
+    return tmp_path / "sets"
+
+
+def run(tmp_path: Path, *arguments: str) -> tuple[Result, dict[str, object]]:
+    out = tmp_path / "out"
+    conf = tmp_path / "rag.properties"
+    result = CliRunner().invoke(evaluate, [*arguments, "--conf", str(conf), "--out", str(out), "--jobs", "1"])
+    report = out / "eval.json"
+    return result, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+
+
+def test_sets_are_indexed_and_measured_with_the_baselines_beside(tmp_path: Path, sets: Path) -> None:
+    result, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded")
+
+    assert result.exit_code == 0, result.output
+    (summary,) = report["variants"]["embedded"]["sets"].values()  # type: ignore[index]
+    assert summary["questions"] == 3
+    assert summary["recall"] == {"1": 100.0, "3": 100.0, "10": 100.0}
+    assert summary["in_context"]["passages"] == [100.0] * 4
+    assert set(summary["in_context"]) == {"passages", "head", "highlighting"}
+    assert summary["in_reply"] == 100.0
+    assert summary["leaks"] == 0
+    assert "Answer in the context" in result.output
+    assert (tmp_path / "out" / "eval.png").stat().st_size > 1000
+
+
+def test_settings_are_varied_side_by_side(tmp_path: Path, sets: Path) -> None:
+    vary = ["--vary", "rag.extract=passages,head", "--vary", "rag.maxFiles=1", "--no-baselines"]
+    result, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded", *vary)
+
+    assert result.exit_code == 0, result.output
+    assert list(report["variants"]) == [  # type: ignore[call-overload]
+        "embedded, rag.extract=passages, rag.maxFiles=1",
+        "embedded, rag.extract=head, rag.maxFiles=1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "at least one file"),
+        (["--vary", "rag.extract", "--sets", "."], "KEY=A,B"),
+        (["--sets", "."], "holds none of the sets"),
+    ],
+    ids=["no questions", "a bad variation", "no sets"],
+)
+def test_what_cannot_be_measured_is_said(
+    tmp_path: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result, _ = run(tmp_path, *arguments)
+    assert result.exit_code != 0
+    assert said in result.output
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("{", encoding="utf-8")
+    result, _ = run(tmp_path, str(path))
+    assert result.exit_code == 1
+    assert "questions.jsonl:1" in result.output
