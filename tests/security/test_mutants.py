@@ -107,10 +107,10 @@ SOLR: dict[str, Mutant] = {
         "filter_params",
         _solr(lambda params: {**params, **{f"deny_{level}": "-*:*" for level in LEVELS}}),
     ),
-    "tokens split at commas": (
+    "tokens read by an analyser, not raw": (
         solr_params,
         "_sendable",
-        lambda tokens: ([part for token in tokens for part in token.split(",")], []),
+        lambda tokens: ([part.strip().lower() for token in tokens for part in token.split(",")], []),
     ),
 }
 
