@@ -57,6 +57,13 @@ browser:
 rights: $(DEV_STAMP)
 	PROPERTY_CASES=50000 PROPERTY_SEED=random $(BIN)/python -m pytest -q tests/security/test_nobody_learns.py
 
+# Beside the limits and the peers, on loopback alone: about ten minutes, or one. Needs Node 20; peers as `make clients`.
+bench: $(DEV_STAMP) clients
+	$(BIN)/python -m benchmarks.run
+
+bench-quick: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.run --quick
+
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

@@ -1,0 +1,123 @@
+"""Processes of a benchmark: started on free loopback ports, measured by what the kernel counts, ended by their id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+START_S = 60.0
+
+
+@dataclass
+class Running:
+    """A process and its children, listening on *port*."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def pids(self) -> list[int]:
+        """Return the ids of the process and of all below it."""
+        found, at = [self.process.pid], 0
+        while at < len(found):
+            children = _read(f"/proc/{found[at]}/task/{found[at]}/children")
+            found.extend(int(pid) for pid in children.split())
+            at += 1
+        return found
+
+    def cpu_s(self) -> float:
+        """Return the seconds of CPU that all of them took so far."""
+        return sum(_cpu_s(pid) for pid in self.pids())
+
+    def pss_mib(self) -> list[float]:
+        """Return each one's proportional share of memory in MiB, the parent's first."""
+        return [round(_pss_kib(pid) / 1024, 1) for pid in self.pids()]
+
+
+def free_port() -> int:
+    """Return a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(
+    command: Sequence[str | Path], *, port: int, log: Path, environ: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Run *command* until the block ends; its port is open when the block begins."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=output, stderr=output, env={**os.environ, **(environ or {})}, cwd=log.parent
+        )
+    found = Running(process, port)
+    try:
+        wait_open(found, log)
+        yield found
+    finally:
+        _end(found)
+
+
+def wait_open(found: Running, log: Path) -> None:
+    """Wait until the port is open. Raises: RuntimeError with the log's end when it never is."""
+    limit = time.monotonic() + START_S
+    while time.monotonic() < limit and found.process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", found.port)) == 0:
+                return
+        time.sleep(0.02)
+    raise RuntimeError(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def fetch(port: int, path: str, body: bytes | None = None, **headers: str) -> bytes:
+    """Return the body of one reply of a process of ours."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=body, headers=named)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as reply:
+        return bytes(reply.read())
+
+
+def machine_busy_s() -> float:
+    """Return the seconds of CPU that the whole machine took so far, whoever took them."""
+    fields = [int(field) for field in _read("/proc/stat").splitlines()[0].split()[1:]]
+    idle = fields[3] + fields[4]
+    return (sum(fields[:8]) - idle) / TICKS
+
+
+def _end(found: Running) -> None:
+    pids = found.pids()
+    found.process.send_signal(signal.SIGTERM)
+    try:
+        found.process.wait(20)
+    except subprocess.TimeoutExpired:
+        for pid in pids:
+            if _read(f"/proc/{pid}/stat"):
+                os.kill(pid, signal.SIGKILL)
+        found.process.wait(20)
+
+
+def _cpu_s(pid: int) -> float:
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
+
+
+def _pss_kib(pid: int) -> int:
+    for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,130 @@
+"""What is measured, and what stands behind it: the stubs, the service with its real server, the relay, a peer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.corpus import write_answers
+from benchmarks.measuring import Target
+from benchmarks.processes import Running, fetch, free_port, running
+
+HERE = Path(__file__).parent
+VENVS = HERE.parent / ".venvs"
+TOKENS = 50
+"""Rights of the user who asks."""
+
+CHAT = "/v1/chat/completions"
+USER = "X-Remote-User: bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Stubs:
+    """The stub Solr and the stub model, for one folder of files."""
+
+    solr: Running
+    model: Running
+    folder: Path
+
+    def pace(self, *, first_ms: float = 0, interval_ms: float = 100, tokens: int = 50) -> None:
+        """Set how the model speaks from now on."""
+        body = {"first_ms": first_ms, "interval_ms": interval_ms, "tokens": tokens}
+        fetch(self.model.port, "/pace", json.dumps(body).encode())
+
+    def both(self) -> tuple[Running, ...]:
+        """Return them."""
+        return (self.solr, self.model)
+
+
+@contextmanager
+def stubs(folder: Path, **answers: int) -> Iterator[Stubs]:
+    """Run both; *answers* says what Solr's are like, see `write_answers`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_answers(folder / "answers.json", **answers)
+    with ExitStack() as stack:
+        solr, model = free_port(), free_port()
+        command = ["node", HERE / "stub_solr.js", str(solr), folder / "answers.json"]
+        first = stack.enter_context(running(command, port=solr, log=folder / "solr.log"))
+        second = stack.enter_context(
+            running(["node", HERE / "stub_model.js", str(model)], port=model, log=folder / "model.log")
+        )
+        yield Stubs(first, second, folder)
+
+
+@contextmanager
+def service(behind: Stubs, *, workers: int = 2, tokens: int = TOKENS, **settings: str) -> Iterator[Target]:
+    """Run the service with its production server over both stubs, for a user with *tokens* rights."""
+    conf, users = behind.folder / "rag.properties", behind.folder / "users.json"
+    users.write_text(json.dumps({"bench": [f"group-{number}" for number in range(tokens - 1)]}), encoding="utf-8")
+    values = {
+        "solr.url": f"http://127.0.0.1:{behind.solr.port}/solr/bench",
+        "rag.api.endpoint": f"http://127.0.0.1:{behind.model.port}{CHAT}",
+        "rag.api.token": "none",
+        "security.identity": "header",
+        "security.tokens.file": str(users),
+        **{name.replace("__", "."): value for name, value in settings.items()},
+    }
+    conf.write_text("".join(f"{key}={value}\n" for key, value in values.items()), encoding="utf-8")
+    conf.chmod(0o600)
+    port = free_port()
+    command = [sys.executable, "-m", "datafari_rag", "serve", "--conf", conf, "--port", str(port)]
+    with running([*command, "--workers", str(workers)], port=port, log=behind.folder / "service.log") as found:
+        yield Target("datafari-rag", port, found, behind.both())
+
+
+@contextmanager
+def relay(behind: Stubs) -> Iterator[Target]:
+    """Run the ten lines of aiohttp before the stub model."""
+    port = free_port()
+    faster = VENVS / "litellm" / "bin" / "python"
+    python = faster if faster.exists() else Path(sys.executable)
+    command = [python, HERE / "relay.py", str(port), f"http://127.0.0.1:{behind.model.port}{CHAT}"]
+    with running(command, port=port, log=behind.folder / "relay.log") as found:
+        yield Target("aiohttp relay", port, found, (behind.model,))
+
+
+@contextmanager
+def litellm(behind: Stubs) -> Iterator[Target]:
+    """Run LiteLLM's proxy before the stub model, two workers."""
+    conf = behind.folder / "litellm.yaml"
+    api = f"http://127.0.0.1:{behind.model.port}/v1"
+    conf.write_text(
+        "model_list:\n  - model_name: stub\n    litellm_params:\n      model: openai/stub\n"
+        f"      api_base: {api}\n      api_key: none\n"
+        "litellm_settings:\n  telemetry: false\n  num_retries: 0\n",
+        encoding="utf-8",
+    )
+    port = free_port()
+    command = [VENVS / "litellm" / "bin" / "litellm", "--config", conf, "--port", str(port), "--host", "127.0.0.1"]
+    environ: Mapping[str, str] = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "NO_PROXY": "*"}
+    with running(
+        [*command, "--num_workers", "2"], port=port, log=behind.folder / "litellm.log", environ=environ
+    ) as found:
+        yield Target("LiteLLM proxy", port, found, (behind.model,))
+
+
+def direct(behind: Stubs) -> Target:
+    """Return the stub model itself."""
+    return Target("direct", behind.model.port, None, (behind.model,))
+
+
+def has_litellm() -> bool:
+    """Say whether the peer is installed: `make clients` does that."""
+    return os.access(VENVS / "litellm" / "bin" / "litellm", os.X_OK)
+
+
+def asking(target: Target, *, is_streamed: bool) -> dict[str, object]:
+    """Return how *target* is asked one question, for a plan."""
+    if target.name == "datafari-rag" and not is_streamed:
+        return {"method": "GET", "path": "/search/select?action=rag&q=QUESTION", "headers": [USER]}
+    body: dict[str, object] = {"model": "stub", "messages": [{"role": "user", "content": "QUESTION"}]}
+    if is_streamed:
+        body["stream"] = True
+    if target.name == "datafari-rag":
+        body["index_name"] = "default"
+    return {"method": "POST", "path": CHAT, "headers": [USER], "body": json.dumps(body)}
