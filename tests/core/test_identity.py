@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datafari_rag.core.errors import NotAuthenticated
-from datafari_rag.core.identity import MAX_NAME_CHARS, believed_name, is_trusted, mapped_name, networks
+from datafari_rag.core.identity import (
+    MAX_NAME_CHARS,
+    believed_name,
+    client_address,
+    is_trusted,
+    mapped_name,
+    networks,
+)
 
 NAMES = {
     "a plain name gets the domain": ("ann", "example.org", "ann@example.org"),
@@ -85,3 +92,18 @@ def test_no_network_trusts_nobody() -> None:
 def test_a_network_that_is_none_is_said() -> None:
     with pytest.raises(ValueError, match=r"10\.0\.0\.0/33"):
         networks(["10.0.0.0/33"])
+
+
+FORWARDED = {
+    "a stranger cannot choose his address": ("192.0.2.7", "10.9.9.9", "192.0.2.7"),
+    "a proxy names the client": ("127.0.0.1", "192.0.2.1", "192.0.2.1"),
+    "what the client wrote before does not count": ("127.0.0.1", "10.9.9.9, 192.0.2.1", "192.0.2.1"),
+    "a chain of trusted proxies": ("127.0.0.1", "192.0.2.1, 127.0.0.1", "192.0.2.1"),
+    "no header": ("127.0.0.1", "", "127.0.0.1"),
+    "no address in it": ("127.0.0.1", "unknown", "127.0.0.1"),
+}
+
+
+@pytest.mark.parametrize(("peer", "header", "wanted"), FORWARDED.values(), ids=FORWARDED.keys())
+def test_whose_address_counts(peer: str, header: str, wanted: str) -> None:
+    assert client_address(peer, header, networks(["127.0.0.1/32"])) == wanted
