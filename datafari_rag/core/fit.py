@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from datafari_rag.core.ask import Ask, Attachment, TokenBudget
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage
 from datafari_rag.core.extracts import extracts_for
-from datafari_rag.core.passages import Limit, Selection, head, nodes, select
+from datafari_rag.core.passages import Limit, Selection, choose, head, nodes, weigh
 from datafari_rag.core.settings import Settings
 
 Count = Callable[[str], int]
@@ -54,8 +55,9 @@ def evidence_for(
     room = _room(ask, settings, count)
     max_chars = min(settings.rag_max_json_length, _chars_in(room, candidates, count))
     limit = Limit(max_chars=max_chars, max_documents=_max_documents(ask, settings))
+    choose_within = _chooser(ask, candidates, language=language, settings=settings)
     while True:
-        selection = _select(ask, candidates, limit=limit, language=language, settings=settings)
+        selection = choose_within(limit)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
         taken = sum(count(extract.text) + FRAME_TOKENS for extract in extracts)
         if taken <= room or not extracts:
@@ -63,10 +65,13 @@ def evidence_for(
         limit = _narrowed(limit, extracts, taken=taken, room=room)
 
 
-def _select(ask: Ask, documents: Sequence[Document], *, limit: Limit, language: str, settings: Settings) -> Selection:
+def _chooser(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings
+) -> Callable[[Limit], Selection]:
+    """Return what chooses within a limit; the texts are read once, however many limits are tried."""
     if settings.rag_extract == "head":
-        return head(documents, limit)
-    return select(ask.search_text or ask.question, documents, limit=limit, language=language)
+        return partial(head, documents)
+    return partial(choose, weigh(ask.search_text or ask.question, documents, language=language))
 
 
 def _room(ask: Ask, settings: Settings, count: Count) -> int:

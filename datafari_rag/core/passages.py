@@ -91,13 +91,32 @@ def select(question: str, documents: Sequence[Document], *, limit: Limit, langua
     The documents that the texts speak for come first, whatever their order was. All that fits is taken whole. A
     document without chosen text is not among the chosen; it is among the candidates with the reason.
     """
-    terms = terms_of(question, language)
-    everything = _distinct(ranked(question, documents, language=language))
+    return choose(weigh(question, documents, language=language), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Documents in the order that their texts speak for, no text twice, and what is looked for in them."""
+
+    order: tuple[Ranked, ...]
+    terms: tuple[Term, ...]
+    cue: Cue | None
+
+
+def weigh(question: str, documents: Sequence[Document], *, language: str) -> Weighed:
+    """Return the part of `select` that is the same for every limit."""
+    order = _distinct(ranked(question, documents, language=language))
+    return Weighed(order, terms_of(question, language), cue_of(question))
+
+
+def choose(weighed: Weighed, limit: Limit) -> Selection:
+    """Return what `select` returns for *limit*."""
+    everything = weighed.order
     kept = everything[: limit.max_documents] if limit.max_documents else everything
     if _is_within([one.document.text for one in kept], limit):
         whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
-    sentences = _scored(kept, terms, cue=cue_of(question), limit=limit)
+    sentences = _scored(kept, weighed.terms, cue=weighed.cue, limit=limit)
     packed = _packed(sentences, kept, limit)
     chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
     return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer, Failed, Sources
+from datafari_rag.core.extracts import extracts_for
 from datafari_rag.core.gate import evidence_in
+from datafari_rag.core.language import detect
+from datafari_rag.core.passages import Limit, Selection, choose, head, weigh
 from datafari_rag.core.ranking import ranked
 from datafari_rag.core.search import Browse, Found, Search
 from datafari_rag.core.settings import Settings
@@ -24,9 +28,6 @@ Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Document id → its ACL fields."""
 
 BUILTIN = "builtin:extractive"
-
-WIDE_WINDOW = 100_000_000
-"""Tokens: where characters are the budget that is measured, the model's window must not be another."""
 
 
 class Remembering:
@@ -93,7 +94,7 @@ def tried(question: Question, bench: Bench) -> Trial:
         has_document=bool(question.document_ids),
         rank=_rank(order, question),
         engine_rank=_rank(found, question),
-        hits=_hits(question, bench, parts) if question.answers else {},
+        hits=_hits(question, bench, found, parts) if question.answers else {},
         is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
         has_replied=replied,
         citations=len(citations),
@@ -127,21 +128,37 @@ def _is_proved(citation: Citation) -> bool:
     return citation.status in ("verified", "supported")
 
 
-def _hits(question: Question, bench: Bench, parts: Parts) -> dict[str, tuple[bool, ...]]:
-    wide = replace(bench.settings, llm_context_window=WIDE_WINDOW, rag_evidence_min=0.0)
-    ways = {"passages": replace(wide, rag_extract="passages")}
+def _hits(question: Question, bench: Bench, found: Sequence[Document], parts: Parts) -> dict[str, tuple[bool, ...]]:
+    """
+    Return for each way whether the answer is in the context at each budget, the window being no limit.
+
+    Passages and heads are chosen as `fit` chooses them, from what one search found; snippets need one of their own.
+    """
+    most = bench.settings.rag_max_files
+    weighed = weigh(question.text, found, language=detect(question.text))
+    hits = {"passages": _at_budgets(question, most, partial(choose, weighed), bench)}
     if bench.baselines:
-        ways["head"] = replace(wide, rag_extract="head")
-        ways["highlighting"] = replace(wide, rag_solr_field="highlighting")
-    return {
-        way: tuple(_hit(question, replace(of, rag_max_json_length=budget), bench.asks, parts) for budget in BUDGETS)
-        for way, of in ways.items()
-    }
+        hits["head"] = _at_budgets(question, most, partial(head, found), bench)
+        snippets = replace(bench.settings, rag_solr_field="highlighting", rag_extract="head", rag_evidence_min=0.0)
+        extracts = _extracts(Ask(question.text), bench.asks, snippets, parts)
+        is_there = holds([extract.text for extract in extracts], question.answers)
+        hits["highlighting"] = (is_there,) * len(BUDGETS)
+    return hits
 
 
-def _hit(question: Question, settings: Settings, user: User, parts: Parts) -> bool:
-    extracts = _extracts(Ask(question.text), user, settings, parts)
-    return holds([extract.text for extract in extracts], question.answers)
+def _at_budgets(
+    question: Question, most: int, choose_within: Callable[[Limit], Selection], bench: Bench
+) -> tuple[bool, ...]:
+    return tuple(
+        holds(
+            [
+                e.text
+                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=bench.settings.rag_clean)
+            ],
+            question.answers,
+        )
+        for budget in BUDGETS
+    )
 
 
 def _extracts(ask: Ask, user: User, settings: Settings, parts: Parts) -> tuple[Extract, ...]:
