@@ -64,9 +64,10 @@ def test_a_form_is_read_like_a_query() -> None:
 
 
 def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
-    citation = get(line_of()).get_json()["content"]["citations"][0]
+    line = line_of(model=FakeModel("The flight takes off at 15h50 [1]."))
+    citation = get(line).get_json()["content"]["citations"][0]
 
-    assert citation["document_id"] == FLIGHT.id
+    assert (citation["document_id"], citation["status"]) == (FLIGHT.id, "supported")
     assert FLIGHT.text[citation["start"] : citation["end"]] == citation["quote"]
 
 
