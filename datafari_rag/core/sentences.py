@@ -27,8 +27,12 @@ _ABBREVIATION_LIST = """mr mrs ms dr prof st sr jr vs etc eg ie inc ltd co corp 
     sig dott ing avv ecc pag sigg
     г гг в вв т д п стр см рис табл ул им тыс млн млрд руб др пр проф акад св"""
 _ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
-# The leading single character lets the engine skip ahead; a repeated one would not.
-_MARK = re.compile(r"[.!?…؟۔।。！？\n][.!?…؟۔।。！？\n]*[\"'»”’)\]」』）]*(?:\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))")
+# The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
+# all line ends at once, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
+_MARK = re.compile(
+    r"[.!?…؟۔।。！？\n](?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
+    r"[.!?…؟۔।。！？\n]*[\"'»”’)\]」』）]*(?:\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
+)
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
 _ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
