@@ -80,9 +80,10 @@ class Surfer:
         return self.page
 
     def ended(self) -> None:
-        """Wait until no answer is being written."""
+        """Wait until no answer is being written and the results below are there."""
         self.page.wait_for_selector(".turn .card:not(.busy)")
         self.page.wait_for_selector(".card.busy", state="detached")
+        self.page.wait_for_selector("#found:not([aria-busy])", state="attached")
 
     def be(self, user: str) -> Page:
         """Choose *user* in the demo's menu."""

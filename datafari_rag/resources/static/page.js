@@ -169,7 +169,11 @@ function show(isNew) {
   }
   document.title = `${question} · datafari_rag`;
   box.value = question;
-  showFound(byId("found"), wanted, setup.facets, words).catch(() => byId("found").replaceChildren());
+  const found = byId("found");
+  found.setAttribute("aria-busy", "true");
+  showFound(found, wanted, setup.facets, words)
+    .catch(() => found.replaceChildren())
+    .finally(() => found.removeAttribute("aria-busy"));
   if (!isNew && talk.recall(addressOf(wanted))) {
     answers.replaceChildren();
     talk.turns.forEach((turn, place) => cardFor(turn.question, place).finish(turn.answer));
