@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings_snapshot import StartRefused
 from datafari_rag.commands.eval_runs import Course, Variant, run
-from datafari_rag.commands.eval_sets import NoSets, engines, questions_of, readers_of, rights_of
+from datafari_rag.commands.eval_sets import NoSets, places, questions_of, readers_of, rights_of
 from datafari_rag.core.errors import RagError
 from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
@@ -78,24 +78,27 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
     """Yield the name and the trials of every variant, in turn."""
     console = Console(stderr=True)
     if options["sets"] is not None:
-        asked = questions_of(options["sets"])[:: options["every"]]
-        rights = rights_of(options["sets"])
-        tokens = frozenset(
-            itertools.chain.from_iterable(itertools.chain.from_iterable(a.values()) for a in rights.values())
-        )
-        course = Course(asked, tokens, readers_of(options["sets"]), rights)
-        with engines(options["sets"], options["engine"], console.print) as places:
-            for name, url in places:
-                for variant in _variants(options, {"solr.url": url}, name):
-                    yield variant.name, _measured(course, variant, options, console)
+        yield from _results_of_sets(options, console)
         return
     thumbs = questions_of_feedback(options["from_feedback"]) if options["from_feedback"] else ()
-    asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)[:: options["every"]]
+    asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
     readers = readers_in(options["users"]) if options["users"] else ()
     rights = rights_in(options["documents"]) if options["documents"] else {}
-    course = Course(asked, frozenset(options["token"]), readers, rights)
+    course = Course(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
     for variant in _variants(options, {}, "as configured"):
         yield variant.name, _measured(course, variant, options, console)
+
+
+def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
+    folder = options["sets"]
+    with places(folder, options["engine"], console.print) as indexed:
+        rights, readers = rights_of(folder), readers_of(folder)
+        tokens = frozenset(token for acl in rights.values() for values in acl.values() for token in values)
+        for place in indexed:
+            asked = questions_of(folder, place.sets)[:: options["every"]]
+            course = Course(asked, tokens, readers, rights)
+            for variant in _variants(options, {"solr.url": place.url}, place.name):
+                yield variant.name, _measured(course, variant, options, console)
 
 
 def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:

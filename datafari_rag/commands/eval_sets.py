@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from datafari_rag.adapters import solr_process
@@ -19,7 +19,10 @@ MERGED = (
     "squad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "nq-longdoc", "scifact", "northwind-hr", "tts-handbook",
     "debian-docs", "tech-docs",
 )  # fmt: skip
-"""Sets that are merged into one collection; the others have questions that need several documents, or attacks."""
+"""Sets that are merged into one collection."""
+
+ALONE = ("xquad", "multihop")
+"""Sets measured beside, each in an embedded index of its own: the same texts in six languages; several documents."""
 
 Say = Callable[[str], None]
 
@@ -28,15 +31,24 @@ class NoSets(Exception):
     """The folder holds none of the sets, or Solr cannot be run; the message says which."""
 
 
-def questions_of(folder: Path) -> tuple[Question, ...]:
-    """Return the questions of all merged sets, the unanswerable ones too. Raises: NoSets, UnreadableQuestions."""
-    files = [path / name for path in _sets(folder) for name in ("questions.jsonl", "unanswerable.jsonl")]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An engine with an index: the *name* to show, its *url*, and the sets in it."""
+
+    name: str
+    url: str
+    sets: tuple[str, ...] = MERGED
+
+
+def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
+    """Return the questions of *sets*, the unanswerable ones too. Raises: UnreadableQuestions."""
+    files = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
     return tuple(itertools.chain.from_iterable(questions_in(path) for path in files if path.exists()))
 
 
 def readers_of(folder: Path) -> tuple[Reader, ...]:
     """Return the users of the sets that have some."""
-    files = [path / "users.jsonl" for path in _sets(folder)]
+    files = [path / "users.jsonl" for path in _sets(folder, MERGED)]
     found = itertools.chain.from_iterable(readers_in(path) for path in files if path.exists())
     return tuple({reader.name: reader for reader in found}.values())
 
@@ -44,63 +56,63 @@ def readers_of(folder: Path) -> tuple[Reader, ...]:
 def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return the ACL fields of the documents that have some, by id."""
     found: dict[str, Mapping[str, tuple[str, ...]]] = {}
-    for path in _sets(folder):
+    for path in _sets(folder, MERGED):
         found |= {name: acl for name, acl in rights_in(path / "docs.jsonl").items() if acl}
     return found
 
 
 @contextmanager
-def engines(folder: Path, which: str, say: Say) -> Iterator[Iterator[tuple[str, str]]]:
+def places(folder: Path, which: str, say: Say) -> Iterator[Iterator[Place]]:
     """
-    Give the name and the `solr.url` of each engine in turn, the merged sets indexed in it.
+    Give each engine in turn, the sets indexed in it: the merged ones, then with the embedded index the others alone.
 
     Documents keep their rights. Solr is stopped, and everything is removed, at the end.
 
     Raises:
         NoSets: nothing to index, or Solr cannot be run.
     """
-    with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as place:
-        documents = Path(place) / "documents.jsonl"
-        _merge(folder, documents)
+    if not _sets(folder, MERGED):
+        raise NoSets(f"{folder} holds none of the sets {', '.join(MERGED)}.")
+    with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as made:
         try:
-            yield _engines(Path(place), documents, which, say)
+            yield _places(folder, Path(made), which, say)
         finally:
-            if (Path(place) / "solr").exists():
-                solr_process.stopped(Path(place) / "solr")
+            if (Path(made) / "solr").exists():
+                solr_process.stopped(Path(made) / "solr")
 
 
-def _engines(place: Path, documents: Path, which: str, say: Say) -> Iterator[tuple[str, str]]:
+def _places(folder: Path, made: Path, which: str, say: Say) -> Iterator[Place]:
+    merged = _merged(folder, MERGED, made / "merged.jsonl")
     if which in ("embedded", "both"):
-        url = f"embedded:{place / 'index'}"
-        _index(documents, url, say)
-        yield "embedded", url
+        yield Place("embedded", _indexed(merged, f"embedded:{made / 'index'}", say))
     if which in ("solr", "both"):
         try:
-            url = solr_process.started(place / "solr", port=None, nodes=0, say=say).url
+            url = solr_process.started(made / "solr", port=None, nodes=0, say=say).url
         except CannotRunSolr as error:
             raise NoSets(str(error)) from error
-        _index(documents, url, say)
-        yield "Solr", url
+        yield Place("Solr", _indexed(merged, url, say))
+    for name in ALONE if which in ("embedded", "both") else ():
+        if _sets(folder, (name,)):
+            documents = _merged(folder, (name,), made / f"{name}.jsonl")
+            yield Place(f"embedded, {name} alone", _indexed(documents, f"embedded:{made / name}", say), (name,))
 
 
-def _index(documents: Path, url: str, say: Say) -> None:
-    say(f"Indexing into {url.partition(':')[0]} …")
-    conf = documents.with_name("index.properties")
+def _indexed(documents: Path, url: str, say: Say) -> str:
+    say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
+    conf = documents.with_suffix(".properties")
     conf.write_text(f"solr.url={url}\n", encoding="utf-8")
     conf.chmod(0o600)
     indexed([documents], settings=settings_for(conf), rights=Rights(), listener=Lines())
+    return url
 
 
-def _merge(folder: Path, into: Path) -> None:
+def _merged(folder: Path, sets: tuple[str, ...], into: Path) -> Path:
     with into.open("w", encoding="utf-8") as out:
-        for path in _sets(folder):
+        for path in _sets(folder, sets):
             with (path / "docs.jsonl").open(encoding="utf-8") as lines:
-                for line in lines:
-                    out.write(json.dumps(json.loads(line), ensure_ascii=False) + "\n")
+                out.writelines(f"{line.rstrip()}\n" for line in lines)
+    return into
 
 
-def _sets(folder: Path) -> list[Path]:
-    found = [folder / name for name in MERGED if (folder / name / "docs.jsonl").exists()]
-    if not found:
-        raise NoSets(f"{folder} holds none of the sets {', '.join(MERGED)}.")
-    return found
+def _sets(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    return [folder / name for name in names if (folder / name / "docs.jsonl").exists()]

@@ -17,8 +17,9 @@ class Question:
     """
     One question: any of *answers* counts, any of *document_ids* is right.
 
-    A question that the collection cannot answer has *is_answerable* False; one without verbatim answers has none.
-    *group* is the set that it is counted in.
+    A question that the collection cannot answer has *is_answerable* False; one without verbatim answers has none;
+    one that *needs_all* has found its document when it has found the last of them. *group* is the set that it is
+    counted in.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Question:
     answers: tuple[str, ...] = ()
     document_ids: frozenset[str] = frozenset()
     is_answerable: bool = True
+    needs_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def _question(row: Mapping[str, object], group: str, where: str) -> Question:
         answers=tuple(map(str, _list(row, "answers"))),
         document_ids=frozenset(map(str, _list(row, "doc_ids"))),
         is_answerable=not row.get("unanswerable", False),
+        needs_all=row.get("need") == "all",
     )
 
 

@@ -121,7 +121,10 @@ def _language(whole: Answer | None) -> str:
 
 
 def _rank(documents: Sequence[Document], question: Question) -> int:
-    return next((rank for rank, one in enumerate(documents) if one.id in question.document_ids), UNFOUND)
+    ranks = [rank for rank, one in enumerate(documents) if one.id in question.document_ids]
+    if question.needs_all:
+        return ranks[-1] if ranks and len(ranks) == len(question.document_ids) else UNFOUND
+    return ranks[0] if ranks else UNFOUND
 
 
 def _is_proved(citation: Citation) -> bool:

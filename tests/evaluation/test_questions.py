@@ -21,6 +21,7 @@ def test_questions_are_read_and_counted_in_their_folder(tmp_path: Path) -> None:
     first, second = questions_in(path)
     assert first == Question("7", "set", "Fare?", ("nine",), frozenset({"a", "b"}))
     assert (second.group, second.is_answerable, second.answers) == ("other", False, ())
+    assert not second.needs_all
     assert second.id.endswith("questions.jsonl:3")
     assert questions_in(path, "mine")[0].group == "mine"
 

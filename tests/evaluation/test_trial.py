@@ -76,3 +76,9 @@ def test_what_a_reader_may_not_see_is_counted_as_a_leak() -> None:
     rights = {"ferry": {"allow_token_document": ("crew",), "deny_token_document": ()}, "other": {}}
     found = tried(FARE, bench(FERRY, readers=readers, rights=rights, asks=ANONYMOUS, baselines=False))
     assert found.leaks == 1
+
+
+def test_a_question_that_needs_all_its_documents_has_found_them_with_the_last() -> None:
+    both = replace(FARE, document_ids=frozenset({"ferry", "other"}), needs_all=True, answers=())
+    assert tried(both, bench(OTHER, FERRY)).rank == 1
+    assert tried(both, bench(FERRY)).rank == UNFOUND
