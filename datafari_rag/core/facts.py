@@ -184,6 +184,16 @@ def carries(claim: Facts, place: Facts, terms: Terms) -> bool:
     return all(_is_same_way(word, claim, place, terms) for word in claim.words)
 
 
+def beginnings(claim: Facts, known: frozenset[str]) -> tuple[str, ...]:
+    """
+    Return what a folded text must hold, at whatever place, to carry *claim*; *known* words need not be there.
+
+    Too little to prove anything, but quick to look for: most places are left out by it.
+    """
+    # Signs may be spelled as words there, and "not" may stand in a contraction.
+    return tuple({w[:_LEAST_COMMON] for w in claim.words if w not in known and w.isalpha() and w != "not"})
+
+
 def is_same_word(one: str, other: str, language: str) -> bool:
     """Say whether two folded words differ at most by an ending."""
     if one == other:

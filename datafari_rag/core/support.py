@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
-from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, carries, facts_of, is_negation
-from datafari_rag.core.folding import fold, folded
-from datafari_rag.core.sentences import bounds_around
+from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, beginnings, carries, facts_of, is_negation
+from datafari_rag.core.folding import Folded, fold, folded
+from datafari_rag.core.sentences import REGION_CHARS, bounds_around
 from datafari_rag.core.stems import stem
 
 MAX_PLACES = 200
@@ -24,6 +25,9 @@ MAX_PLACES = 200
 
 MAX_WINDOWS = 80
 """How many places of a claim's rarest word are looked around."""
+
+NEAR_CHARS = 2 * REGION_CHARS
+"""Around a place, in the folded text: all sentences that are made of what stands around it are within."""
 
 LEAST_DIGITS = 3
 """A claim of nothing but numbers is only looked for when one of them is not just any number."""
@@ -56,15 +60,25 @@ class Seen:
     """What the model saw of one document, made ready once for all the marks of an answer."""
 
     def __init__(self, extract: Extract, language: str) -> None:
-        """Fold the text of *extract*; *language* is the answer's."""
+        """Remember *extract*, which is folded when first looked into; *language* is the answer's."""
         self.extract = extract
         self.stored = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
         self._language = language
-        self._folded = fold(extract.text)
-        title = f"{extract.label} {extract.document.title or ''}"
-        self._known = frozenset(facts_of(title, language).words)
-        self._stretches = extract.origins.stretches()
         self._facts: dict[tuple[int, int], Facts] = {}
+        self._texts: dict[tuple[int, int], str] = {}
+
+    @cached_property
+    def _folded(self) -> Folded:
+        return fold(self.extract.text)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        title = f"{self.extract.label} {self.extract.document.title or ''}"
+        return frozenset(facts_of(title, self._language).words)
+
+    @cached_property
+    def _stretches(self) -> tuple[tuple[int, int], ...]:
+        return self.extract.origins.stretches()
 
     def quoted(self, quote: str, *, around: str = "") -> tuple[int, int] | None:
         """
@@ -104,10 +118,13 @@ class Seen:
             return None
         tried: set[tuple[int, int]] = set()
         pair: tuple[int, int] | None = None
-        for start, end, is_single in self._windows(stated):
+        needed = beginnings(stated, self._known)
+        for start, end, is_single in self._windows(stated, needed):
             if (start, end) in tried:
                 continue
             tried.add((start, end))
+            if not _has_all(self._text_at(start, end), needed):
+                continue
             terms = Terms(self._language, self._known, is_pair=not is_single)
             if carries(stated, self._facts_at(start, end), terms):
                 if is_single:
@@ -153,10 +170,14 @@ class Seen:
             return False
         return not facts_of(around, self._language).is_negated
 
-    def _windows(self, stated: Facts) -> Iterator[tuple[int, int, bool]]:
-        """Yield the stored sentences, and pairs of neighbours, that hold one of the claim's rarest words."""
+    def _windows(self, stated: Facts, needed: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
+        """
+        Yield the stored sentences, and pairs of neighbours, that hold one of the claim's rarest words.
+
+        Places are left out in whose surroundings not all of *needed* stand.
+        """
         for anchor in self._anchors(stated):
-            for at in self._places_of_word(anchor):
+            for at in self._places_of_word(anchor, needed):
                 bounds = self._bounds_at(at)
                 own = bisect_right([low for low, _ in bounds], at) - 1
                 yield (*bounds[own], True)
@@ -177,7 +198,7 @@ class Seen:
         counted = sorted((self._folded.text.count(word), word) for word in (*words, *stated.pairs) or stated.numbers)
         return [word for count, word in counted if count][:2]
 
-    def _places_of_word(self, anchor: str) -> Iterator[int]:
+    def _places_of_word(self, anchor: str, needed: Sequence[str]) -> Iterator[int]:
         text = self._folded.text
         at, found = text.find(anchor), 0
         while at >= 0 and found < MAX_WINDOWS:
@@ -186,13 +207,23 @@ class Seen:
                 stored = None if span is None else self.extract.origins.at(span[0])
                 if stored is not None:
                     found += 1
-                    yield stored
+                    if all(text.find(one, max(0, at - NEAR_CHARS), at + NEAR_CHARS) >= 0 for one in needed):
+                        yield stored
             at = text.find(anchor, at + 1)
+
+    def _text_at(self, start: int, end: int) -> str:
+        if (start, end) not in self._texts:
+            self._texts[start, end] = folded(self.stored[start:end])
+        return self._texts[start, end]
 
     def _facts_at(self, start: int, end: int) -> Facts:
         if (start, end) not in self._facts:
             self._facts[start, end] = facts_of(self.stored[start:end], self._language)
         return self._facts[start, end]
+
+
+def _has_all(text: str, beginnings_: Sequence[str]) -> bool:
+    return all(one in text for one in beginnings_)
 
 
 def _is_uncut(edge: str, letters: re.Pattern[str], beside: str, turning: frozenset[str], is_long: bool) -> bool:
