@@ -117,7 +117,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "copy": _("Copy with sources"),
         "copied": _("Copied"),
         "sources": _("Sources"),
-        "used": _("{used} documents used, {cited} cited"),
+        "used": [_("1 document used, {cited} cited"), _("{used} documents used, {cited} cited")],
         "quotes": _("{verified} of {marks} citations word for word in the documents"),
         "not_cited": _("used, not cited"),
         "open_passage": _("Open the passage"),
@@ -162,7 +162,7 @@ def _made_words(_: Translate) -> Mapping[str, object]:
 
 def _page_words(_: Translate) -> Mapping[str, object]:
     return {
-        "results": _("{count} documents"),
+        "results": [_("1 document"), _("{count} documents")],
         "no_results": _("No documents found"),
         "cleared": _("Conversation cleared"),
         "ask": _("Ask"),
@@ -171,8 +171,8 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "following": _("Next"),
         "pages": _("Pages of results"),
         "filters": _("Filters"),
-        "changes": _("{count} changes, not saved yet"),
-        "has_problems": _("{count} changes; some of them cannot be saved"),
+        "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
+        "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
     }
 
 

@@ -71,7 +71,7 @@ def test_a_bad_value_is_told_as_it_is_typed_and_a_good_one_is_saved(own_demo: Ru
     page.get_by_label("rag.temperature", exact=True).fill("0.25")
     page.wait_for_selector("#save:not([disabled])")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("1 settings saved").wait_for()
+    page.get_by_text("1 setting saved").wait_for()
     text = conf_of(own_demo).read_text("utf-8")
 
     assert "rag.temperature=0.25" in text
@@ -114,14 +114,14 @@ def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running
     page = office(own_demo, come)
     before = conf_of(own_demo).read_bytes()
     page.get_by_label("rag.maxFiles", exact=True).fill("1")
-    page.get_by_text("1 changes, not saved yet").wait_for()
+    page.get_by_text("1 change, not saved yet").wait_for()
     page.get_by_role("button", name="Ask with these settings").click()
     page.fill("#try", "How do I copy a file in Python?")
     page.press("#try", "Enter")
     page.wait_for_selector("#changed .counts")
 
-    assert "1 documents used" in page.locator("#changed .counts").inner_text()
-    assert "1 documents used" not in page.locator("#present .counts").inner_text()
+    assert "1 document used" in page.locator("#changed .counts").inner_text()
+    assert "1 document used" not in page.locator("#present .counts").inner_text()
     assert conf_of(own_demo).read_bytes() == before
 
 

@@ -320,7 +320,7 @@ def test_a_change_is_saved_and_takes_effect(tmp_path: Path) -> None:
 
     assert response.headers["Location"] == "/admin?saved=1"
     assert conf.read_text("utf-8").startswith("# kept\n") and "rag.temperature=0.1" in conf.read_text("utf-8")
-    assert "1 settings saved" in client.get("/admin?saved=1", headers=ANN).get_data(as_text=True)
+    assert "1 setting saved" in client.get("/admin?saved=1", headers=ANN).get_data(as_text=True)
 
 
 def test_an_empty_text_can_be_meant(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 /** The settings page at work: what is typed is checked as `datafari-rag check` would, before anything is saved. */
 import { Card, noticeOf } from "./card.js";
 import { Failure } from "./asking.js";
-import { element, filled } from "./element.js";
+import { counted, element, filled } from "./element.js";
 import { openPassage } from "./passage.js";
 
 /** @param {string} id */
@@ -46,7 +46,7 @@ async function check() {
     row.classList.toggle("touched", keys.has(key));
   }
   const said = found.problems.length ? words.has_problems : words.changes;
-  summary.textContent = keys.size ? filled(said, { count: keys.size }) : nothing;
+  summary.textContent = keys.size ? filled(counted(said, keys.size), { count: keys.size }) : nothing;
   saveButton.disabled = found.problems.length > 0;
 }
 

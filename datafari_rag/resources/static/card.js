@@ -1,7 +1,7 @@
 // @ts-check
 /** The card of one answer: it grows while it is written, and ends complete, stopped or failed. */
 import { Failure } from "./asking.js";
-import { element, filled } from "./element.js";
+import { counted, element, filled } from "./element.js";
 import { madeOf } from "./made.js";
 import { linkTo, Marks, proseInto, SHAPES } from "./prose.js";
 
@@ -134,7 +134,7 @@ export class Card {
     const { documents, citations } = /** @type {Answer} */ (this.answer).content;
     const cited = new Set(citations.map((one) => one.document_id).filter(Boolean)).size;
     const verified = citations.filter((one) => one.status === "verified").length;
-    const used = filled(this.words.used, { used: documents.length, cited });
+    const used = filled(counted(this.words.used, documents.length), { used: documents.length, cited });
     const proof = citations.length ? ` · ${filled(this.words.quotes, { verified, marks: citations.length })}` : "";
     return element("p", { class: "counts" }, used + proof);
   }

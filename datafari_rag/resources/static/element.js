@@ -18,6 +18,13 @@ export function element(name, traits = {}, ...children) {
 }
 
 /**
+ * One of two sentences, for one and for any other number.
+ * @param {string[]} sentences
+ * @param {number} count
+ */
+export const counted = (sentences, count) => sentences[count === 1 ? 0 : 1];
+
+/**
  * Fills the places `{name}` of a sentence.
  * @param {string} sentence
  * @param {Record<string, string | number>} values

@@ -1,6 +1,6 @@
 // @ts-check
 /** The plain results below the answer: the same search as any other caller's, as this reader may see it. */
-import { element, filled } from "./element.js";
+import { counted, element, filled } from "./element.js";
 
 const ROWS = 10;
 const TAG = /<\/?(?:span|em|b|strong|mark)\b[^<>]*>/i;
@@ -23,7 +23,7 @@ export async function showFound(place, wanted, facets, words) {
   const hits = element("ol", { class: "hits" }, ...docs.map((/** @type {any} */ row) => hit(row, body.highlighting?.[row.id] ?? {})));
   const list = element("div", {}, hits, pages(numFound, start, wanted, words));
   const beside = element("div", { class: "beside" }, filters(body.facet_counts?.facet_fields ?? {}, wanted, words), list);
-  const title = numFound ? filled(words.results, { count: numFound }) : words.no_results;
+  const title = numFound ? filled(counted(words.results, numFound), { count: numFound }) : words.no_results;
   return place.replaceChildren(element("h2", {}, title), beside);
 }
 

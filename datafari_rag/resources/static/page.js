@@ -3,7 +3,7 @@
 import { asked, Failure } from "./asking.js";
 import { Card, noticeOf } from "./card.js";
 import { Conversation } from "./conversation.js";
-import { element, filled } from "./element.js";
+import { counted, element, filled } from "./element.js";
 import { showFound } from "./found.js";
 import { openPassage } from "./passage.js";
 import { thumbsOf } from "./thumbs.js";
@@ -116,7 +116,8 @@ async function grow(card, question, place, signal) {
       card.finish(answer);
       talk.put({ question, answer }, place);
       const cited = new Set(answer.content.citations.map((one) => one.document_id).filter(Boolean)).size;
-      say(`${words.done}. ${filled(words.used, { used: answer.content.documents.length, cited })}`);
+      const used = answer.content.documents.length;
+      say(`${words.done}. ${filled(counted(words.used, used), { used, cited })}`);
     } else {
       card.grow(answer);
       told = speak(answer.content.message, told);
