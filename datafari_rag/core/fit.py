@@ -19,8 +19,13 @@ Node = tuple[Document, Passage]
 FRAME_TOKENS = 60
 """What label, number and fences of one document cost in the prompt, at most."""
 
-SAMPLE_CHARS = 1000
-"""Beginning of a document that tells how many characters a token has; a look at all of it would take longer."""
+SAMPLES, SAMPLE_CHARS = 6, 300
+"""Stretches of a document that tell how many characters a token has; a look at all of it would take longer."""
+
+SAMPLED_DOCUMENTS = 3
+
+SPARE = 0.95
+"""Share of the characters reckoned with where not all fit: one choice in place of two costs half as much CPU."""
 
 NODES_AT_LEAST = 3
 """How many nodes a token budget holds at least, where it holds any."""
@@ -53,8 +58,10 @@ def evidence_for(
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
         return _nodes(ask, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
     room = _room(ask, settings, count)
-    max_chars = min(settings.rag_max_json_length, _chars_in(room, candidates, count))
-    limit = Limit(max_chars=max_chars, max_documents=_max_documents(ask, settings))
+    most = _max_documents(ask, settings)
+    framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
+    max_chars = min(settings.rag_max_json_length, _chars_in(framed, candidates, count))
+    limit = Limit(max_chars=max_chars, max_documents=most)
     choose_within = _chooser(ask, candidates, language=language, settings=settings)
     while True:
         selection = choose_within(limit)
@@ -83,9 +90,18 @@ def _room(ask: Ask, settings: Settings, count: Count) -> int:
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
     """Return about how many characters of *documents* fit *room* tokens, told from a sample of the best of them."""
-    sample = "".join(document.text[:SAMPLE_CHARS] for document in documents[:3])
+    sample = "".join(_sample(document.text) for document in documents[:SAMPLED_DOCUMENTS])
     tokens = count(sample)
-    return int(max(room, 0) * len(sample) / tokens) if tokens else 0
+    chars = int(max(room, 0) * len(sample) / tokens) if tokens else 0
+    return chars if sum(len(document.text) for document in documents) <= chars else int(chars * SPARE)
+
+
+def _sample(text: str) -> str:
+    """Return stretches of *text*, evenly apart; a beginning alone has headings that the rest has not."""
+    if len(text) <= SAMPLES * SAMPLE_CHARS:
+        return text
+    step = (len(text) - SAMPLE_CHARS) // (SAMPLES - 1)
+    return "".join(text[at : at + SAMPLE_CHARS] for at in range(0, step * SAMPLES, step))
 
 
 def _narrowed(limit: Limit, extracts: Sequence[Extract], *, taken: int, room: int) -> Limit:
