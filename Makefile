@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients browser check fix clean lock bench bench-quick eval rights readme
+.PHONY: run test test-long clients browser check fix clean lock bench bench-quick eval rights readme faults soak
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -63,6 +63,10 @@ bench: $(DEV_STAMP) clients
 
 bench-quick: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --quick
+
+# The fault matrix with real processes, printed as a table.
+faults: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q -m "slow or not slow" tests/end_to_end/test_faults.py tests/end_to_end/test_model_faults.py
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import http.cookiejar
+import io
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +26,8 @@ from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 
 Headers = Callable[[], Mapping[str, str]]
 
-MAX_ANSWER_BYTES = 512 * 1024 * 1024
-"""Largest answer that is read; parsing one takes some four times its size in memory."""
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
 
 _FOREIGN = (
     requests.exceptions.RequestException,
@@ -156,17 +157,17 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
         raise Refused(log=log)
 
     def _whole(self, reply: requests.Response, limit: float) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        for part in reply.iter_content(_CHUNK_BYTES):
-            size += len(part)
+        # One buffer that is handed out as it is: pieces and their sum at once would be the answer twice.
+        body, size = io.BytesIO(), 0
+        # read1 returns what one look at the socket gives; a read of a whole chunk would go on for as long as it drips.
+        while part := reply.raw.read1(_CHUNK_BYTES, decode_content=True):
+            size += body.write(part)
             if size > MAX_ANSWER_BYTES:
                 raise SearchUnavailable(log=f"{self.place}: an answer of more than {MAX_ANSWER_BYTES} bytes")
             if time.monotonic() > limit:
                 # The limit of the socket is for silence; an answer that drips has to end, too.
                 raise SearchTimeout(log=f"{self.place}: an answer that does not end")
-            parts.append(part)
-        return b"".join(parts)
+        return body.getvalue()
 
 
 def _is_timeout(error: BaseException | None) -> bool:

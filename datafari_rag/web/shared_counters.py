@@ -48,8 +48,10 @@ class SharedCounters(Storage):
         """Count *amount* for *key* and return its hits in the present window; a new window lasts *expiry* seconds."""
         with self._exclusive() as memory:
             at, (mark, ends, hits) = self._slot(memory, key)
-            if ends <= self._clock():
-                ends, hits = self._clock() + expiry, 0
+            now = self._clock()
+            # A window that ends later than one could is of a clock that was set back since.
+            if not now < ends <= now + expiry:
+                ends, hits = now + expiry, 0
             _SLOT.pack_into(memory, at, mark, ends, hits + amount)
             return hits + amount
 

@@ -1,0 +1,284 @@
+"""
+The fault matrix through the whole service: real processes, each part broken in every way that it can break.
+
+Each row: what the caller saw, the label, the time, and that the next good request works. `make faults` prints the
+table. The model's own matrix is in test_model_faults.py; here are the cuts in the network between it and us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.faults import (
+    CANARY,
+    PATIENCE_S,
+    SECRET,
+    Scene,
+    garbage,
+    half,
+    half_said_whole,
+    huge,
+    scene,
+    status,
+)
+from tests.end_to_end.processes import service
+
+pytestmark = pytest.mark.solr
+
+ANY_TIME_S = 8.0
+"""Longest time of an answer with a fault on this machine under load; the limits of the settings add up to less."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way in which *part* breaks; *label* and *code* are what the caller must be told."""
+
+    part: str
+    name: str
+    label: str
+    code: int
+    break_it: Callable[[Scene], None]
+    is_streamed: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.part}: {self.name}"
+
+
+def solr(name: str, label: str, code: int, break_it: Callable[[Scene], None]) -> Fault:
+    return Fault("Solr", name, label, code, break_it)
+
+
+def authority(name: str, label: str, code: int, break_it: Callable[[Scene], None]) -> Fault:
+    return Fault("authority", name, label, code, break_it)
+
+
+def model(name: str, label: str, code: int, break_it: Callable[[Scene], None], *, is_streamed: bool = False) -> Fault:
+    return Fault("model", name, label, code, break_it, is_streamed)
+
+
+def lie(part: str, instead: object) -> Callable[[Scene], None]:
+    return lambda scene: setattr(getattr(scene, f"{part}_says"), "instead", instead)
+
+
+def cut(part: str, **how: object) -> Callable[[Scene], None]:
+    def break_it(scene: Scene) -> None:
+        wire = getattr(scene, f"{part}_wire")
+        for name, value in how.items():
+            setattr(wire, name, value)
+        wire.drop()
+
+    return break_it
+
+
+def off(part: str) -> Callable[[Scene], None]:
+    return cut(part, refuses=True)
+
+
+FAULTS = [
+    solr("stopped", "searchUnavailable", 502, Scene.stop_solr),
+    solr("paused (SIGSTOP)", "searchTimeout", 504, Scene.pause_solr),
+    solr("too slow", "searchTimeout", 504, cut("solr", delay_s=2 * PATIENCE_S)),
+    solr("hangs", "searchTimeout", 504, cut("solr", hangs=True)),
+    solr("drips", "searchTimeout", 504, cut("solr", delay_s=0.2, slice_bytes=50)),
+    solr("resets the connection", "searchUnavailable", 502, cut("solr", resets_after=50)),
+    solr("401", "searchUnavailable", 502, lie("solr", status(401))),
+    solr("403", "searchUnavailable", 502, lie("solr", status(403))),
+    solr("500", "searchUnavailable", 502, lie("solr", status(500))),
+    solr("503", "searchUnavailable", 502, lie("solr", status(503))),
+    solr("garbage", "searchUnavailable", 502, lie("solr", garbage)),
+    solr("half an answer", "searchUnavailable", 502, lie("solr", half)),
+    solr("half an answer, called whole", "searchUnavailable", 502, lie("solr", half_said_whole)),
+    authority("nobody listens", "authorityUnavailable", 502, off("authority")),
+    authority("too slow", "authorityTimeout", 504, cut("authority", delay_s=2 * PATIENCE_S)),
+    authority("hangs", "authorityTimeout", 504, cut("authority", hangs=True)),
+    authority("drips", "authorityTimeout", 504, cut("authority", delay_s=0.2, slice_bytes=40)),
+    authority("resets the connection", "authorityUnavailable", 502, cut("authority", resets_after=50)),
+    authority("401", "authorityUnavailable", 502, lie("authority", status(401))),
+    authority("500", "authorityUnavailable", 502, lie("authority", status(500))),
+    authority("garbage", "authorityUnavailable", 502, lie("authority", garbage)),
+    authority("half an answer", "authorityUnavailable", 502, lie("authority", half)),
+    model("nobody listens", "modelUnavailable", 502, off("model")),
+    model("hangs", "modelTimeout", 504, cut("model", hangs=True)),
+    model("resets the connection", "modelUnavailable", 502, cut("model", resets_after=50)),
+    model("resets after the first words", "modelUnavailable", 200, cut("model", resets_after=900), is_streamed=True),
+    model("cut after the first words", "modelUnavailable", 200, cut("model", ends_after=900), is_streamed=True),
+]
+
+SEEN: dict[str, tuple[Fault, str]] = {}
+EXTRA: list[tuple[str, str]] = []
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    with scene(tmp_path_factory.mktemp("faults"), {}) as found:
+        yield found
+
+
+def told(fault: Fault, status_code: int, body: str) -> tuple[str, int]:
+    """Return label and code as the caller read them, from the envelope or from the stream's error event."""
+    if fault.is_streamed and status_code == 200:
+        error = next(event["data"] for event in map(json.loads, body.splitlines()) if event["type"] == "error")
+    else:
+        error = json.loads(body)["content"]["error"]
+    return error["label"], error["code"]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
+def test_a_fault_is_named_in_time_and_the_next_good_request_works(fault: Fault, parts: Scene) -> None:
+    assert parts.ask()[0] == 200, parts.service.logged()[-1500:]
+    fault.break_it(parts)
+    began = time.monotonic()
+    try:
+        status_code, body = parts.ask(is_streamed=fault.is_streamed)
+        took_s = time.monotonic() - began
+        ready = parts.service.get("/health/ready").json()
+        live = parts.service.get("/health/live").status_code
+    finally:
+        parts.mend()
+    again, answer = parts.ask()
+    SEEN[fault.id] = fault, f"HTTP {status_code} {fault.label:20} {took_s:5.1f} s   then HTTP {again}"
+
+    label, code = told(fault, status_code, body)
+    assert (status_code, label) == (fault.code, fault.label)
+    assert code == (502 if status_code == 200 else status_code)
+    assert CANARY not in body or fault.is_streamed
+    assert took_s < ANY_TIME_S
+    assert live == 200
+    assert (again, json.loads(answer)["status"]) == (200, "OK")
+    what = {"Solr": "search", "authority": "rights", "model": "model"}[fault.part]
+    part = next(one for one in ready["dependencies"] if one["what"] == what)
+    assert part["last_error"]["label"] == fault.label
+    # The model is never asked for readiness; the others are, and say so while they are broken. A part that drips is
+    # there, and its small answer to a probe comes in time.
+    assert part["ok"] is (fault.part == "model") or fault.name == "drips"
+
+
+def peak_mb(process: int) -> float:
+    """Return the most memory that a process ever had, in megabytes."""
+    rows = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    return next(int(row.split()[1]) / 1000 for row in rows if row.startswith("VmHWM"))
+
+
+def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(parts: Scene, tmp_path: Path) -> None:
+    with service(tmp_path, parts.settings | {"solr.timeout_s": "120"}) as patient:
+        parts.solr_says.instead = huge
+        began = time.monotonic()
+        try:
+            status_code, body = parts.ask(patient)
+        finally:
+            parts.mend()
+        took_s, peak = time.monotonic() - began, peak_mb(patient.workers()[0])
+        again, _ = parts.ask(patient)
+        told = f"HTTP {status_code} {f'answered, peak {peak:.0f} MB':20} {took_s:5.1f} s   then HTTP {again}"
+        EXTRA.append(("Solr: a document of 200 MB", told))
+
+    assert (status_code, json.loads(body)["content"]["documents"][0]["id"], again) == (200, "big", 200)
+    assert peak < 1000
+
+
+def full_for(process: int, *, is_full: bool) -> None:
+    """Make every file of *process* as long as it may get, or free again: what a full disk looks like to a writer."""
+    hard = resource.prlimit(process, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(process, resource.RLIMIT_FSIZE, (1 if is_full else hard, hard))
+
+
+def test_a_full_disk_for_log_and_audit_stops_no_answer_and_is_told(parts: Scene, tmp_path: Path) -> None:
+    log, audit = tmp_path / "service.log", tmp_path / "audit"
+    with service(tmp_path, parts.settings | {"log.file": str(log), "audit.folder": str(audit)}) as found:
+        (worker,) = found.workers()
+        assert parts.ask(found)[0] == 200
+        before = log.stat().st_size
+        full_for(worker, is_full=True)
+        began = time.monotonic()
+        during = [parts.ask(found)[0] for _ in range(3)]
+        took_s = time.monotonic() - began
+        wanted = "The audit trail cannot be written"
+        assert until(lambda: wanted in found.get("/health/ready").text)
+        assert log.stat().st_size == before
+        full_for(worker, is_full=False)
+        again, _ = parts.ask(found)
+        assert until(lambda: wanted not in found.get("/health/ready").text)
+        assert log.stat().st_size > before
+        EXTRA.append(("disk full: log and audit", f"HTTP {during} {'answered':14} {took_s:5.1f} s   then HTTP {again}"))
+
+    lines = [json.loads(line) for file in audit.glob("*.jsonl") for line in file.read_text().splitlines()]
+    assert (during, again) == ([200, 200, 200], 200)
+    assert len(lines) == 5  # none was lost: they waited for the disk
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Return whether *holds* came true within some seconds."""
+    limit = time.monotonic() + 15
+    while not holds():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+@pytest.mark.parametrize("many", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_slow_and_dead_connections_do_not_stop_readiness(parts: Scene, tmp_path: Path, many: int) -> None:
+    settings = {"server.header_timeout_s": "10", "server.max_connections": str(many + 500)}
+    lines: list[socket.socket] = []
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, many + 2000), hard))
+    with service(tmp_path, parts.settings | settings) as found, contextlib.ExitStack() as open_lines:
+        place = ("127.0.0.1", int(found.url.rpartition(":")[2]))
+        for number in range(many):
+            line = open_lines.enter_context(socket.create_connection(place, timeout=30))
+            lines.append(line)
+            # Half of them say nothing at all, the others begin a head and never end it.
+            if number % 2:
+                line.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\nX-Slow: ")
+        began = time.monotonic()
+        ready, answer = found.get("/health/ready").status_code, parts.ask(found)[0]
+        took_s = time.monotonic() - began
+        for line in lines:
+            line.settimeout(30)
+        closed = sum(is_closed(line) for line in lines)
+        again, _ = parts.ask(found)
+        told = f"HTTP {ready} {f'{closed} closed by us':20} {took_s:5.1f} s   then HTTP {again}"
+        EXTRA.append((f"readers: {many} slow connections", told))
+
+    assert (ready, answer, again) == (200, 200, 200)
+    assert closed == many
+
+
+def is_closed(line: socket.socket) -> bool:
+    """Say whether the server ends the connection, with or without a word."""
+    with contextlib.suppress(ConnectionError):
+        while line.recv(65_536):
+            continue
+    return True
+
+
+def test_nothing_secret_stands_in_logs_and_metrics_after_all_this(parts: Scene) -> None:
+    parts.ask()
+    text = parts.service.logged() + parts.service.get("/metrics").text + parts.service.get("/health/ready").text
+
+    assert "outcome=ok" in text
+    assert CANARY not in text
+    assert SECRET not in text
+    assert "secret-token" not in text
+    assert "does the pump" not in text
+
+
+def test_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    """Print what the tests before it saw; alone it has nothing to print and says so."""
+    if not SEEN:
+        pytest.skip("the matrix is filled by the other tests of this module")
+    with capsys.disabled():
+        print(f"\n\n{'fault':42} what the caller saw")  # noqa: T201
+        for name, line in [*((fault.id, line) for fault, line in SEEN.values()), *EXTRA]:
+            print(f"{name:42} {line}")  # noqa: T201
+    assert len(SEEN) == len(FAULTS)
