@@ -7,6 +7,9 @@ import re
 MAX_QUESTION_CHARS = 300
 """A mark longer than this is text: nothing is held back for ever."""
 
+MAX_BLANK_CHARS = 200
+"""How much white space before a mark goes with it, and is held back while a mark may follow."""
+
 _MARK = re.compile(rf"<<([^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}})>>")
 _BULLET = re.compile(r"(?:^|\n)[ \t]*(?:[-*•–]|\(?\d{1,2}[.)]?)?[ \t]*$")
 _OPEN = re.compile(rf"<(?:<(?:[^\s<>][^<>\n]{{0,{MAX_QUESTION_CHARS}}}>?)?)?$")
@@ -57,13 +60,13 @@ class Followups:
         return len(self._held) if match is None else match.start()
 
     def _before_mark(self, at: int) -> int:
-        """Return where the white space and the bullet before a mark at *at* begin."""
-        text = self._held[:at]
-        low = max(0, at - _LINE_CHARS)
-        match = _BULLET.search(text, low)
-        if match is not None and (match.group().startswith("\n") or (match.start() == 0 and self._is_line_start)):
+        """Return where the white space and the bullet before a mark at *at* begin, as far back as is looked."""
+        low = max(0, at - MAX_BLANK_CHARS)
+        text = self._held[low:at]
+        match = _BULLET.search(text, max(0, len(text) - _LINE_CHARS))
+        if match is not None and (match.group().startswith("\n") or (low + match.start() == 0 and self._is_line_start)):
             text = text[: match.start()]
-        return len(text.rstrip())
+        return low + len(text.rstrip())
 
     def _shown(self, end: int) -> str:
         shown = self._held[:end]

@@ -21,7 +21,8 @@ MAX_TARGET_CHARS = 2000
 """How far the end of a bracket or tag, and of a target, is waited for; longer ones are broken up and pass as text."""
 
 MAX_DEPTH = 8
-"""Brackets in brackets beyond this are text."""
+MAX_OPEN = 32
+"""Brackets in brackets beyond this are text; so are those of which more than this are open at once."""
 
 _SPECIAL = re.compile(r"[!\[\]<【［]")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
@@ -104,8 +105,9 @@ class SafeLinks:
             return ""
         shown = " " + step.shown if self._is_clash(step.shown) else step.shown
         self._is_label = step.is_label and not self._is_lead
-        line = re.split(r"[\n\r]", shown)
-        self._is_lead = (len(line) > 1 or self._is_lead) and _LEADS.fullmatch(line[-1]) is not None
+        begins = max(shown.rfind("\n"), shown.rfind("\r")) + 1
+        if begins or self._is_lead:
+            self._is_lead = _LEADS.fullmatch(shown, begins) is not None
         self._last = shown[-1]
         return shown
 
@@ -227,7 +229,7 @@ def _target(text: str, start: int, *, is_end: bool) -> _Target | None:
 
 def _close(pattern: re.Pattern[str], text: str, start: int, limit: int) -> int | None:
     """
-    Return where what was opened before *start* is closed, -1 when an empty line or *limit* characters come first.
+    Return where what was opened before *start* is closed, -1 when an empty line or too much of anything comes first.
 
     None when the text ends before that is known.
     """
@@ -239,6 +241,8 @@ def _close(pattern: re.Pattern[str], text: str, start: int, limit: int) -> int |
         depth += 1 if found in "([【［" else -1
         if depth == 0:
             return match.start()
+        if depth > MAX_OPEN:
+            return -1
     return -1 if len(text) >= start + limit else None
 
 

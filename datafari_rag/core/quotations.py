@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 _CLOSERS = {
     "“": "”",
@@ -27,7 +26,10 @@ _NESTING = frozenset("“„«»‹›「『")
 QUOTATION_MARK = re.compile(r'[“”„‟«»「」『』＂"]')
 """Double quotation marks of any kind."""
 
-_OPENER = re.compile("[" + "".join(_CLOSERS) + "]")
+_ALL = frozenset("".join((*_CLOSERS, *_CLOSERS.values())))
+_OPENERS_OF = {mark: [opener for opener, closers in _CLOSERS.items() if mark in closers] for mark in _ALL}
+_MARK = re.compile("[" + "".join(sorted(_ALL)) + "]")
+_MARK_OR_BREAK = re.compile(rf"{_MARK.pattern}|\n\n")
 _WORD = re.compile(r"[^\W_]")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -39,40 +41,45 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     An empty line ends a quotation that was never closed: such a one is none. Single marks count when they hold more
     than one word.
     """
-    found, at = [], 0
-    while (opener := _OPENER.search(text, at)) is not None:
-        end = _closed_at(text, opener) if _may_open(text, opener.start()) else None
-        if end is None:
-            at = opener.end()
+    ends = _ends(text)
+    found: list[tuple[int, int]] = []
+    at = 0
+    for opener in _MARK.finditer(text):
+        start = opener.end()
+        if start <= at or not _may_open(text, opener.start()):
             continue
-        found.append((opener.end(), end))
-        at = end + 1
+        end = ends.get(start, -1)
+        if end >= 0 and _is_quotation(opener.group(), text[start:end]):
+            found.append((start, end))
+            at = end + 1
     return tuple(found)
 
 
-def _closed_at(text: str, opener: re.Match[str]) -> int | None:
-    start, limit = opener.end(), _paragraph_end(text, opener.end())
-    for end in _ends(text, start, limit, _CLOSERS[opener.group()]):
-        inside = text[start:end]
-        if _WORD.search(inside) and (opener.group() not in _SINGLE or " " in inside.strip()):
-            return end
-    return None
+def _is_quotation(mark: str, inside: str) -> bool:
+    return _WORD.search(inside) is not None and (mark not in _SINGLE or " " in inside.strip())
 
 
-def _ends(text: str, start: int, limit: int, closers: str) -> Iterator[int]:
-    opener, depth = text[start - 1], 0
-    for end in range(start, limit):
-        if opener in _NESTING and text[end] == opener:
-            depth += 1
-        elif text[end] in closers and depth:
-            depth -= 1
-        elif text[end] in closers and _may_close(text, end):
-            yield end
-
-
-def _paragraph_end(text: str, start: int) -> int:
-    end = text.find("\n\n", start)
-    return len(text) if end < 0 else end
+def _ends(text: str) -> dict[int, int]:
+    """Return for each opening mark, by where its words start, where they end; in one pass, whatever is left open."""
+    ends: dict[int, int] = {}
+    waiting: dict[str, list[int]] = {opener: [] for opener in _CLOSERS}
+    for match in _MARK_OR_BREAK.finditer(text):
+        mark, at = match.group(), match.start()
+        if mark not in _ALL:
+            waiting = {opener: [] for opener in _CLOSERS}
+            continue
+        is_closing = _may_close(text, at)
+        for opener in _OPENERS_OF.get(mark, "") if is_closing else "":
+            if not waiting[opener]:
+                continue
+            if opener in _NESTING:
+                ends[waiting[opener].pop()] = at
+            else:
+                ends.update(dict.fromkeys(waiting[opener], at))
+                waiting[opener].clear()
+        if mark in _CLOSERS and _may_open(text, at):
+            waiting[mark].append(at + 1)
+    return ends
 
 
 def _may_open(text: str, at: int) -> bool:
