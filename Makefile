@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients browser check fix clean lock bench bench-quick eval rights readme faults soak
+.PHONY: run test test-long clients browser check fix clean lock bench bench-quick eval rights readme screenshots faults soak
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -80,6 +80,10 @@ fix: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python docs/write_settings.py
+	$(BIN)/python docs/write_catalogues.py
+
+screenshots: $(DEV_STAMP) browser
+	$(BIN)/python -m tests.browser.screenshots
 
 readme: $(DEV_STAMP)
 	README_UPDATE=1 $(BIN)/python -m pytest -q tests/test_readme.py
