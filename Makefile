@@ -68,6 +68,10 @@ bench-quick: $(DEV_STAMP)
 faults: $(DEV_STAMP)
 	$(BIN)/python -m pytest -q -m "slow or not slow" tests/end_to_end/test_faults.py tests/end_to_end/test_model_faults.py
 
+# 100,000 streamed requests: memory, descriptors and errors as they go on. Takes about an hour on two cores.
+soak: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.soak
+
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
