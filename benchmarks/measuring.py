@@ -70,7 +70,6 @@ def streams(callers: int, seconds: float, *, length_s: float, **request: object)
         "ramp_s": length_s,
         "warmup_s": length_s + 1,
         "grace_s": 2 * length_s + 30,
-        "done": "[DONE]",
         **request,
     }
 

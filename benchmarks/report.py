@@ -66,7 +66,11 @@ def _streams(rows: Mapping[str, Any]) -> Iterator[Row]:
             continue
         direct, relay = rows[name]["direct"], rows[name]["aiohttp relay"]
         for target, one in rows[name].items():
-            yield (f"{name} tokens a second, {target}: lost", "0", f"{one['lost']} ({one['peak']} open)")
+            yield (
+                f"{name} tokens a second, {target}: lost",
+                "0",
+                f"{one['lost']} of {sum(one['statuses'].values())} ({one['peak']} open, statuses {one['statuses']})",
+            )
             yield (f"{name}, {target}: first token over direct, median / p99", first, _over(one, direct))
             yield (f"{name}, {target}: token lag p99", lag, _ms(one["lag_ms"]["p99"]))
             if "cpu_ms_per_1000_tokens" in one:

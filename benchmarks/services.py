@@ -119,12 +119,12 @@ def has_litellm() -> bool:
 
 
 def asking(target: Target, *, is_streamed: bool) -> dict[str, object]:
-    """Return how *target* is asked one question, for a plan."""
+    """Return how *target* is asked one question, for a plan; *done* is the mark of a stream that came to its end."""
     if target.name == "datafari-rag" and not is_streamed:
         return {"method": "GET", "path": "/search/select?action=rag&q=QUESTION", "headers": [USER]}
-    body: dict[str, object] = {"model": "stub", "messages": [{"role": "user", "content": "QUESTION"}]}
-    if is_streamed:
-        body["stream"] = True
+    body: dict[str, object] = {"messages": [{"role": "user", "content": "QUESTION"}]}
     if target.name == "datafari-rag":
-        body["index_name"] = "default"
-    return {"method": "POST", "path": CHAT, "headers": [USER], "body": json.dumps(body)}
+        done = '"finish_reason":"stop"'
+        return {"method": "POST", "path": "/chat/stream", "headers": [USER], "body": json.dumps(body), "done": done}
+    body |= {"model": "stub", "stream": is_streamed}
+    return {"method": "POST", "path": CHAT, "headers": [USER], "body": json.dumps(body), "done": "[DONE]"}

@@ -61,7 +61,7 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
-    spellings = {character: _spelling(character) for character in set(text)}
+    spellings = {character: _spelling(character) for character in _characters(text)}
     at, end = _edges(text, spellings)
     regular = _regular(text, spellings)
     pieces: list[str] = []
@@ -95,6 +95,12 @@ def folded(text: str) -> str:
     return fold(text).text
 
 
+def _characters(text: str) -> Iterable[str]:
+    """Return the different characters of *text*."""
+    # The bytes of ASCII are told apart without making a string of each.
+    return map(chr, set(text.encode("ascii"))) if text.isascii() else set(text)
+
+
 def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
     """Return where *text* begins and ends without what is blank or vanishes at its edges."""
     start, end = 0, len(text)
@@ -120,19 +126,30 @@ def _irregular(text: str, regular: str, spellings: Mapping[str, str]) -> list[tu
     """Return what does not fold one to one: blanks in a row, what vanishes, grows or is composed; in order."""
     dropped = _class_of(one for one, other in spellings.items() if not other)
     grown = _class_of(one for one, other in spellings.items() if len(other) > 1 or _is_raised(one))
-    is_composed = unicodedata.is_normalized("NFC", text)
-    if dropped or not is_composed:
-        marks = "" if is_composed else _class_of(one for one in spellings if unicodedata.combining(one))
-        choices = [f"[^\\s{dropped}{marks}][{marks}]+"] if marks else []
-        choices.append(rf"[\s{dropped}]{{2,}}")
-        choices.extend(f"[{members}]" for members in (dropped, grown) if members)
-        return [match.span() for match in re.finditer("|".join(choices), text)]
+    marks = _marks(text, spellings)
+    if dropped or marks:
+        return [match.span() for match in _mixed(dropped, grown, marks).finditer(text)]
     # A pattern that begins with one character, or with one class, lets the engine skip ahead; a choice would not.
     found = [match.span() for match in _BLANKS.finditer(regular)]
     if grown:
         found.extend(match.span() for match in re.finditer(f"[{grown}]", text))
         found.sort()
     return found
+
+
+def _marks(text: str, spellings: Mapping[str, str]) -> str:
+    """Return the accents of *text* that stand apart from their letters; none when it is composed."""
+    if unicodedata.is_normalized("NFC", text):
+        return ""
+    return _class_of(one for one in spellings if unicodedata.combining(one))
+
+
+def _mixed(dropped: str, grown: str, marks: str) -> re.Pattern[str]:
+    """Return the pattern of all that does not fold one to one, where blanks and what vanishes may be mixed."""
+    choices = [f"[^\\s{dropped}{marks}][{marks}]+"] if marks else []
+    choices.append(rf"[\s{dropped}]{{2,}}")
+    choices.extend(f"[{members}]" for members in (dropped, grown) if members)
+    return re.compile("|".join(choices))
 
 
 def _class_of(characters: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
 from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, beginnings, carries, facts_of, is_negation
 from datafari_rag.core.folding import Folded, fold, folded
-from datafari_rag.core.sentences import REGION_CHARS, bounds_around
+from datafari_rag.core.sentences import MAX_CHARS, bounds_around
 from datafari_rag.core.stems import stem
 
 MAX_PLACES = 200
@@ -26,8 +26,8 @@ MAX_PLACES = 200
 MAX_WINDOWS = 80
 """How many places of a claim's rarest word are looked around."""
 
-NEAR_CHARS = 2 * REGION_CHARS
-"""Around a place, in the folded text: all sentences that are made of what stands around it are within."""
+NEAR_CHARS = 2 * MAX_CHARS + 200
+"""Around a place, in the folded text: its sentence and a neighbour are within, and what folding can make longer."""
 
 LEAST_DIGITS = 3
 """A claim of nothing but numbers is only looked for when one of them is not just any number."""
