@@ -70,6 +70,7 @@ CASES = [
     pytest.param("ends in [see", "ends in [see", id="another opened bracket is not"),
     pytest.param("[a](https://evil.example/x", "a", id="half a link at the end is none"),
     pytest.param("[" * 12 + "a" + "]" * 12 + "(u)", "[" * 11 + "a" + "]" * 11, id="very deep brackets are a link too"),
+    pytest.param("[" * 40 + "a" + "]" * 40, "[" * 40 + "a" + "]" * 40, id="too many open brackets are text"),
     pytest.param(
         "[a](" + "x" * MAX_TARGET_CHARS + ")",
         "[a] (" + "x" * MAX_TARGET_CHARS + ")",
