@@ -85,10 +85,8 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
 
 def lowered(text: str) -> str:
     """Return *text* in lower case with every character at its place."""
-    small = text.lower()
-    if len(small) == len(text):
-        return small
-    return "".join(low if len(low := character.lower()) == 1 else character for character in text)
+    # The one character of Unicode that is two in lower case; without it all others keep their places.
+    return text.replace("\u0130", "i").lower()
 
 
 def traces_of(terms: Sequence[Term], text: str, language: str) -> Traces:

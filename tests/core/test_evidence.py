@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 
 from datafari_rag.core.evidence import (
@@ -69,7 +71,8 @@ def test_names_count_less_than_words_and_a_run_of_names_as_one() -> None:
 
 
 def test_every_character_keeps_its_place_in_lower_case() -> None:
-    assert lowered("İX") == "İx"
+    assert lowered("İX") == "ix"
+    assert all(len(lowered(chr(code))) == 1 for code in range(sys.maxunicode + 1))
     assert len(lowered("İstanbul ÉTÉ ẞ")) == len("İstanbul ÉTÉ ẞ")
 
 
