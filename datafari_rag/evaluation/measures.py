@@ -69,25 +69,38 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
     """Return all that is reported of *trials*, as plain JSON values; percentages, and milliseconds under `ms`."""
     sought = [t for t in trials if t.is_answerable and t.has_document]
     answered = [t for t in trials if t.is_answerable and t.has_answer]
-    cited = [t for t in answered if t.citations]
-    number = sum(t.citations for t in cited)
     return {
         "questions": len(trials),
         "recall": {str(k): share([t.rank < k for t in sought]) for k in RANKS},
         "engine_recall": {str(k): share([t.engine_rank < k for t in sought]) for k in RANKS},
         "in_context": _in_context(answered),
         "in_reply": share([t.is_in_reply for t in answered]),
+        **_citations(answered),
+        **_abstentions(trials),
+        "leaks": sum(t.leaks for t in trials),
+        "ms": {stage: _spread(times) for stage, times in _by_stage(trials).items()},
+    }
+
+
+def _citations(answered: Sequence[Trial]) -> dict[str, object]:
+    cited = [t for t in answered if t.citations]
+    number = sum(t.citations for t in cited)
+    return {
         "citations": number,
         "citations_proved": 100.0 * sum(t.proved for t in cited) / number if number else None,
         "citations_right": 100.0 * sum(t.right for t in cited) / number if number else None,
+    }
+
+
+def _abstentions(trials: Sequence[Trial]) -> dict[str, object]:
+    return {
         "abstained_unanswerable": share([not t.has_replied for t in trials if not t.is_answerable]),
         "abstained_answerable": share([not t.has_replied for t in trials if t.is_answerable]),
-        "leaks": sum(t.leaks for t in trials),
-        "ms": {
-            stage: {"median": quantile(times, 0.5), "p95": quantile(times, 0.95)}
-            for stage, times in _by_stage(trials).items()
-        },
     }
+
+
+def _spread(times: Sequence[float]) -> dict[str, float | None]:
+    return {"median": quantile(times, 0.5), "p95": quantile(times, 0.95)}
 
 
 def gate_curve(trials: Sequence[Trial], steps: int = 20) -> list[dict[str, float]]:
