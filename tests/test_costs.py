@@ -1,0 +1,153 @@
+"""
+What one answer costs, in counts that do not depend on the machine: requests, pieces written, calls, encodings, reads.
+
+A guard against costs that creep in, not a measurement: that is `make bench`. A bound that breaks is raised only with
+the profile that shows why.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from datafari_rag.adapters.http_wire import Endpoint
+from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.core.documents import Document
+from datafari_rag.core.prompt import Prompt
+from datafari_rag.ports import Piece
+from tests.fakes import FakeModel, FakeRetriever, app_of, line_of
+from tests.stub import raw_server
+
+QUESTION = "What is the default of the server setting for files?"
+STREAMS = {
+    "chat": ("/chat/stream", {"messages": [{"role": "user", "content": QUESTION}]}),
+    "published": ("/api/chat/stream", {"messages": [{"role": "user", "content": QUESTION}]}),
+    "openai": (
+        "/v1/chat/completions",
+        {"messages": [{"role": "user", "content": QUESTION}], "stream": True, "index_name": "default"},
+    ),
+}
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count calls: Python's under "calls", those of C functions under their module and name, methods by name alone."""
+    counts: Counter[str] = Counter()
+
+    def note(frame: object, event: str, argument: Any) -> None:
+        if event == "call":
+            counts["calls"] += 1
+        elif event == "c_call":
+            module = getattr(argument, "__module__", None)
+            counts[f"{module}.{argument.__name__}" if module else argument.__name__] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        yield counts
+    finally:
+        sys.setprofile(before)
+
+
+def documents(number: int = 3, chars: int = 20_000) -> list[Document]:
+    demo = resources.files("datafari_rag.resources") / "demo" / "docs.jsonl.gz"
+    lines = gzip.decompress(demo.read_bytes()).decode().splitlines()
+    text = "\n\n".join(json.loads(line)["content"] for line in lines)
+    return [
+        Document(str(at), text[at * chars : (at + 1) * chars], title=f"Part {at}", score=9.0 - at)
+        for at in range(number)
+    ]
+
+
+def app_saying(*words: str, found: list[Document] | None = None) -> tuple[Flask, FakeRetriever]:
+    retriever = FakeRetriever(*(found if found is not None else documents()))
+    return app_of(line_of(retriever, FakeModel(*words))), retriever
+
+
+def streamed(dialect: str, tokens: int) -> tuple[list[bytes], Counter[str]]:
+    """Return the pieces written and what they cost; the answer cites nothing, so that its end costs always the same."""
+    path, body = STREAMS[dialect]
+    app, _ = app_saying(*[" word"] * tokens, found=documents(1, 2000))
+    client = app.test_client()
+    client.post(path, json=body).get_data()
+    with counted() as counts:
+        pieces = list(client.post(path, json=body, buffered=False).response)
+    return pieces, counts
+
+
+def test_an_answer_takes_one_search_when_the_first_finds_something() -> None:
+    app, retriever = app_saying("The default is 5 [1].")
+
+    assert app.test_client().get("/search/select", query_string={"action": "rag", "q": QUESTION}).status_code == 200
+    assert len(retriever.searches) == 1
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_a_streamed_token_is_one_piece_written_and_encoded_once(dialect: str) -> None:
+    few, few_counts = streamed(dialect, 50)
+    many, many_counts = streamed(dialect, 250)
+
+    assert len(many) - len(few) == 200
+    assert many_counts["orjson.dumps"] - few_counts["orjson.dumps"] == 200
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_a_streamed_token_costs_few_calls_however_long_the_answer_is(dialect: str) -> None:
+    calls = [streamed(dialect, tokens)[1]["calls"] for tokens in (100, 300, 500)]
+
+    assert (calls[1] - calls[0]) / 200 <= 36
+    assert calls[2] - calls[1] <= (calls[1] - calls[0]) * 1.1
+
+
+def test_tokens_that_came_together_are_read_at_once() -> None:
+    chunk = {"model": "m", "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}]}
+    end = {"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    events = b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in [chunk] * 100 + [end])
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(head + events + b"data: [DONE]\n\n")
+
+    with raw_server(talk) as url, counted() as counts:
+        prompt = Prompt(question="?", extracts=(), instructions=None, nonce="k3j9x2m5q8w1", model="m")
+        said = list(HttpModel(Endpoint(url)).generate(prompt, is_streamed=True))
+
+    assert sum(isinstance(one, Piece) for one in said) == 100
+    assert counts["recv_into"] <= 8
+    assert counts["orjson.loads"] == 101
+
+
+@pytest.mark.parametrize(
+    ("grown", "factor"),
+    [
+        pytest.param(lambda: documents(12), 4, id="four times the documents"),
+        pytest.param(lambda: documents(3, 80_000), 4, id="four times their length"),
+    ],
+)
+def test_the_cost_of_an_answer_grows_no_faster_than_its_documents(
+    grown: Callable[[], list[Document]], factor: int
+) -> None:
+    assert _calls(grown()) <= _calls(documents()) * factor * 1.1
+
+
+def test_an_answer_of_three_documents_of_20000_characters_costs_a_bounded_number_of_calls() -> None:
+    assert _calls(documents()) <= 40_000
+
+
+def _calls(found: list[Document]) -> int:
+    client = app_saying("The default is 5 [1]. ", "It can be set in the file [2].", found=found)[0].test_client()
+    asked = {"action": "rag", "q": QUESTION}
+    client.get("/search/select", query_string=asked)
+    with counted() as counts:
+        assert client.get("/search/select", query_string=asked).status_code == 200
+    return counts["calls"]
