@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-START_S = 60.0
+START_S = 90.0
+
+
+class NotStarted(Exception):
+    """A program did not listen in time."""
 
 
 @dataclass
@@ -67,14 +71,14 @@ def running(
 
 
 def wait_open(found: Running, log: Path) -> None:
-    """Wait until the port is open. Raises: RuntimeError with the log's end when it never is."""
+    """Wait until the port is open. Raises: NotStarted with the log's end when it never is."""
     limit = time.monotonic() + START_S
     while time.monotonic() < limit and found.process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", found.port)) == 0:
                 return
         time.sleep(0.02)
-    raise RuntimeError(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-3000:]}")
+    raise NotStarted(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-3000:]}")
 
 
 def fetch(port: int, path: str, body: bytes | None = None, **headers: str) -> bytes:
