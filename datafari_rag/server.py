@@ -163,6 +163,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Begin with no connection."""
         super().__init__(*args, **kwargs)
+        self.wsgi = None
         self._waiting: set[Any] = set()
 
     @contextmanager

@@ -265,10 +265,12 @@ def test_started_with_a_bad_answer_setting_it_runs_unready_and_says_which(
 def test_sighup_reads_the_settings_and_restarts_nobody(tmp_path: Path, index: Path, stub: Running) -> None:
     settings = settings_for(index, stub, "echo")
     with service(tmp_path, settings, workers=2) as found:
+        limit = time.monotonic() + 10
+        while len(found.workers()) < 2 and time.monotonic() < limit:
+            time.sleep(0.02)
         before = sorted(found.workers())
         write_settings(tmp_path, settings | {"rag.maxFiles": "1"})
         found.process.send_signal(signal.SIGHUP)
-        limit = time.monotonic() + 10
         while len(found.get(QUESTION).json()["content"]["documents"]) != 1 and time.monotonic() < limit:
             time.sleep(0.05)
 
