@@ -116,7 +116,11 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
     if prompt is None:
         return Thought(TITLES[3], "No prompt was made.", {"documents": 0, "chars": 0})
     chars = sum(len(extract.text) for extract in prompt.extracts)
-    props: dict[str, object] = {"documents": len(prompt.extracts), "document_chars": chars, "turns": len(prompt.history)}
+    props: dict[str, object] = {
+        "documents": len(prompt.extracts),
+        "document_chars": chars,
+        "turns": len(prompt.history),
+    }
     if not is_admin:
         return Thought(TITLES[3], f"{len(prompt.extracts)} documents, {chars} characters of them.", props)
     props |= {
