@@ -60,7 +60,8 @@ def pack(
     *key_of* is the same for repetitions of a piece. *is_allowed* is asked for every piece that would be taken, in that
     order, and may keep a second account.
     """
-    order = sorted(range(len(pieces)), key=lambda index: -_rate(pieces[index]))
+    rates = [_rate(piece) for piece in pieces]
+    order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
     taken: list[int] = []
     repeated: list[int] = []
     left: list[int] = []

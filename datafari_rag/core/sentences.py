@@ -79,7 +79,9 @@ def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
 
 
 def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
-    if run == "\n":  # three marks in four of a text with line ends
+    if run == "\n\n":
+        return True
+    if run == "\n":  # with the empty lines three marks in four of a text with line ends
         return _is_line_end(text, after - 1, begin, after)
     if run[0] in _WIDE:
         return True
