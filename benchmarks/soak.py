@@ -40,7 +40,7 @@ def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = 8) 
     """Ask *requests* times in *rounds*, with *callers* at once, and yield what was seen after each round."""
     each = max(1, requests // rounds // callers)
     asked = failed = 0
-    worker = server.pids()[1]
+    worker = _worker(server)
     for _ in range(rounds):
         failures: list[int] = []
         threads = [threading.Thread(target=_ask, args=(server.port, each, failures)) for _ in range(callers)]
@@ -83,6 +83,14 @@ def served(folder: Path) -> Iterator[Running]:
         running(serve, port=port, log=folder / "serve.log") as server,
     ):
         yield server
+
+
+def _worker(server: Running) -> int:
+    """Return the id of the one worker; the port is open a moment before it is there."""
+    limit = time.monotonic() + 30
+    while len(server.pids()) < 2 and time.monotonic() < limit:
+        time.sleep(0.1)
+    return server.pids()[1]
 
 
 def _ask(port: int, times: int, failures: list[int]) -> None:

@@ -110,20 +110,23 @@ def test_searches_go_on_while_zookeeper_is_away(cloud: Running, retriever: SolrR
 
 
 def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
-    folder: Path, cloud: Running, retriever: SolrRetriever
+    folder: Path, cloud: Running, retriever: SolrRetriever, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wait_until_found(retriever, 40)
     first, second = nodes_of(cloud)
     failures: list[str] = []
     done: list[int] = []
+    took_s: list[float] = []
     stop_at = time.monotonic() + 6
 
     def load() -> None:
         while time.monotonic() < stop_at:
+            began = time.monotonic()
             try:
                 done.append(retriever.search(PUMP, STAFF).total)
             except SearchError as error:
                 failures.append(error.log)
+            took_s.append(time.monotonic() - began)
 
     with ThreadPoolExecutor(4) as pool:
         tasks = [pool.submit(load) for _ in range(4)]
@@ -132,6 +135,9 @@ def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
         for task in tasks:
             task.result()
 
+    with capsys.disabled():
+        told = f"{len(done)} searches, {len(failures)} failed, slowest {max(took_s) * 1000:.0f} ms"
+        print(f"\na node killed under load: {told}")  # noqa: T201
     assert failures == []
     assert set(done) == {40}
 
