@@ -169,7 +169,7 @@ def line_of(
     return Line(
         settings=settings or Settings(),
         parts=parts_of(
-            retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("It takes off ", "at 15h50 [1].")
+            retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("The flight takes off ", "at 15h50 [1].")
         ),
         identity=identity or FakeIdentity(),
         rights=rights or FakeRights(),

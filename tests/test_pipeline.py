@@ -29,7 +29,9 @@ def events_of(
     model: FakeModel | None = None,
     settings: Settings | None = None,
 ) -> list[Event]:
-    parts = parts_of(retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("It takes off ", "at 15h50 [1]."))
+    parts = parts_of(
+        retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("The flight takes off ", "at 15h50 [1].")
+    )
     return list(answer(ask, user, settings=settings or Settings(), parts=parts))
 
 
@@ -37,8 +39,8 @@ def test_an_answer_is_sources_then_deltas_then_one_finished() -> None:
     events = events_of()
 
     assert [type(event) for event in events] == [Sources, Delta, Delta, Finished]
-    assert "".join(event.text for event in events if isinstance(event, Delta)) == "It takes off at 15h50 [1]."
-    assert collect(iter(events)).finished.text == "It takes off at 15h50 [1]."
+    assert "".join(event.text for event in events if isinstance(event, Delta)) == "The flight takes off at 15h50 [1]."
+    assert collect(iter(events)).finished.text == "The flight takes off at 15h50 [1]."
 
 
 def test_whole_and_streamed_hold_the_same_answer() -> None:

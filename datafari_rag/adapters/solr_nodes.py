@@ -18,6 +18,9 @@ from datafari_rag.core.solr_schema import Kind, Schema, kinds_of
 
 Answer = TypeVar("Answer")
 
+AGAIN_S = 0.2
+"""Pause before a node is asked a second time, in seconds."""
+
 REST_S = 30.0
 """How long a node that failed is asked only after the others, in seconds."""
 
@@ -64,12 +67,15 @@ class Nodes:
             SearchTimeout: a node did not answer in time.
         """
         urls = self._in_order(self._addresses.current())
-        tries = max(len(urls), 1 + self._connection.retries) if urls else 0
+        tries = len(urls) + self._connection.retries if urls else 0
         limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
         failure = SearchUnavailable(log="no node is known")
-        for url in (urls * tries)[:tries]:
+        for number, url in enumerate((urls * tries)[:tries]):
             if time.monotonic() > limit:
                 break
+            if number >= len(urls):
+                # A node that was asked before: its neighbour may just have died, which it learns in a moment.
+                time.sleep(AGAIN_S)
             try:
                 answer = question(self._client(url))
             except (Unfit, Refused):

@@ -15,7 +15,7 @@ from tests.end_to_end.processes import Running
 Come = Callable[..., Surfer]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if chromium() is None:
         (pytest.fail if is_required() else pytest.skip)(MISSING)
@@ -23,13 +23,13 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def demo_service(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with demo(tmp_path_factory.mktemp("demo")) as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def zoo_service(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zoo]:
     with zoo(tmp_path_factory.mktemp("zoo")) as found:
         yield found

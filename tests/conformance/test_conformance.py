@@ -103,7 +103,7 @@ def reference(at: Line, question: str = QUESTION) -> Seen:
 def test_the_same_answer(dialect: Dialect) -> None:
     seen = see(dialect, line())
     assert replace(seen, times_sources=1) == reference(line())
-    assert seen.text == "It takes off at 15h50 [1]."
+    assert seen.text == "The flight takes off at 15h50 [1]."
     assert seen.labels == ("Boarding pass", "Rabbits")
     assert [citation["status"] for citation in seen.citations] == ["supported"]
 
@@ -145,8 +145,8 @@ def test_a_character_split_over_packets(dialect: Dialect) -> None:
 
 
 def test_a_cut_answer(dialect: Dialect) -> None:
-    seen = see(dialect, line(FakeModel("It takes off at", finish_reason="length")))
-    assert (seen.text, seen.finish_reason) == ("It takes off at", "length")
+    seen = see(dialect, line(FakeModel("The flight takes off at", finish_reason="length")))
+    assert (seen.text, seen.finish_reason) == ("The flight takes off at", "length")
 
 
 def test_links_are_made_safe(dialect: Dialect) -> None:
@@ -228,18 +228,18 @@ def test_a_bad_setting(dialect: Dialect) -> None:
 
 
 def test_the_model_breaks_off(dialect: Dialect) -> None:
-    response = ask(dialect, line(FakeModel("It takes ", "off", failure=ModelUnavailable())))
+    response = ask(dialect, line(FakeModel("The flight takes ", "off", failure=ModelUnavailable())))
     text, last = dialect.breaks(response.get_data())
     assert dialect.said(last) == ModelUnavailable.sentence
     if dialect.how == "stream":
-        assert (response.status_code, text) == (200, "It takes off")
+        assert (response.status_code, text) == (200, "The flight takes off")
     else:
         assert response.status_code == dialect.status(502)
 
 
 def test_unknown_fields(dialect: Dialect) -> None:
     seen = see(dialect, line(), wings="two", approach="rrr")
-    assert seen.text == "It takes off at 15h50 [1]."
+    assert seen.text == "The flight takes off at 15h50 [1]."
 
 
 @pytest.mark.parametrize(("case", "question"), [("blank", " \n"), ("too long", "x" * 4001)], ids=["blank", "long"])

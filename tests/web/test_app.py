@@ -53,7 +53,7 @@ def test_every_spelling_of_the_path_answers_without_a_redirect(path: str) -> Non
     assert response.mimetype == "application/json"
     body: Any = response.get_json()
     assert body["status"] == "OK"
-    assert body["content"]["message"] == "It takes off at 15h50 [1]."
+    assert body["content"]["message"] == "The flight takes off at 15h50 [1]."
     assert [document["id"] for document in body["content"]["documents"]] == ["doc-2", "doc-1"]
 
 
