@@ -169,8 +169,18 @@ def peak_mb(process: int) -> float:
     return next(int(row.split()[1]) / 1000 for row in rows if row.startswith("VmHWM"))
 
 
+PATIENT = {
+    "solr.timeout_s": "120",
+    "security.authority.timeout_s": "60",
+    "llm.first_token_timeout_s": "60",
+    "llm.stall_timeout_s": "60",
+    "llm.total_timeout_s": "120",
+}
+"""Only the size is on trial: a machine that has other work must not fail it."""
+
+
 def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(parts: Scene, tmp_path: Path) -> None:
-    with service(tmp_path, parts.settings | {"solr.timeout_s": "120"}) as patient:
+    with service(tmp_path, parts.settings | PATIENT) as patient:
         parts.solr_says.instead = huge
         began = time.monotonic()
         try:

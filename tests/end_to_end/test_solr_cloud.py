@@ -97,18 +97,6 @@ def test_the_documents_are_ranked_as_on_one_node(retriever: SolrRetriever) -> No
     assert all(len(found) == 1 for found in scores.values())
 
 
-def test_searches_go_on_while_zookeeper_is_away(cloud: Running, retriever: SolrRetriever) -> None:
-    assert retriever.search(PUMP, STAFF).total == 40
-    keeper = next(process for process in cloud.processes if process.role == "zookeeper")
-    solr_process.signalled(keeper, how=signal.SIGSTOP)
-    try:
-        # Longer than a list of nodes is believed, shorter than Solr itself waits for its ZooKeeper.
-        time.sleep(FRESH_S + 0.2)
-        assert [retriever.search(PUMP, STAFF).total for _ in range(5)] == [40] * 5
-    finally:
-        solr_process.signalled(keeper, how=signal.SIGCONT)
-
-
 def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
     folder: Path, cloud: Running, retriever: SolrRetriever, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -148,3 +136,15 @@ def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
 
     solr_process.started(folder, nodes=2, owner=os.getpid())
     wait_until_found(retriever, 40)
+
+
+def test_searches_go_on_while_zookeeper_is_away(cloud: Running, retriever: SolrRetriever) -> None:
+    assert retriever.search(PUMP, STAFF).total == 40
+    keeper = next(process for process in cloud.processes if process.role == "zookeeper")
+    solr_process.signalled(keeper, how=signal.SIGSTOP)
+    try:
+        # Longer than a list of nodes is believed, shorter than Solr itself waits for its ZooKeeper.
+        time.sleep(FRESH_S + 0.2)
+        assert [retriever.search(PUMP, STAFF).total for _ in range(5)] == [40] * 5
+    finally:
+        solr_process.signalled(keeper, how=signal.SIGCONT)
