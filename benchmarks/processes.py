@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,13 +99,16 @@ def machine_busy_s() -> float:
 def _end(found: Running) -> None:
     pids = found.pids()
     found.process.send_signal(signal.SIGTERM)
-    try:
+    with suppress(subprocess.TimeoutExpired):
         found.process.wait(20)
-    except subprocess.TimeoutExpired:
+    # A child that outlives its parent, as a forked relay does, is ended by its own id.
+    for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in pids:
             if _read(f"/proc/{pid}/stat"):
-                os.kill(pid, signal.SIGKILL)
-        found.process.wait(20)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        time.sleep(0.5)
+    found.process.wait(20)
 
 
 def _cpu_s(pid: int) -> float:
