@@ -79,7 +79,7 @@ check: $(DEV_STAMP)
 	$(BIN)/mypy
 	$(BIN)/bandit -q -ll -r datafari_rag
 	$(BIN)/python -m pytest -q tests/test_architecture.py
-	$(BIN)/python -m pytest -q --cov --cov-report=term:skip-covered tests/core tests/protocols tests/llm_templates tests/test_pipeline.py
+	$(BIN)/python -m pytest -q --cov --cov-report=term:skip-covered tests/core tests/protocols tests/llm_templates tests/conformance tests/test_pipeline.py tests/test_conf_files.py tests/web/test_app.py
 
 fix: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .
