@@ -9,9 +9,10 @@ length and skipping what no longer fits misses the optimum by less than the chan
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import exp, log
+from typing import NamedTuple
 
 TEMPERATURE = 0.06
 """Score that makes a piece e times likelier; so a piece e times as long must score that much more."""
@@ -20,8 +21,7 @@ MAX_SKIPPED = 60
 """Pieces in a row that do not fit before the rest is left unread."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):  # not a dataclass: there are a thousand for each question, and tuples are made faster
     """
     Something to take or leave: its *score* and its *cost*.
 
@@ -44,7 +44,7 @@ class Packed:
 
 def chance(piece: Piece) -> float:
     """Return how likely *piece* holds the answer, in arbitrary units."""
-    return math.exp(piece.score / TEMPERATURE)
+    return exp(piece.score / TEMPERATURE)
 
 
 def pack(
@@ -60,7 +60,8 @@ def pack(
     *key_of* is the same for repetitions of a piece. *is_allowed* is asked for every piece that would be taken, in that
     order, and may keep a second account.
     """
-    rates = [_rate(piece) for piece in pieces]
+    # The logarithm of chance for length, on the scale of the score.
+    rates = [score - TEMPERATURE * log(cost if cost > 1 else 1) for score, cost, _ in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
     taken: list[int] = []
     repeated: list[int] = []
@@ -87,8 +88,3 @@ def pack(
     kept = frozenset(taken)
     repeated = [index for index in repeated if index not in kept]
     return Packed(tuple(taken), tuple(repeated), tuple(left))
-
-
-def _rate(piece: Piece) -> float:
-    """Return the logarithm of chance for length, on the scale of the score."""
-    return piece.score - TEMPERATURE * math.log(max(1, piece.cost))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from datafari_rag.core.cues import Cue, cue_of
@@ -196,7 +197,7 @@ def _scored(order: Sequence[Ranked], terms: Sequence[Term], *, cue: Cue | None, 
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
             price = HEADING_PRICE if end - start < SHORT_CHARS else 0.0
             found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end))
-    found.sort(key=lambda one: -one.score)
+    found.sort(key=attrgetter("score"), reverse=True)
     return found if cue is None else _cued(found, order, cue)
 
 
@@ -208,7 +209,7 @@ def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list
         else one
         for one in sentences[:_CUED]
     ]
-    return sorted(raised, key=lambda one: -one.score) + sentences[_CUED:]
+    return sorted(raised, key=attrgetter("score"), reverse=True) + sentences[_CUED:]
 
 
 def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
@@ -236,7 +237,8 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
 
 def _cost(one: _Sentence) -> int:
     """Return the characters that taking *one* can add: itself, and a joint or the white space up to its neighbour."""
-    return one.end - one.start + (max(JOINT_CHARS, one.gap) if one.gap <= TOUCHING_CHARS else JOINT_CHARS)
+    gap = one.gap
+    return one.end - one.start + (gap if JOINT_CHARS < gap <= TOUCHING_CHARS else JOINT_CHARS)
 
 
 def _key(one: _Sentence, order: Sequence[Ranked]) -> str:
@@ -252,7 +254,7 @@ def _joined(
 ) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
     chosen: list[tuple[Document, tuple[Passage, ...]]] = []
     for number, one in enumerate(order):
-        own = sorted((s for s in sentences if s.document == number), key=lambda s: s.start)
+        own = sorted((s for s in sentences if s.document == number), key=attrgetter("place"))
         if own:
             chosen.append((one.document, tuple(_merged(own))))
     return tuple(chosen)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datafari_rag.core.evidence import Traces
-from datafari_rag.core.sentences import bounds_around, spans
+from datafari_rag.core.sentences import blocks, bounds_around, spans
 
 SHORT_CHARS = 60_000
 """A text up to this long is cut into sentences as a whole."""
+
+LARGE_BUDGET_CHARS = 16_000
+BLOCK_CHARS = 350
+"""From this budget on a text is cut into blocks of sentences: what is around an answer is in it anyway."""
 
 CELL_CHARS = 1000
 """Length of the stretches by which the evidence of a long text is counted."""
@@ -21,10 +25,11 @@ def bounds_in(text: str, traces: Traces, weights: Sequence[float], budget_chars:
     """
     Return sentences of *text* in order, as (start, end).
 
-    Of a long text only those in the stretches with most evidence, twice as many as *budget_chars* can hold.
+    Of a long text only those in the stretches with most evidence, twice as many as *budget_chars* can hold. Where that
+    is many pages, sentences that follow each other are given together.
     """
     if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
-        return spans(text)
+        return spans(text) if budget_chars < LARGE_BUDGET_CHARS else blocks(text, BLOCK_CHARS)
     wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
     found: list[tuple[int, int]] = []
     for first, last in _runs(_best_cells(traces, weights, wanted)):

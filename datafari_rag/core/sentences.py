@@ -47,6 +47,23 @@ def spans(text: str) -> list[tuple[int, int]]:
     return _spans_between(text, 0, len(text))
 
 
+def blocks(text: str, least_chars: int) -> list[tuple[int, int]]:
+    """
+    Return *text* in pieces of whole sentences as (start, end), each the shortest of at least *least_chars* characters.
+
+    The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
+    """
+    found: list[tuple[int, int]] = []
+    begin, size = 0, len(text)
+    while begin < size:
+        end = _block_end(text, begin, least_chars)
+        start, stop = _trimmed(text, begin, end)
+        if start < stop:
+            found.append((start, stop))
+        begin = end
+    return found
+
+
 def bounds_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """
     Return the sentences in the region around *start* to *end*, so that a long text is not cut as a whole.
@@ -64,6 +81,16 @@ def bounds_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
     """Return the index of the sentence of *bounds* that holds *offset*, or of the last one before it; 0 at least."""
     return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
+
+
+def _block_end(text: str, begin: int, least_chars: int) -> int:
+    """Return the first sentence end *least_chars* after *begin* or later, behind its white space."""
+    limit = begin + MAX_CHARS + least_chars
+    high = min(limit, len(text))
+    for match in _MARK.finditer(text, min(begin + least_chars, high), high):
+        if match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
+            return match.end()
+    return high if limit >= len(text) else _cut(text, begin + least_chars, limit)
 
 
 def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
@@ -136,16 +163,24 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
 
 def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
     """Add *start* to *end* without white space around it, in pieces when it is too long."""
+    start, end = _trimmed(text, start, end)
+    while end - start > MAX_CHARS:
+        cut = _cut(text, start + MAX_CHARS // 2, start + MAX_CHARS)
+        found.append((start, cut))
+        start, end = _trimmed(text, cut, end)
+    if start < end:
+        found.append((start, end))
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    while end - start > MAX_CHARS:
-        cut = max(text.rfind(mark, start + MAX_CHARS // 2, start + MAX_CHARS) for mark in ("; ", ", ", " ", "\n"))
-        cut = cut + 1 if cut > start else start + MAX_CHARS
-        found.append((start, cut))
-        start = cut
-        while start < end and text[start].isspace():
-            start += 1
-    if start < end:
-        found.append((start, end))
+    return start, end
+
+
+def _cut(text: str, low: int, high: int) -> int:
+    """Return where text without a boundary is cut: behind its last space between *low* and *high*, else at *high*."""
+    cut = max(text.rfind(mark, low, high) for mark in ("; ", ", ", " ", "\n"))
+    return cut + 1 if cut >= 0 else high

@@ -1,7 +1,13 @@
 from itertools import pairwise
 
 from datafari_rag.core.evidence import terms_of, traces_of, weights_in
-from datafari_rag.core.regions import CELL_CHARS, LEAST_CELLS, SHORT_CHARS, bounds_in
+from datafari_rag.core.regions import (
+    BLOCK_CHARS,
+    CELL_CHARS,
+    LEAST_CELLS,
+    SHORT_CHARS,
+    bounds_in,
+)
 from datafari_rag.core.sentences import spans
 
 FILLER = "Nothing of interest is said in this sentence at all. "
@@ -33,7 +39,17 @@ def test_of_a_long_text_only_the_surroundings_of_the_evidence_are_cut() -> None:
 
 def test_a_long_text_is_cut_as_a_whole_when_the_budget_holds_most_of_it() -> None:
     text = long_text()
-    assert bounds(text, len(text)) == spans(text)
+    found = bounds(text, len(text))
+    assert (found[0][0], found[-1][1]) == (0, len(text.rstrip()))
+
+
+def test_a_large_budget_is_filled_with_blocks_of_whole_sentences() -> None:
+    text = long_text()
+    starts, ends = zip(*spans(text), strict=True)
+    for start, end in bounds(text, len(text)):
+        assert start in starts
+        assert end in ends
+        assert end - start >= BLOCK_CHARS - 1 or end == ends[-1]
 
 
 def test_without_evidence_a_long_text_begins_at_its_head() -> None:

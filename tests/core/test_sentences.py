@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.sentences import MAX_CHARS, bounds_around, index_at, spans
+from datafari_rag.core.sentences import MAX_CHARS, blocks, bounds_around, index_at, spans
 from tests.core.sentence_samples import SAMPLES
 
 MAX_ERRORS = {"en": 1, "fr": 0, "de": 0, "es": 0, "ru": 0, "ar": 0, "zh": 0}
@@ -69,6 +69,22 @@ def test_text_without_an_end_is_cut_at_a_space() -> None:
 
 def test_text_without_a_space_is_cut_all_the_same() -> None:
     assert [end - start for start, end in spans("x" * 1500)] == [MAX_CHARS, MAX_CHARS, 100]
+
+
+def test_blocks_hold_the_whole_text_and_end_with_sentences() -> None:
+    text = "".join(f"This is sentence number {number}, e.g. of a text.\n\n" for number in range(50))
+    found = blocks(text, 200)
+    ends = [end for _, end in spans(text)]
+    assert all(end in ends and 200 <= end + len("\n\n") - start < 260 for start, end in found[:-1])
+    assert found[-1][1] == ends[-1]
+    assert [piece for start, end in found for piece in text[start:end].split()] == text.split()
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "x", "x" * 5000, "word " * 1000, "One. Two."])
+def test_blocks_of_anything_lose_nothing_but_white_space(text: str) -> None:
+    kept = "".join(text[start:end] for start, end in blocks(text, 300))
+    assert "".join(kept.split()) == "".join(text.split())
+    assert all(end - start <= MAX_CHARS + 300 for start, end in blocks(text, 300))
 
 
 def test_around_a_place_the_sentences_are_those_of_the_whole_text() -> None:
