@@ -12,6 +12,7 @@ from datafari_rag.web.demo_menu import choose
 from datafari_rag.web.feedback import give
 from datafari_rag.web.searchpage import search_page
 from datafari_rag.web.static_files import static_file
+from datafari_rag.web.talking import talk
 from datafari_rag.web.widget import widget_setup
 
 
@@ -28,6 +29,7 @@ def _bound(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Respons
 
 PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
     ("/", "GET", search_page),
+    ("/talk", "POST", talk),
     ("/demo/user", "POST", choose),
     ("/feedback", "POST", give),
     ("/widget.json", "GET", widget_setup),

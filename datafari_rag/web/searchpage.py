@@ -14,7 +14,7 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS
-from datafari_rag.core.errors import RagError, leaves
+from datafari_rag.core.errors import RagError
 from datafari_rag.protocols.incoming import Incoming
 from datafari_rag.web import page_dialect
 from datafari_rag.web.answering import Desk, Row, answered
@@ -60,9 +60,6 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
         "token": desk.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback_file),
         "hasFeedbackText": settings.feedback_text,
-        "category": settings.chat_category_field,
-        # The chat paths tell a failure by its sentence alone (seed 003).
-        "labels": {error.sentence: error.label for error in leaves()},
     }
     return {
         "question": arguments.get("q", [""])[0],

@@ -127,6 +127,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "fallback": _("The usual language model did not answer; a substitute did."),
         "model": _("Model"),
         "followups": _("You could ask next"),
+        "next_about": _("What does “{title}” say about this?"),
         "you_asked": _("You asked"),
         "helpful": _("Was this helpful?"),
         "yes": _("Yes"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from flask import Response, request
 
-from datafari_rag.core.errors import leaves
 from datafari_rag.web.answering import Desk, json_response
 from datafari_rag.web.encoding import plain
 from datafari_rag.web.languages import language_of, translator
@@ -14,8 +13,7 @@ from datafari_rag.web.sentences import script_words
 def widget_setup(desk: Desk) -> Response:
     """Return the words in the page's language, and how texts are spelled on the wire."""
     words = script_words(translator(language_of(request)))
-    labels = {error.sentence: error.label for error in leaves()}
-    setup = {"words": words, "linebreaks": desk.service.line().settings.rag_linebreaks, "labels": labels}
+    setup = {"words": words, "linebreaks": desk.service.line().settings.rag_linebreaks}
     response = json_response(plain(setup))
     response.headers["Access-Control-Allow-Origin"] = "*"
     return response

@@ -111,6 +111,125 @@ def test_a_conversation_goes_on_survives_a_reload_and_is_cleared(zoo_service: Zo
     assert page.evaluate("sessionStorage.length") == 0
 
 
+def test_questions_to_ask_next_come_with_the_first_answer_and_without_a_model(
+    demo_service: Running, come: Come
+) -> None:
+    """They are the documents' own questions, and other documents that were found."""
+    reader = come(demo_service.url)
+    page = reader.open()
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method + urlsplit(request.url).path))
+    reader.ask(COPY)
+    page.wait_for_selector(".proposals")
+    proposed = page.locator(".next button").all_inner_texts()
+
+    assert sent.count("POST/search/select") == 2 and "POST/talk" not in sent
+    assert len(proposed) == len(set(proposed)) == 3
+    assert COPY not in proposed and any(one.endswith("say about this?") for one in proposed)
+    page.locator(".next button").first.click()
+    expect(page.locator(".turn .counts")).to_have_count(2)
+    assert sent.count("POST/talk") == 1
+    assert page.locator(".asked").inner_text() == f"You asked {proposed[0]}"
+    assert page.locator(".again input").evaluate("box => box === document.activeElement")
+    page.locator(".turn").nth(1).locator(".proposals").wait_for()
+    assert page.locator(".proposals:visible").count() == 1
+    assert proposed[0] not in page.locator(".proposals:visible").inner_text()
+
+
+PROPOSED = """async ([asked, used, found]) => (await import("/static/proposals.js")).proposalsOf(
+    asked, used, [], found, { next_about: "What does “{title}” say about this?" })"""
+
+
+@pytest.mark.parametrize(
+    ("used", "found", "proposed"),
+    [
+        pytest.param([], [], [], id="nothing known, nothing proposed"),
+        pytest.param(
+            [
+                {
+                    "id": "a",
+                    "title": "<b>",
+                    "content": "See below. How is a fence for goats built? It is. Why is rain wet?",
+                }
+            ],
+            [],
+            ["How is a fence for goats built?"],
+            id="a question of a document that shares a word, and no title with markup",
+        ),
+        pytest.param(
+            [
+                {
+                    "id": "a",
+                    "title": "<b>",
+                    "content": "How high must the giraffe fence be? What is <b>a fence</b> here?",
+                }
+            ],
+            [],
+            [],
+            id="not the question that was just asked, and none with markup",
+        ),
+        pytest.param(
+            [{"id": "a", "title": "Used", "content": ""}],
+            [
+                {"id": "a", "title": "Used"},
+                {"id": "b", "title": "Found"},
+                {"id": "c", "title": "![x](https://a.invalid)"},
+            ],
+            ["What does “Used” say about this?", "What does “Found” say about this?"],
+            id="documents that were not cited, each once",
+        ),
+    ],
+)
+def test_what_is_proposed(
+    demo_service: Running, come: Come, used: list[object], found: list[object], proposed: list[str]
+) -> None:
+    page = come(demo_service.url).open()
+    asked = ["How high must a giraffe fence be?"]
+    assert page.evaluate(PROPOSED, [asked, used, found]) == proposed
+
+
+def test_a_follow_up_keeps_format_and_filters_and_links_every_document(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    page = reader.ask("copy a file")
+    page.locator(".facets a", has_text="python").first.click()
+    reader.ended()
+    page.select_option("#format", "bulletpoint")
+    reader.ended()
+    page.get_by_role("textbox", name="Ask a follow-up question").fill("How do I delete a file?")
+    with page.expect_request("**/talk?*") as sent:
+        page.get_by_role("textbox", name="Ask a follow-up question").press("Enter")
+    expect(page.locator(".turn .counts")).to_have_count(2)
+    asked = parse_qs(urlsplit(sent.value.url).query)
+    last = page.locator(".turn").last
+
+    assert asked == {"format": ["bulletpoint"], "fq": ['source:"python"']}
+    assert [one["role"] for one in sent.value.post_data_json["messages"]] == ["user", "assistant", "user"]
+    assert last.locator(".sources > li").count() >= 2
+    assert last.locator(".sources > li").count() == last.locator(".sources > li > a").count()
+    assert last.locator(".prose li").count() > 0
+    assert last.get_by_text("How this answer was made").count() == 1
+
+
+def test_focus_stays_where_the_reader_is(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("words-300-gap-30ms")
+    page = come(zoo_service.url).open()
+    focused = "document.activeElement.textContent || document.activeElement.getAttribute('aria-label')"
+    page.fill("#q", "giraffe fence")
+    page.press("#q", "Enter")
+    expect(page.locator(".prose")).to_contain_text("word3")
+    page.get_by_role("button", name="Stop").press("Enter")
+    page.wait_for_selector(".card:not(.busy)")
+    assert page.evaluate(focused) == "Ask again"
+    zoo_service.behave("cite")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".counts")
+    assert page.evaluate(focused) == "Ask again"
+    page.get_by_role("textbox", name="Ask a follow-up question").fill("giraffe keeper")
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn .counts")).to_have_count(2)
+    assert page.evaluate(focused) == "Ask a follow-up question"
+
+
 def test_the_format_is_sent_and_stays(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("cite")
     reader = come(zoo_service.url)

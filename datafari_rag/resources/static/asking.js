@@ -20,10 +20,9 @@ export class Failure extends Error {
  * @property {string} [base] where the service is; the page's own origin when absent
  * @property {string[]} [filters]
  * @property {string} [format]
+ * @property {string} [language] of the answer, when the address names one
  * @property {string} [linebreaks]
  * @property {import("./types.js").Message[]} [history]
- * @property {string | null} [category]
- * @property {Record<string, string>} [labels] sentences of failures and their labels
  * @property {AbortSignal} [signal]
  * @property {RequestCredentials} [credentials]
  */
@@ -42,9 +41,8 @@ export async function* asked(wish) {
     model: response.headers.get("X-RAG-Model") ?? "",
     id: response.headers.get("X-Request-ID") ?? "",
   };
-  const isTalk = Boolean(wish.history?.length);
-  const take = isTalk ? takeChat : takeRag;
-  const memory = { raw: "", labels: wish.labels ?? {}, linebreaks: wish.linebreaks ?? "escaped" };
+  // Our own path for a conversation writes line breaks as they are.
+  const memory = { raw: "", linebreaks: wish.history?.length ? "newline" : (wish.linebreaks ?? "escaped") };
   let isEnded = false;
   try {
     for await (const line of lines(response)) {
@@ -64,86 +62,51 @@ export async function* asked(wish) {
 
 /** @param {Wish} wish */
 async function sent(wish) {
-  const base = wish.base ?? "";
-  const isTalk = Boolean(wish.history?.length);
   /** @type {RequestInit} */
   const options = { method: "POST", signal: wish.signal, credentials: wish.credentials ?? "same-origin" };
+  const wanted = new URLSearchParams();
+  if (wish.format && wish.format !== "default") wanted.set("format", wish.format);
+  if (wish.language) wanted.set("lang", wish.language);
+  for (const filter of wish.filters ?? []) wanted.append("fq", filter);
   let path = "/search/select";
-  if (isTalk) {
-    path = "/chat/stream";
-    const overrides = { suggest_followup_questions: true, include_category: wish.category || undefined };
+  if (wish.history?.length) {
+    path = `/talk?${wanted}`;
     options.headers = { "Content-Type": "application/json" };
-    options.body = JSON.stringify({
-      messages: [...(wish.history ?? []), { role: "user", content: wish.question }],
-      context: { overrides },
-    });
-  } else {
-    const form = new URLSearchParams({ action: "rag", stream: "true", trace: "true", q: wish.question });
-    if (wish.format && wish.format !== "default") form.set("format", wish.format);
-    for (const filter of wish.filters ?? []) form.append("fq", filter);
-    options.body = form;
-  }
+    options.body = JSON.stringify({ messages: [...wish.history, { role: "user", content: wish.question }] });
+  } else options.body = new URLSearchParams([["action", "rag"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
   let response;
   try {
-    response = await fetch(base + path, options);
+    response = await fetch((wish.base ?? "") + path, options);
   } catch (error) {
     if (wish.signal?.aborted) throw error;
     throw new Failure("network", "");
   }
   const type = response.headers.get("Content-Type") ?? "";
   if (response.ok && !type.startsWith("application/json;") && type !== "application/json") return response;
-  throw failureOf(await response.json().catch(() => ({})), wish.labels ?? {});
+  throw failureOf(await response.json().catch(() => ({})));
 }
 
-/** @param {any} body @param {Record<string, string>} labels */
-function failureOf(body, labels) {
+/** @param {any} body */
+function failureOf(body) {
   const error = body?.content?.error ?? body?.error ?? {};
-  if (typeof error === "string") return new Failure(labels[error] ?? "internal", error);
   return new Failure(error.label ?? "internal", error.reason ?? "");
 }
 
 /** @param {any} line @param {Answer} answer @param {{raw: string, linebreaks: string}} memory */
-function takeRag(line, answer, memory) {
+function take(line, answer, memory) {
   const { type, data } = line;
   if (type === "sources.final") answer.content.documents = data.items;
   else if (type === "message.delta") {
     memory.raw += data.text;
     answer.content.message = plain(memory.raw, memory.linebreaks);
   } else if (type === "message.final") {
-    Object.assign(answer.content, data, { message: plain(data.text, memory.linebreaks) });
+    const { text, followup_questions, ...rest } = data;
+    Object.assign(answer.content, rest, { message: plain(text, memory.linebreaks) });
+    answer.followups = followup_questions;
     return "held";
   } else if (type === "error") throw new Failure(data.label, data.reason, answer);
   else if (type === "stream.completed") return "end";
   else return "held";
-  return "more";
-}
-
-/** @param {any} line @param {Answer} answer @param {{labels: Record<string, string>}} memory */
-function takeChat(line, answer, memory) {
-  if (line.error) throw new Failure(memory.labels[line.error] ?? "internal", line.error, answer);
-  const { context, delta } = line;
-  if (context?.data_points) {
-    const { text, citations } = context.data_points;
-    answer.content.documents = citations.map((/** @type {string} */ label, /** @type {number} */ place) => ({
-      id: null,
-      title: label,
-      content: text[place]?.slice(label.length + 2) ?? "",
-    }));
-    answer.content.thoughts = context.thoughts;
-    return "more";
-  }
-  if (context?.citations) {
-    answer.content.citations = context.citations;
-    for (const one of context.citations) {
-      const source = answer.content.documents.find((document) => document.title === one.label);
-      if (source && one.document_id) Object.assign(source, { id: one.document_id, url: one.url ?? one.document_id });
-    }
-    answer.followups = context.followup_questions;
-    answer.content.finish_reason = context.finish_reason;
-    if (!answer.content.documents.length) throw new Failure("noDocuments", answer.content.message);
-    return "end";
-  }
-  answer.content.message += delta?.content ?? "";
   return "more";
 }
 

@@ -63,7 +63,7 @@ export class Card {
     this.proofs.replaceChildren(this.sources(marks));
     this.tools.before(this.counts());
     const made = madeOf(answer, this.words);
-    if (answer.followups?.length && this.acts.next) this.after.append(this.next(answer.followups));
+    if (answer.followups?.length) this.propose(answer.followups);
     if (made) this.after.append(made);
     this.toolbar(true);
   }
@@ -107,8 +107,11 @@ export class Card {
   /** @param {boolean} hasText */
   toolbar(hasText) {
     const { words, acts, answer } = this;
+    const root = /** @type {Document | ShadowRoot} */ (this.root.getRootNode());
+    const hadFocus = root.activeElement === this.stopButton;
     this.tools.replaceChildren();
     if (acts.retry) this.tools.append(element("button", { type: "button", click: () => acts.retry?.() }, words.retry));
+    if (hadFocus) /** @type {HTMLElement | null} */ (this.tools.firstElementChild)?.focus({ preventScroll: true });
     if (!hasText || !answer) return;
     const copy = element("button", { type: "button" }, words.copy);
     copy.addEventListener("click", async () => {
@@ -170,10 +173,12 @@ export class Card {
     );
   }
 
-  /** @param {string[]} questions */
-  next(questions) {
-    const buttons = questions.map((question) => element("button", { type: "button", click: () => this.acts.next?.(question) }, question));
-    return element("div", {}, element("h3", { class: "sources-title" }, this.words.followups), element("div", { class: "next" }, ...buttons));
+  /** Shows what could be asked next, each a button. @param {string[]} questions */
+  propose(questions) {
+    if (!questions.length || !this.acts.next) return;
+    const buttons = questions.map((question) => element("button", { type: "button", dir: "auto", click: () => this.acts.next?.(question) }, question));
+    const list = element("div", { class: "next" }, ...buttons);
+    this.tools.after(element("div", { class: "proposals" }, element("h3", { class: "sources-title" }, this.words.followups), list));
   }
 }
 

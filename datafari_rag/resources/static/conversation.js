@@ -41,6 +41,11 @@ export class Conversation {
   put(turn, place) {
     this.turns.splice(place, 1, turn);
     this.turns = this.turns.slice(-MOST);
+    this.keep();
+  }
+
+  /** Writes the turns down, as far as this browser lets us. */
+  keep() {
     // How it was made may hold the whole prompt; it is for the moment.
     const light = this.turns.map(({ question, answer }) => ({ question, answer: lightened(answer) }));
     try {

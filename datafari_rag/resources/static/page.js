@@ -6,6 +6,7 @@ import { Conversation } from "./conversation.js";
 import { counted, element, filled } from "./element.js";
 import { showFound } from "./found.js";
 import { openPassage } from "./passage.js";
+import { proposalsOf } from "./proposals.js";
 import { thumbsOf } from "./thumbs.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
@@ -23,10 +24,15 @@ const clear = byId("clear");
 const answers = byId("answers");
 const state = byId("state");
 const spoken = element("div", { class: "unseen", role: "log", "aria-live": "polite" });
-const again = nextForm();
+const next = /** @type {HTMLInputElement} */ (
+  element("input", { type: "text", maxlength: "4000", dir: "auto", autocomplete: "off", "aria-label": words.ask_next, placeholder: words.ask_next })
+);
+const again = element("form", { class: "again" }, next, element("button", {}, words.ask));
 const talk = new Conversation(setup.user, kept());
 /** @type {AbortController | null} */
 let running = null;
+/** When the results below the answer are there, or cannot be. @type {Promise<unknown>} */
+let shown = Promise.resolve();
 
 /** @returns {Storage | null} */
 function kept() {
@@ -35,21 +41,6 @@ function kept() {
   } catch {
     return null;
   }
-}
-
-function nextForm() {
-  const input = /** @type {HTMLInputElement} */ (
-    element("input", { type: "text", maxlength: "4000", dir: "auto", autocomplete: "off", "aria-label": words.ask_next, placeholder: words.ask_next })
-  );
-  const made = element("form", { class: "again" }, input, element("button", {}, words.ask));
-  made.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const question = input.value.trim();
-    if (!question || running) return;
-    input.value = "";
-    ask(question, talk.turns.length);
-  });
-  return made;
 }
 
 /** @param {URLSearchParams} wanted */
@@ -66,14 +57,21 @@ function cardFor(question, place) {
   const card = new Card(words, {
     stop: () => running?.abort(),
     retry: () => ask(question, place),
-    next: (next) => ask(next, talk.turns.length),
+    next: (proposed) => {
+      next.focus({ preventScroll: true });
+      ask(proposed, talk.turns.length);
+    },
     open: (citation) => openPassage(citation, words, (label, reason) => noticeOf(label, reason, words)),
     thumbs: (answer) => thumbsOf(answer, question, setup),
   });
   const turn = element("div", { class: "turn" }, place > 0 && element("p", { class: "asked", dir: "auto" }, element("span", { class: "fine" }, `${words.you_asked} `), question), card.root);
-  for (const later of [...answers.querySelectorAll(".turn")].slice(place)) later.remove();
-  again.remove();
-  answers.append(turn);
+  const old = [...answers.children].filter((one) => one !== again).slice(place);
+  const isHere = old.some((one) => one.contains(document.activeElement));
+  for (const one of old) one.remove();
+  // The field below may hold the focus and half a question: it stays where it is.
+  if (again.isConnected) again.before(turn);
+  else answers.append(turn);
+  if (isHere) card.stopButton.focus({ preventScroll: true });
   return card;
 }
 
@@ -107,14 +105,14 @@ async function grow(card, question, place, signal) {
     filters: wanted.getAll("fq"),
     format: wanted.get("format") ?? format.value,
     linebreaks: setup.linebreaks,
-    labels: setup.labels,
+    language: wanted.get("lang") ?? "",
     history: talk.before(place),
-    category: category(wanted),
   };
   for await (const { answer, isDone } of asked(wish)) {
     if (isDone) {
       card.finish(answer);
       talk.put({ question, answer }, place);
+      propose(card, place);
       const cited = new Set(answer.content.citations.map((one) => one.document_id).filter(Boolean)).size;
       const used = answer.content.documents.length;
       say(`${words.done}. ${filled(counted(words.used, used), { used, cited })}`);
@@ -125,18 +123,29 @@ async function grow(card, question, place, signal) {
   }
 }
 
+/** Adds what could be asked next, once the results are known; the model's own proposals come first where it made some. */
+/** @param {Card} card @param {number} place */
+async function propose(card, place) {
+  const turn = talk.turns[place];
+  if (!turn || turn.answer.followups?.length) return;
+  await shown;
+  if (talk.turns[place] !== turn) return;
+  const { documents, citations } = turn.answer.content;
+  const cited = citations.map((one) => one.document_id);
+  const links = /** @type {HTMLAnchorElement[]} */ ([...byId("found").querySelectorAll(".hits h3 a")]);
+  const found = links.map((link) => ({ id: new URL(link.href).searchParams.get("id"), title: link.textContent ?? "" }));
+  const asked = talk.turns.slice(0, place + 1).map((one) => one.question);
+  turn.answer.followups = proposalsOf(asked, documents, cited, found, words);
+  talk.keep();
+  card.propose(turn.answer.followups);
+}
+
 /** Hands whole sentences to readers who listen. @param {string} text @param {number} told */
 function speak(text, told) {
   const end = Math.max(text.lastIndexOf(". "), text.lastIndexOf("\n"), text.lastIndexOf("? "), text.lastIndexOf("! "));
   if (end < told) return told;
   spoken.append(element("p", {}, text.slice(told, end + 1).replace(/\[\d+\]/g, "")));
   return end + 1;
-}
-
-/** The one filter that a conversation can keep. @param {URLSearchParams} wanted */
-function category(wanted) {
-  const found = wanted.getAll("fq").map((one) => /^([^:]+):"(.*)"$/.exec(one)).find((one) => one?.[1] === setup.category);
-  return found ? found[2].replace(/\\(.)/g, "$1") : null;
 }
 
 /** @param {Card} card @param {unknown} error @param {AbortController} mine */
@@ -154,7 +163,8 @@ function failed(card, error, mine) {
 
 function settle() {
   clear.hidden = !talk.turns.length;
-  if (talk.turns.length && !running) answers.append(again);
+  if (!talk.turns.length) again.remove();
+  else if (!again.isConnected) answers.append(again);
   setTimeout(() => spoken.replaceChildren(), 4000);
 }
 
@@ -172,7 +182,7 @@ function show(isNew) {
   box.value = question;
   const found = byId("found");
   found.setAttribute("aria-busy", "true");
-  showFound(found, wanted, setup.facets, words)
+  shown = showFound(found, wanted, setup.facets, words)
     .catch(() => found.replaceChildren())
     .finally(() => found.removeAttribute("aria-busy"));
   if (!isNew && talk.recall(addressOf(wanted))) {
@@ -227,6 +237,14 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && running && !document.querySelector("dialog[open]")) running.abort();
 });
 
+again.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const question = next.value.trim();
+  if (!question || running) return;
+  next.value = "";
+  ask(question, talk.turns.length);
+});
+
 document.cookie = "datafari_rag_script=1; path=/; SameSite=Strict";
 document.body.classList.add("scripted");
 app.append(spoken);
@@ -240,6 +258,7 @@ if (app.dataset.answer) {
   else {
     card.finish(made);
     talk.put({ question, answer: made }, 0);
+    propose(card, 0);
   }
   settle();
 } else show(false);
