@@ -71,14 +71,19 @@ def fold(text: str) -> Folded:
     for start, stop in _irregular(text, regular, spellings):
         if stop <= at or start >= end:
             continue
-        if start > at:
-            runs.append(Run(length, at, start - at))
-            pieces.append(regular[at:start])
-            length += start - at
-        spelled = _spelled(text, start, stop, spellings)
-        runs.extend(Run(length + number, start, 1) for number in range(len(spelled)))
-        pieces.append(spelled)
-        length += len(spelled)
+        if regular[start] == " ":
+            # Most of them are blanks in a row, of which the first stays: one run, where two would say the same.
+            spelled, kept = "", start + 1
+        else:
+            spelled, kept = _spelled(text, start, stop, spellings), start
+        if kept > at:
+            runs.append(Run(length, at, kept - at))
+            pieces.append(regular[at:kept])
+            length += kept - at
+        if spelled:
+            runs.extend(Run(length + number, start, 1) for number in range(len(spelled)))
+            pieces.append(spelled)
+            length += len(spelled)
         at = stop
         ends[length - 1] = at
     if at < end:

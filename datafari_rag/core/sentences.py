@@ -64,14 +64,14 @@ def blocks(text: str, least_chars: int) -> list[tuple[int, int]]:
     return found
 
 
-def bounds_around(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[tuple[int, int]]:
     """
-    Return the sentences in the region around *start* to *end*, so that a long text is not cut as a whole.
+    Return the sentences in the region *reach* around *start* to *end*, so that a long text is not cut as a whole.
 
     The first and the last may be cut where the region ends, those that touch *start* to *end* only when longer than
     the region.
     """
-    low, high = max(0, start - REGION_CHARS), min(len(text), end + REGION_CHARS)
+    low, high = max(0, start - reach), min(len(text), end + reach)
     if low > 0:
         newline = text.find("\n", low, start)
         low = newline + 1 if newline >= 0 else low

@@ -17,7 +17,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
 from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, beginnings, carries, facts_of, is_negation
 from datafari_rag.core.folding import Folded, fold, folded
-from datafari_rag.core.sentences import MAX_CHARS, bounds_around
+from datafari_rag.core.sentences import MAX_CHARS, bounds_around, index_at
 from datafari_rag.core.stems import stem
 
 MAX_PLACES = 200
@@ -28,6 +28,9 @@ MAX_WINDOWS = 80
 
 NEAR_CHARS = 2 * MAX_CHARS + 200
 """Around a place, in the folded text: its sentence and a neighbour are within, and what folding can make longer."""
+
+CELL_CHARS = 500
+"""Length of the stretches whose sentences are cut together."""
 
 LEAST_DIGITS = 3
 """A claim of nothing but numbers is only looked for when one of them is not just any number."""
@@ -66,6 +69,7 @@ class Seen:
         self._language = language
         self._facts: dict[tuple[int, int], Facts] = {}
         self._texts: dict[tuple[int, int], str] = {}
+        self._cells: dict[int, list[tuple[int, int]]] = {}
 
     @cached_property
     def _folded(self) -> Folded:
@@ -187,10 +191,23 @@ class Seen:
                     yield bounds[own][0], bounds[own + 1][1], False
 
     def _bounds_at(self, at: int) -> list[tuple[int, int]]:
-        """Return the sentences around *at*, as far as the model saw them."""
+        """Return the sentence at *at* and its neighbours, as far as the model saw them."""
         low, high = next((found for found in self._stretches if found[0] <= at < found[1]), (at, at))
-        clipped = ((max(start, low), min(end, high)) for start, end in bounds_around(self.stored, at, at + 1))
+        bounds = self._near(at)
+        own = index_at(bounds, at)
+        if not 2 <= own < len(bounds) - 2:  # a neighbour may be cut, or a sentence longer than most
+            bounds = bounds_around(self.stored, at, at + 1)
+            own = index_at(bounds, at)
+        clipped = ((max(start, low), min(end, high)) for start, end in bounds[max(0, own - 1) : own + 2])
         return [(start, end) for start, end in clipped if start < end]
+
+    def _near(self, at: int) -> list[tuple[int, int]]:
+        """Return the sentences of the stretch that *at* is in, with some around it; cut once for all places in it."""
+        cell = at // CELL_CHARS
+        if cell not in self._cells:
+            start = cell * CELL_CHARS
+            self._cells[cell] = bounds_around(self.stored, start, start + CELL_CHARS, CELL_CHARS)
+        return self._cells[cell]
 
     def _anchors(self, stated: Facts) -> list[str]:
         words = [stem(word, self._language) for word in stated.words if word not in self._known]
