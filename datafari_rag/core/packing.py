@@ -61,7 +61,7 @@ def pack(
     order, and may keep a second account.
     """
     # The logarithm of chance for length, on the scale of the score.
-    rates = [score - TEMPERATURE * log(cost if cost > 1 else 1) for score, cost, _ in pieces]
+    rates = [score - TEMPERATURE * log(max(1, cost)) for score, cost, _ in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
     taken: list[int] = []
     repeated: list[int] = []
