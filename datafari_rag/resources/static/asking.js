@@ -63,7 +63,7 @@ export async function* asked(wish) {
 /** @param {Wish} wish */
 async function sent(wish) {
   /** @type {RequestInit} */
-  const options = { method: "POST", signal: wish.signal, credentials: wish.credentials ?? "same-origin" };
+  const options = { method: "POST", signal: wish.signal ?? null, credentials: wish.credentials ?? "same-origin" };
   const wanted = new URLSearchParams();
   if (wish.format && wish.format !== "default") wanted.set("format", wish.format);
   if (wish.language) wanted.set("lang", wish.language);
