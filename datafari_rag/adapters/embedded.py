@@ -26,7 +26,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.search import Browse, Found, Search, Step
-from datafari_rag.core.words import words_of
+from datafari_rag.core.words import sought_in
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
@@ -192,7 +192,7 @@ def _language(stored: dict[str, list[Any]]) -> str | None:
 def _browse_query(browse: Browse, vocabulary: Vocabulary) -> Query:
     if browse.text is None:
         return Query.all_query()
-    step = Step("asked", tuple(word.text for word in words_of(browse.text, browse.language)), browse.operator)
+    step = Step("asked", sought_in(browse.text, browse.language), browse.operator)
     return query_for(step, browse.language, vocabulary) or Query.empty_query()
 
 

@@ -22,7 +22,7 @@ from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnal
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
 
 LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
@@ -47,8 +47,9 @@ _MAX_WORD_BYTES = 120
 _FOOTER = struct.Struct("<II")
 _FOOTER_MAGIC = 1337
 _PARTS = ("term", "idx", "pos", "store", "fieldnorm", "fast")
-# A Chinese or Japanese character is a word of its own, so that any stretch of them is found as a phrase.
-_WORD_PATTERN = r"[\p{Han}\p{Hiragana}\p{Katakana}]|[\p{L}\p{M}\p{N}&&[^\p{Han}\p{Hiragana}\p{Katakana}]]+"
+# A character of a script without spaces is a word of its own, so that any stretch of them is found as a phrase.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
+_WORD_PATTERN = rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{_UNSPACED}]]+"
 
 
 def schema() -> Schema:

@@ -15,7 +15,7 @@ from itertools import groupby
 
 from datafari_rag.core.stems import stem
 from datafari_rag.core.stopwords import is_empty_word
-from datafari_rag.core.words import Word, is_unspaced, pairs_of, words_of
+from datafari_rag.core.words import Word, is_unspaced, pieces_of, words_of
 
 MAX_TERMS = 40
 """Terms of a question that are looked for; the first ones say what it is about."""
@@ -214,9 +214,9 @@ def _is_word_at(small: str, at: int, needle: str, language: str) -> bool:
 def _terms_in(word: Word, gain: float, language: str) -> list[Term]:
     small = lowered(word.text)
     if is_unspaced(word.text):
-        pairs = pairs_of(small)
-        share = 1 / math.sqrt(len(pairs))
-        return [Term(pair, gain * share, share, True) for pair in pairs]
+        pieces = pieces_of(small)
+        share = 1 / math.sqrt(len(pieces))
+        return [Term(piece, gain * share, share, True) for piece in pieces]
     if not word.is_identifier:
         return [Term(stem(small, language), gain)]
     parts = [part.lower() for part in word.parts if part.lower() != small and len(part) > 1]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.folding import folded
 from datafari_rag.core.stopwords import is_empty_word
-from datafari_rag.core.words import is_unspaced, pairs_of
+from datafari_rag.core.words import is_unspaced, pieces_of
 
 PAIR_SHARE = 0.75
 """Share of character pairs that must be there in scripts without spaces, where a word cannot be told."""
@@ -128,7 +128,7 @@ def facts_of(text: str, language: str) -> Facts:
         if token[0].isdigit():
             numbers.append(token)
         elif is_unspaced(token):
-            pairs.extend(pairs_of(token))
+            pairs.extend(pieces_of(token))
         elif is_content(token, language):
             words.append(token)
             (denied if is_denied else said).add(token)

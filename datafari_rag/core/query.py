@@ -11,13 +11,16 @@ from collections.abc import Iterable
 
 from datafari_rag.core.search import Operator, Step
 from datafari_rag.core.stopwords import is_empty_word
-from datafari_rag.core.words import words_of
+from datafari_rag.core.words import is_unspaced, sought_in, words_of
 
 MAX_WORDS = 60
 """Words of a question that are searched for; a pasted page is not searched word by word."""
 
 FEW_WORDS = 3
 """Up to so many words of its own one is enough for a sentence: a third of them would be less."""
+
+MANY_PIECES = 5
+"""More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
 
 _THIRD, _ONE = 34, 1
 
@@ -32,7 +35,7 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     right document was among the first three for 90.6 % so, for 87.2 % with all words first, and with one search for
     each question instead of 1.6. Steps that would repeat one are left out.
     """
-    asked = _distinct(word.text for word in words_of(question, language))
+    asked = _distinct(sought_in(question, language))
     if not asked:
         return ()
     content = tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
@@ -42,7 +45,7 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     if not is_relaxed:
         return (Step("asked", asked, operator),)
     least = _THIRD if len(content) > FEW_WORDS else _ONE
-    is_sentence = len(content) < len(asked)
+    is_sentence = len(content) < len(asked) or sum(map(is_unspaced, asked)) > MANY_PIECES
     steps = (
         Step("asked", content, "AND", least) if is_sentence else Step("asked", asked, "AND"),
         Step("a third of the words", content, "AND", least),

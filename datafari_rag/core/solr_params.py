@@ -16,7 +16,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.search import Browse, Search, Step
 from datafari_rag.core.solr_schema import FIELD_NAME, Schema
 from datafari_rag.core.stopwords import is_function_word
-from datafari_rag.core.words import words_of
+from datafari_rag.core.words import is_unspaced, sought_in
 
 Params = Mapping[str, str | Sequence[str]]
 
@@ -56,6 +56,7 @@ FACET_LIMIT = 100
 
 _NOTHING = "-*:*"
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
+_ESCAPE = r"\\\1"
 _UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z)?")
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
@@ -102,7 +103,7 @@ def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, s
 
 def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
-    step = Step("asked", tuple(w.text for w in words_of(browse.text or "", browse.language)), browse.operator)
+    step = Step("asked", sought_in(browse.text or "", browse.language), browse.operator)
     words = {"q": "*:*", "defType": "lucene"} if browse.text is None else words_params(step, browse.language, schema)
     params = _merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
@@ -176,9 +177,12 @@ def escaped(word: str) -> str:
     Return *word* so that Solr's parsers see letters only: every ASCII punctuation mark has a backslash.
 
     A bare `\u` in a question would be a 400 ("truncated unicode escape"); AND, OR and NOT are lowered instead, since
-    they have nothing that could be escaped.
+    they have nothing that could be escaped. A piece of an unspaced script is a phrase in quotation marks: the usual
+    tokenizer makes single characters of it, which side by side mean something.
     """
-    return word.lower() if word in ("AND", "OR", "NOT", "TO") else _SYNTAX.sub(r"\\\1", word)
+    if len(word) > 1 and is_unspaced(word):
+        return f'"{_SYNTAX.sub(_ESCAPE, word)}"'
+    return word.lower() if word in ("AND", "OR", "NOT", "TO") else _SYNTAX.sub(_ESCAPE, word)
 
 
 def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> dict[str, str | list[str]]:

@@ -1,5 +1,5 @@
 """
-A question cut into words: identifiers whole, French elision undone, scripts without spaces in pairs.
+A question cut into words: identifiers whole, French elision undone, scripts without spaces in pieces.
 
 Nothing here knows query syntax; whatever characters a question has, what comes out are words.
 """
@@ -14,13 +14,23 @@ _ITALIAN_ELISION = re.compile(r"^(?:l|d|c|s|un|all|dell|dall|nell|sull|quell|que
 _ELISIONS = {"fr": _ELISION, "it": _ITALIAN_ELISION}
 _FIXED = frozenset({"aujourd'hui", "aujourd’hui"})
 
+# What Python does not count among a word's characters: vowel signs and tone marks of the scripts of India and
+# South-East Asia, points of Hebrew and Arabic, accents that stand by themselves.
+_MARKS = (
+    r"\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0983\u09bc-\u0df3"
+    r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u109d\u17b4-\u17d3"
+)
+_CHARS = rf"(?:[^\W_]|[{_MARKS}])+"
 _TOKEN = re.compile(
-    r"[^\W_]+(?:(?:[.\-_/@:+&'’ʼ‑–]|::)[^\W_]+)*(?:\+\+|#)?|_+[^\W_]+(?:_+[^\W_]+)*_*",
+    rf"{_CHARS}(?:(?:[.\-_/@:+&'’ʼ‑–]|::){_CHARS})*(?:\+\+|#)?|_+{_CHARS}(?:_+{_CHARS})*_*",
 )
 _CODE = re.compile(r"[\d_./@:+#]|(?<=[a-z])[A-Z]")
-_PART = re.compile(r"[^\W_]+")
+_PART = re.compile(_CHARS)
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+# Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
+_IDEOGRAPHIC = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_KATAKANA = re.compile(r"([\u30a1-\u30fa\u30fc-\u30fe]+)")
 _POSSESSIVE = re.compile(r"['’ʼ]s?$")
 
 
@@ -48,11 +58,31 @@ def words_of(text: str, language: str) -> tuple[Word, ...]:
     return tuple(found)
 
 
-def pairs_of(run: str) -> tuple[str, ...]:
-    """Return the overlapping pairs of characters of *run*, the run itself when it has fewer than three."""
-    if len(run) < 3:
-        return (run,)
-    return tuple(run[i : i + 2] for i in range(len(run) - 1))
+def sought_in(text: str, language: str) -> tuple[str, ...]:
+    """
+    Return what an index is asked for to find *text*: its words in order, a run of an unspaced script in pieces.
+
+    Engines cut such a run into single characters, so that a piece is found as a phrase; the whole clause would be one
+    phrase that hardly any document has. Katakana stays whole: engines take it for one word.
+    """
+    found: list[str] = []
+    for word in words_of(text, language):
+        if not is_unspaced(word.text):
+            found.append(word.text)
+            continue
+        for run in filter(None, _KATAKANA.split(word.text)):
+            found.extend((run,) if _KATAKANA.fullmatch(run) else pieces_of(run))
+    return tuple(found)
+
+
+def pieces_of(run: str) -> tuple[str, ...]:
+    """
+    Return the overlapping pieces of *run*, two characters long in Chinese and Japanese, three in the other scripts.
+
+    A run that is no longer than a piece comes back itself.
+    """
+    size = 2 if _IDEOGRAPHIC.search(run) else 3
+    return tuple(run[start : start + size] for start in range(max(1, len(run) - size + 1)))
 
 
 def is_unspaced(text: str) -> bool:
@@ -81,5 +111,5 @@ def _parts_of(token: str) -> tuple[str, ...]:
 
 
 def _unspaced_words(token: str, start: int) -> list[Word]:
-    pieces = re.finditer(rf"{_UNSPACED.pattern}|[^\W_]+?(?={_UNSPACED.pattern}|\W|_|$)", token)
+    pieces = re.finditer(rf"{_UNSPACED.pattern}|{_CHARS}?(?={_UNSPACED.pattern}|\W|_|$)", token)
     return [Word(piece.group(), start + piece.start(), False, (piece.group(),)) for piece in pieces]

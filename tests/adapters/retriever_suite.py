@@ -17,6 +17,7 @@ import pytest
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for, is_visible
 from datafari_rag.core.ask import Restriction
+from datafari_rag.core.query import steps_for
 from datafari_rag.core.search import Browse, Content, Operator, Search, Step
 from datafari_rag.ports import Retriever
 
@@ -275,6 +276,44 @@ def test_a_word_finds_its_other_forms(retriever: Retriever, load: Load, language
     load([doc("it", text, language=language), doc("other", "nothing of the kind", language=language)])
 
     assert ids(retriever, asked(word, language=language)) == ["it"]
+
+
+UNSPACED = (
+    pytest.param("zh", "渡轮每天九点从港口出发。", "渡轮几点从港口出发？", "火车每天都从车站出发。", id="Chinese"),
+    pytest.param(
+        "ja",
+        "島のフェリーは毎朝九時に出発します。",
+        "フェリーは何時に出発しますか",
+        "電車は駅から出ます。",
+        id="Japanese",
+    ),
+    pytest.param("th", "เรือข้ามฟากออกจากท่าเรือเวลาเก้าโมง", "เรือข้ามฟากออกกี่โมง", "อาหารเช้าอร่อยมาก", id="Thai"),
+)
+
+
+@pytest.mark.parametrize(("language", "text", "question", "other"), UNSPACED)
+def test_a_script_without_spaces_is_searched_in_pieces(
+    retriever: Retriever, load: Load, language: str, text: str, question: str, other: str
+) -> None:
+    load([doc("right", text, language=language), doc("other", other, language=language), doc("english", "pump")])
+    first = steps_for(question, language=language, operator="AND", is_relaxed=True)[0]
+    content: Content
+    for content in ("exactContent", "highlighting"):
+        search = Search(question, first, 10, content=content, language=language)
+        assert ids(retriever, search)[:1] == ["right"]
+    assert retriever.search(search, NOBODY).documents[0].text.rstrip("。") == text.rstrip("。")
+
+
+@pytest.mark.parametrize(("language", "text", "question", "other"), UNSPACED)
+def test_a_plain_search_marks_the_characters_found_in_a_script_without_spaces(
+    retriever: Retriever, load: Load, language: str, text: str, question: str, other: str
+) -> None:
+    load([doc("right", text, language=language), doc("other", other, language=language)])
+    page = browsed(retriever, Browse(text[:6], language=language, wants_highlighting=True))
+    assert [row["id"] for row in page["response"]["docs"]] == ["right"]
+    (marked,) = page["highlighting"]["right"]["exactContent"]
+    assert re.sub("<[^>]*>", "", marked).strip("…. ") in text
+    assert "".join(re.findall('<span class="em">(.*?)</span>', marked)).startswith(text[:6])
 
 
 def test_a_document_of_another_language_than_the_questions_is_found(retriever: Retriever, load: Load) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from datafari_rag.core.words import pairs_of, words_of
+from datafari_rag.core.words import pieces_of, sought_in, words_of
 
 
 def texts(text: str, language: str = "en") -> list[str]:
@@ -42,6 +42,30 @@ def test_a_word_knows_its_place() -> None:
     assert [text[word.start :].startswith(word.text) for word in words_of(text, "fr")] == [True, True, True]
 
 
-def test_a_script_without_spaces_is_taken_in_pairs() -> None:
-    assert pairs_of("法国首都") == ("法国", "国首", "首都")
-    assert pairs_of("首都") == ("首都",)
+def test_a_script_without_spaces_is_taken_in_pieces() -> None:
+    assert pieces_of("法国首都") == ("法国", "国首", "首都")
+    assert pieces_of("首都") == ("首都",)
+    assert pieces_of("都") == ("都",)
+    assert pieces_of("ภาษา") == ("ภาษ", "าษา")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "wanted"),
+    [
+        ("法国的首都", "zh", ("法国", "国的", "的首", "首都")),
+        ("IBM公司2019年", "zh", ("IBM", "公司", "2019", "年")),
+        ("コンピュータの歴史", "ja", ("コンピュータ", "の歴", "歴史")),
+        ("เกาะ ferry", "th", ("เกา", "กาะ", "ferry")),
+        ("the island ferry", "en", ("the", "island", "ferry")),
+        ("", "en", ()),
+    ],
+    ids=repr,
+)
+def test_an_index_is_asked_for_words_and_pieces(text: str, language: str, wanted: tuple[str, ...]) -> None:
+    assert sought_in(text, language) == wanted
+
+
+def test_vowel_signs_and_accents_of_their_own_are_part_of_a_word() -> None:
+    assert texts("हिन्दी भाषा", "hi") == ["हिन्दी", "भाषा"]
+    assert texts("e\u0301cole", "fr") == ["e\u0301cole"]
+    assert texts("เมืองนี้", "th") == ["เมืองนี้"]
