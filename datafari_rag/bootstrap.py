@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from flask import Flask
+from flask import Flask, request
 
 from datafari_rag import resources
 from datafari_rag.adapters import solr_access
@@ -30,15 +31,19 @@ from datafari_rag.adapters.rights_file import NoRights, RightsFile
 from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
 from datafari_rag.adapters.settings_keeper import SettingsKeeper
 from datafari_rag.adapters.tiktoken_counter import counter_named
+from datafari_rag.adapters.tracing_switch import is_wanted
 from datafari_rag.core.settings import ANSWER_GROUPS, Settings
 from datafari_rag.core.settings_addresses import EMBEDDED
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Identity, Retriever, RightsSource, TokenCounter, Writer
 from datafari_rag.web import demo_users
 from datafari_rag.web.app import furnish
-from datafari_rag.web.outgoing import outgoing
+from datafari_rag.web.outgoing import carrying, outgoing, request_id
 from datafari_rag.web.service import Line
 from datafari_rag.web.signing import Signer
+
+if TYPE_CHECKING:
+    from datafari_rag.adapters.tracing import Tracing
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +60,19 @@ class House:
     breakers outlive a change elsewhere in the file.
     """
 
-    def __init__(self, file: SettingsFile, signer: Signer, clock: Callable[[], float] = time.time) -> None:
-        """Build nothing yet. *clock* gives seconds since the epoch."""
+    def __init__(
+        self,
+        file: SettingsFile,
+        signer: Signer,
+        clock: Callable[[], float] = time.time,
+        *,
+        tracing: Tracing | None = None,
+    ) -> None:
+        """Build nothing yet. *clock* gives seconds since the epoch; *tracing* makes spans of what others are asked."""
         self._file = file
         self._signer = signer
         self._clock = clock
+        self._tracing = tracing
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[Snapshot, Line] | None = None
 
@@ -72,7 +85,8 @@ class House:
         """Return the present snapshot with all that was built from it."""
         snapshot = self._file.snapshot()
         if self._line is None or self._line[0] is not snapshot:
-            self._line = (snapshot, self._build(snapshot))
+            built = self._build(snapshot)
+            self._line = (snapshot, _traced(built, self._tracing) if self._tracing is not None else built)
         return self._line[1]
 
     def problems(self) -> Sequence[Mapping[str, object]]:
@@ -165,10 +179,24 @@ class Application(Flask):
         super().__init__(__name__, static_folder=None, template_folder=str(TEMPLATES))
         file.snapshot().require_startable()
         self._file = file
-        signer = Signer(file.snapshot().settings.server_secret)
-        house = House(file, signer)
+        settings = file.snapshot().settings
+        signer, tracing = Signer(settings.server_secret), tracing_for(settings)
+        house = House(file, signer, tracing=tracing)
         _warn(house.line().settings)
         self._desk = furnish(self, house, signer, Keeping(file, house))
+        if tracing is not None:
+            self._trace(tracing)
+
+    def _trace(self, tracing: Tracing) -> None:
+        """Make a span of each request, named by its route, with how its answer ended."""
+        from datafari_rag.adapters.tracing import answered, named
+
+        self.wsgi_app = tracing.wrapped(self.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's own way to wrap
+        self._desk.metrics.listen(answered)
+
+        @self.before_request
+        def name() -> None:
+            named(request.url_rule.rule if request.url_rule is not None else "", request_id())
 
     def reload(self) -> None:
         """Read the settings now (SIGHUP)."""
@@ -231,6 +259,26 @@ def rights_for(settings: Settings) -> RightsSource:
 def audit_for(settings: Settings) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
     return AuditTrail(Path(settings.audit_folder)) if settings.audit_folder else None
+
+
+def tracing_for(settings: Settings) -> Tracing | None:
+    """Return what makes spans, None where nobody asked for them or the library is not there (which is logged)."""
+    if not is_wanted(settings.server_traces_endpoint, os.environ):
+        return None
+    try:
+        # Imported here: the extra `otel` is only needed by those who use it.
+        from datafari_rag.adapters.tracing import Tracing
+    except ImportError:
+        log.error("No spans are made: they need the extra `otel`: pip install 'datafari-rag[otel]'.")
+        return None
+    return Tracing(carrying, endpoint=settings.server_traces_endpoint)
+
+
+def _traced(line: Line, tracing: Tracing) -> Line:
+    """Return *line* with spans around what it asks of others."""
+    model = tracing.model(line.parts.model)  # type: ignore[arg-type] # a `Chain` was built: `model_for`
+    parts = dataclasses.replace(line.parts, retriever=tracing.retriever(line.parts.retriever), model=model)
+    return dataclasses.replace(line, parts=parts, rights=tracing.rights(line.rights), relay=model)
 
 
 def new_nonce() -> str:

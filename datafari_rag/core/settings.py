@@ -99,6 +99,13 @@ class Settings(SearchSettings):
         check=addresses.origins(),
         help="Web sites whose pages may call this service from the browser. Empty: none. * for any.",
     )
+    server_traces_endpoint: str = setting(
+        "server.traces.endpoint",
+        "",
+        check=addresses.url(is_optional=True),
+        help="Where OpenTelemetry's spans go (OTLP over HTTP, /v1/traces). Empty: where OTEL_EXPORTER_OTLP_ENDPOINT "
+        "says, else none are made. Needs the extra otel.",
+    )
     server_secret: str = secret(
         "server.secret",
         "",

@@ -45,6 +45,7 @@ class Metrics:
     def __init__(self, on_outcome: Callable[[str], None] = lambda outcome: None) -> None:
         """Make the families, all at zero; *on_outcome* is told each answer's."""
         self._on_outcome = on_outcome
+        self._listeners: list[Callable[[str, str], None]] = []
         self._registry = registry = CollectorRegistry()
         self._answers = Counter(
             "datafari_rag_answers",
@@ -87,10 +88,16 @@ class Metrics:
             registry=registry,
         )
 
+    def listen(self, listener: Callable[[str, str], None]) -> None:
+        """Tell *listener* dialect and outcome of each answer from now on, where it ends."""
+        self._listeners.append(listener)
+
     def count_answer(self, dialect: str, outcome: str) -> None:
         """Count one finished answer; *outcome* is ok, a label, passed or aborted."""
         self._answers.labels(dialect, outcome).inc()
         self._on_outcome(outcome)
+        for listener in self._listeners:
+            listener(dialect, outcome)
 
     def count(self, ended: Ended, settings: Settings) -> None:
         """Count one finished answer with its times, its model and its tokens."""

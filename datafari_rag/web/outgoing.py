@@ -3,14 +3,16 @@ What goes on from the present request to search engine, model and authority: its
 
 Held in a context variable, so that two requests at once never see each other's and a stream keeps its own to its end.
 Without a trace from the caller none is made up: a made-up one would decide for the others whether they record theirs.
+Where spans of our own are made (`adapters/tracing.py`), they are named in place of the caller's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 _IDS = "(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
@@ -55,6 +57,17 @@ def begin(request_id: str, headers: Headers) -> None:
 def request_id() -> str:
     """Return the id of the request that is being answered here, "" where none is."""
     return _PRESENT.get().request_id
+
+
+@contextmanager
+def carrying(traceparent: str, tracestate: str) -> Iterator[None]:
+    """Send these along in the block in place of the caller's: they name a span of our own in the caller's trace."""
+    before = _PRESENT.get()
+    _PRESENT.set(replace(before, traceparent=traceparent, tracestate=tracestate))
+    try:
+        yield
+    finally:
+        _PRESENT.set(before)
 
 
 def outgoing() -> Mapping[str, str]:

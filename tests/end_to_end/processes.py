@@ -102,12 +102,14 @@ def stub_llm(folder: Path) -> Iterator[Running]:
 
 
 @contextmanager
-def service(folder: Path, settings: Mapping[str, str], *, workers: int = 1) -> Iterator[Running]:
-    """Run the production server over *settings*."""
+def service(
+    folder: Path, settings: Mapping[str, str], *, workers: int = 1, environ: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """Run the production server over *settings*, with *environ* added to its environment."""
     port = free_port()
     write_settings(folder, settings)
     options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", str(workers))
-    with running(folder, "serve", "serve", *options, port=port, health="/health/live") as found:
+    with running(folder, "serve", "serve", *options, port=port, health="/health/live", environ=environ) as found:
         yield found
 
 
