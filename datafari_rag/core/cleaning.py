@@ -14,6 +14,9 @@ from datafari_rag.core.origins import Origins, Run
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
 
+PLAIN = "".join(map(chr, range(0x20, 0x7F)))
+"""What can be seen in ASCII, and the space."""
+
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -42,6 +45,8 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
     backslash into a slash; without it both stay. Double quotes stay. The result may be empty.
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
+    if dropped.search(unusual(text)) is None:
+        return (_replaced(text) if is_full else text), Origins((Run(0, 0, len(text)),) if text else ())
     kept, runs, at, length = [], [], 0, 0
     for match in dropped.finditer(text):
         if match.start() > at:
@@ -54,6 +59,11 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
         kept.append(text[at:])
     whole = "".join(kept)
     return (_replaced(whole) if is_full else whole), Origins(tuple(runs))
+
+
+def unusual(text: str) -> str:
+    """Return *text* without its plain characters: to look for anything else among them would take the longest."""
+    return text.encode("utf-8", "surrogatepass").translate(None, PLAIN.encode("ascii")).decode("utf-8", "surrogatepass")
 
 
 def is_invisible(character: str) -> bool:

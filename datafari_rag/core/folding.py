@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from datafari_rag.core.cleaning import is_invisible
+from datafari_rag.core.cleaning import PLAIN, is_invisible, unusual
 from datafari_rag.core.origins import Origins, Run
 
 _SPELLINGS = {
@@ -101,9 +101,8 @@ def folded(text: str) -> str:
 
 
 def _characters(text: str) -> Iterable[str]:
-    """Return the different characters of *text*."""
-    # The bytes of ASCII are told apart without making a string of each.
-    return map(chr, set(text.encode("ascii"))) if text.isascii() else set(text)
+    """Return the different characters of *text*, and all plain ones: to tell which of those there are takes longer."""
+    return (*PLAIN, *set(unusual(text)))
 
 
 def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
@@ -117,14 +116,18 @@ def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
 
 
 def _regular(text: str, spellings: Mapping[str, str]) -> str:
-    """Return *text* with every character replaced that folds to one other; the others stay as they are."""
-    changed = {one: other for one, other in spellings.items() if len(other) == 1 and one != other}
-    if text.isascii() or any(spellings.get(other, other) != other for other in changed.values()):
-        return text.translate({ord(one): other for one, other in changed.items()})
-    # Beyond ASCII a translation asks for each character; to replace the few that there are is ten times faster.
+    """Return *text* with every character replaced that folds to one other; the others may stay as they are."""
+    if text.isascii():
+        return text.translate(_ASCII_SAME_LENGTH)
+    # Beyond ASCII a translation asks for each character; to replace the few that there are is ten times faster. What
+    # folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is grown.
+    small = text.replace("\u0130", "i").lower()
+    changed = {one.lower(): other for one, other in spellings.items() if len(other) == 1 and one.lower() != other}
+    if any(spellings.get(other, other) != other for other in changed.values()):
+        return small.translate({ord(one): other for one, other in changed.items()})
     for one, other in changed.items():
-        text = text.replace(one, other)
-    return text
+        small = small.replace(one, other)
+    return small
 
 
 def _irregular(text: str, regular: str, spellings: Mapping[str, str]) -> list[tuple[int, int]]:
@@ -194,3 +197,4 @@ def _composed(cluster: str) -> str:
 
 
 _ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
+_ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}

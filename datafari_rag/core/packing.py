@@ -9,7 +9,7 @@ length and skipping what no longer fits misses the optimum by less than the chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def pack(
     pieces: Sequence[Piece],
     room: int,
     *,
-    key_of: Callable[[int], str] = str,
+    key_of: Callable[[int], Hashable] = str,
     is_allowed: Callable[[int], bool] = lambda _: True,
 ) -> Packed:
     """
@@ -66,7 +66,7 @@ def pack(
     taken: list[int] = []
     repeated: list[int] = []
     left: list[int] = []
-    seen: dict[str, int] = {}
+    seen: dict[Hashable, int] = {}
     for place, index in enumerate(order):
         piece = pieces[index]
         if piece.cost > room or not is_allowed(index):

@@ -8,7 +8,6 @@ verdicts here say why something is in or out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -44,8 +43,8 @@ MAX_REJECTED = 20
 """Sentences left out that the trace names, best first."""
 
 _CUED = 150
-_WORD = re.compile(r"\w+")
-_ASCII_WORDS = {code: chr(code).lower() if chr(code).isalnum() or code == ord("_") else " " for code in range(128)}
+_WORDS = bytes(code if chr(code).isalnum() or code in (0x5F, *range(0x80, 0x100)) else 0x20 for code in range(256))
+"""What keeps words apart in ASCII becomes a space; of what is beyond, every byte stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,7 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
     room = limit.max_chars + JOINT_CHARS
     left = [size]
 
-    def key_of(index: int) -> str:
+    def key_of(index: int) -> bytes:
         return _key(sentences[index], order)
 
     def is_allowed(index: int) -> bool:
@@ -241,12 +240,10 @@ def _cost(one: _Sentence) -> int:
     return one.end - one.start + (gap if JOINT_CHARS < gap <= TOUCHING_CHARS else JOINT_CHARS)
 
 
-def _key(one: _Sentence, order: Sequence[Ranked]) -> str:
+def _key(one: _Sentence, order: Sequence[Ranked]) -> bytes:
+    """Return the words of a sentence; as bytes, of which a translation is one pass, whatever the script."""
     text = order[one.document].document.text[one.start : one.end]
-    if text.isascii():
-        # The same as below, several times faster: a translation within ASCII is one pass without patterns.
-        return " ".join(text.translate(_ASCII_WORDS).split())
-    return " ".join(_WORD.findall(text.casefold()))
+    return b" ".join(text.casefold().encode("utf-8", "surrogatepass").translate(_WORDS).split())
 
 
 def _joined(
