@@ -16,7 +16,7 @@ from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations import resolve
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError
+from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError, SearchUnavailable
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.fit import Selected, evidence_for
 from datafari_rag.core.gate import is_passed, stopped
@@ -166,18 +166,20 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
         timings_ms=laps.ms,
     )
     if not selected.extracts:
-        yield Sources((), _thoughts(trace, user, settings), language, laps.ms)
-        raise NoDocuments
+        yield Sources((), _thoughts(trace, user, settings), language, laps.ms, is_partial=found.is_partial)
+        # What a missing shard holds nobody knows: "there is nothing" would be a guess.
+        raise SearchUnavailable(log="a part of the collection did not answer") if found.is_partial else NoDocuments
     prompt = prompt_for(
         ask, selected.extracts, language=language, settings=settings, written=(parts.instructions, parts.new_nonce())
     )
     laps.lap("prompt")
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
+    is_partial = found.is_partial
     # Held while the model writes, the texts of twenty candidates were four fifths of what an open stream costs.
     del found
     trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
-    yield Sources(selected.extracts, _thoughts(trace, user, settings), language, laps.ms)
+    yield Sources(selected.extracts, _thoughts(trace, user, settings), language, laps.ms, is_partial=is_partial)
     yield from _spoken(ask, prompt, settings=settings, model=parts.model, laps=laps)
 
 

@@ -39,8 +39,8 @@ FLIGHT = Document(
 class FakeRetriever:
     """Finds the same documents for every question, or fails; remembers what it was asked."""
 
-    def __init__(self, *documents: Document, error: RagError | None = None) -> None:
-        self.documents, self.error = documents, error
+    def __init__(self, *documents: Document, error: RagError | None = None, is_partial: bool = False) -> None:
+        self.documents, self.error, self.is_partial = documents, error, is_partial
         self.searches: list[tuple[Search, Filter]] = []
         self.browsed: list[tuple[Browse, Filter]] = []
 
@@ -48,7 +48,7 @@ class FakeRetriever:
         self.searches.append((search, access))
         if self.error is not None:
             raise self.error
-        return Found(self.documents, len(self.documents))
+        return Found(self.documents, len(self.documents), self.is_partial)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         self.browsed.append((browse, access))

@@ -52,6 +52,8 @@ class Sources:
     language: str = "en"
     timings_ms: tuple[tuple[str, float], ...] = ()
     """Milliseconds of each stage before the model, in order."""
+    is_partial: bool = False
+    """A shard of the collection did not answer, and the settings tolerate that: there may be better documents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,16 @@ from datafari_rag.core.settings import Settings
 from datafari_rag.protocols import completion
 from datafari_rag.protocols.completion import OwnParameters, Parameters
 from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
-from datafari_rag.protocols.parts import Json, citation, completion_id, created_s, model_name, status_of, with_facts
+from datafari_rag.protocols.parts import (
+    Json,
+    citation,
+    completion_id,
+    created_s,
+    model_name,
+    partial,
+    status_of,
+    with_facts,
+)
 from datafari_rag.protocols.reading import body_of
 from datafari_rag.protocols.source_nodes import nodes_of
 
@@ -88,6 +97,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "system_fingerprint": extras.get("system_fingerprint"),
         "source_nodes": nodes_of(answer.sources.extracts),
         "citations": [citation(one) for one in finished.citations],
+        **partial(answer.sources),
     }
 
 
@@ -105,6 +115,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 found = {
                     "source_nodes": nodes_of(sources.extracts),
                     "citations": [citation(one) for one in event.citations],
+                    **partial(sources),
                 }
                 yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
                 if _wants_usage(context):

@@ -37,7 +37,13 @@ def opening_context(sources: Sources) -> Json:
         "data_points": data_points(sources.extracts),
         "thoughts": [thought(one) for one in sources.thoughts],
         "followup_questions": None,
+        **partial(sources),
     }
+
+
+def partial(sources: Sources) -> Json:
+    """Return the key that tells of a shard that did not answer (`solr.shards.tolerant`); nothing where all did."""
+    return {"partial_results": True} if sources.is_partial else {}
 
 
 def closing_context(finished: Finished) -> Json:

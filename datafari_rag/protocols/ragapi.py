@@ -19,6 +19,7 @@ from datafari_rag.core.labels import title_of
 from datafari_rag.core.parameters import Parameters, merged, read
 from datafari_rag.core.settings import Settings, fields_of
 from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.protocols.parts import partial
 
 TRANSPORT_CODES = frozenset({405, 413, 415})
 """Codes that are HTTP's own business when HTTP raises them, whatever `rag.http.errors` says."""
@@ -67,7 +68,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
             case Sources():
                 sources = event
                 items = [_document(extract) for extract in event.extracts]
-                yield _event("sources.final", {"items": items}, context)
+                yield _event("sources.final", {"items": items, **partial(event)}, context)
             case Delta():
                 yield _event("message.delta", {"text": broken(event.text)}, context)
             case Finished():
@@ -103,6 +104,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
         "message": LINE_BREAKS[settings.rag_linebreaks](finished.text),
         "documents": SHAPES[settings.rag_documents_shape]([_document(extract) for extract in sources.extracts]),
         "citations": [_citation(citation) for citation in finished.citations],
+        **partial(sources),
     }
     if finished.finish_reason == "length":
         content["finish_reason"] = "length"

@@ -25,6 +25,12 @@ ANY: Schema = {}
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
+PARTIAL: Mapping[str, Schema] = {
+    "partial_results": {"const": True, "description": "A shard did not answer (solr.shards.tolerant)."}
+}
+"""Stands beside the documents where not all of the collection was searched."""
+
+
 def ref(name: str) -> Schema:
     """Return a reference to a schema of `components`."""
     return {"$ref": f"#/components/schemas/{name}"}
@@ -102,8 +108,8 @@ def _parts() -> dict[str, Schema]:
         "DataPoints": record({"text": listed(STRING), "images": listed(ANY), "citations": listed(STRING)}),
         "Thought": record({"title": STRING, "description": ANY, "props": {"type": ["object", "null"]}}),
         "Message": record(message),
-        "Context": record({**opening, **closing}),
-        "OpeningContext": record({**opening, **followups}),
+        "Context": record({**opening, **closing, **PARTIAL}, optional=tuple(PARTIAL)),
+        "OpeningContext": record({**opening, **followups, **PARTIAL}, optional=tuple(PARTIAL)),
         "ClosingContext": record(closing),
     }
 
@@ -163,11 +169,13 @@ def _replies() -> dict[str, Schema]:
         "ChatAnswer": record({"message": ref("Message"), "context": ref("Context"), "session_state": ANY}),
         "PublishedAnswer": record({"message": ref("Message"), "context": ref("Context"), "sessionState": ANY}),
         "ChoicesAnswer": record({**completion, "choices": listed(record(with_context)), **told}),
-        "RagAnswer": record({"status": {"const": "OK"}, "content": record(content)}),
+        "RagAnswer": record(
+            {"status": {"const": "OK"}, "content": record({**content, **PARTIAL}, optional=tuple(PARTIAL))}
+        ),
         "SolrAnswer": record({"response": record({"numFound": {"type": "integer"}, "docs": listed(record({}))})}),
         "Completion": record(
-            {**completion, "choices": listed(record({**choice, "message": spoken})), **told, **nodes},
-            optional=("usage", "system_fingerprint", "citations"),
+            {**completion, "choices": listed(record({**choice, "message": spoken})), **told, **nodes, **PARTIAL},
+            optional=("usage", "system_fingerprint", "citations", *PARTIAL),
         ),
         "Models": record({"object": {"const": "list"}, "data": listed(record(model)), "indexes": listed(STRING)}),
         "StoredText": record(
@@ -195,7 +203,7 @@ def _lines() -> dict[str, Schema]:
         "model": STRING,
     }
     in_choice = record({**choice, "context": context, "session_state": ANY}, optional=("context", "session_state"))
-    ended = {"source_nodes": listed(ref("SourceNode")), "citations": listed(ref("Citation"))}
+    ended = {"source_nodes": listed(ref("SourceNode")), "citations": listed(ref("Citation")), **PARTIAL}
     kinds = ["stream.started", "sources.final", "message.delta", "message.final", "stream.completed", "error"]
     return {
         "ChatLine": {"anyOf": [record(line, optional=optional), ref("TextError")]},

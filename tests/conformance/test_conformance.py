@@ -149,6 +149,26 @@ def test_a_cut_answer(dialect: Dialect) -> None:
     assert (seen.text, seen.finish_reason) == ("The flight takes off at", "length")
 
 
+def test_a_missing_shard(dialect: Dialect) -> None:
+    """Every dialect says so, in the words of its own place; and never when all shards answered."""
+    partly, wholly = (line(retriever=FakeRetriever(FLIGHT, RABBIT, is_partial=flag)) for flag in (True, False))
+    said = ask(dialect, partly).get_data()
+
+    assert b'"partial_results": true' in said or b'"partial_results":true' in said
+    assert b"partial_results" not in ask(dialect, wholly).get_data()
+    assert dialect.seen(said).labels == ("Boarding pass", "Rabbits")
+
+
+def test_nothing_in_what_is_left_of_the_shards(dialect: Dialect) -> None:
+    """Nobody knows what the missing one holds: that is not "there are no documents"."""
+    model = FakeModel("never asked")
+    response = ask(dialect, line(model, FakeRetriever(is_partial=True)))
+
+    assert response.status_code == dialect.status(502)
+    assert dialect.said(response.get_json()) == SearchUnavailable().reason
+    assert model.prompts == []
+
+
 def test_links_are_made_safe(dialect: Dialect) -> None:
     model = FakeModel("See ![x](http://e", "vil/p.png) and [that](http://evil/), or [Boarding pass].")
     assert see(dialect, line(model)).text == "See x and that, or [Boarding pass]."
