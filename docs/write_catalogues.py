@@ -10,6 +10,7 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from datafari_rag.core.settings import ROWS
 from datafari_rag.core.settings_docs import GROUPS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +22,7 @@ KEYWORDS = {"_": None, "translate": None}
 def sentences() -> set[str]:
     """Return every sentence of the pages, as the code has it."""
     found = extract_from_dir(ROOT / "datafari_rag", METHODS, keywords=KEYWORDS)
-    return {str(message) for _, _, message, _, _ in found} | set(GROUPS.values())
+    return {str(message) for _, _, message, _, _ in found} | set(GROUPS.values()) | {row.help for row in ROWS}
 
 
 def compiled(source: Path) -> bytes:
