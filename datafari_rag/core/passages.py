@@ -43,8 +43,7 @@ MAX_REJECTED = 20
 """Sentences left out that the trace names, best first."""
 
 _CUED = 150
-_WORDS = bytes(code if chr(code).isalnum() or code in (0x5F, *range(0x80, 0x100)) else 0x20 for code in range(256))
-"""What keeps words apart in ASCII becomes a space; of what is beyond, every byte stays."""
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +240,9 @@ def _cost(one: _Sentence) -> int:
 
 
 def _key(one: _Sentence, order: Sequence[Ranked]) -> bytes:
-    """Return the words of a sentence; as bytes, of which a translation is one pass, whatever the script."""
+    """Return the letters and digits of a sentence; as bytes, of which that is one pass, whatever the script."""
     text = order[one.document].document.text[one.start : one.end]
-    return b" ".join(text.casefold().encode("utf-8", "surrogatepass").translate(_WORDS).split())
+    return text.casefold().encode("utf-8", "surrogatepass").translate(None, _NO_LETTERS)
 
 
 def _joined(
