@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from datafari_rag.adapters.settings_snapshot import StartRefused
-from datafari_rag.commands.eval_runs import Course, Variant, run
+from datafari_rag.commands.eval_runs import CannotMeasure, Course, Variant, run
 from datafari_rag.commands.eval_sets import NoSets, places, questions_of, readers_of, rights_of
 from datafari_rag.core.errors import RagError
 from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
+from datafari_rag.evaluation.pages import NoPlace, written_into
 from datafari_rag.evaluation.plot import draw
 from datafari_rag.evaluation.questions import UnreadableQuestions, questions_in, readers_in, rights_in
 from datafari_rag.evaluation.tables import gate_table, print_report
@@ -47,6 +49,7 @@ Exit codes: 0 measured, no leak; 1 a leak, or it could not be measured; 2 wrong 
 @click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
 @click.option("--from-feedback", type=FILE, help="Readers' thumbs (feedback.file) with texts, as further questions.")
 @click.option("--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Folder of eval.json, eval.png.")
+@click.option("--page", type=FILE, help="Markdown page whose tables, between its marks, are written anew.")
 @click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes. [default: cores]")
 @click.option("--with-model", is_flag=True, help="Ask the configured model. [default: the built-in extractive one]")
@@ -63,15 +66,17 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     if not questions and options["sets"] is None and options["from_feedback"] is None:
         raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
     _variants(options, {}, "")
+    began = time.monotonic()
     try:
         results = dict(_results(questions, options))
+        leaks = _told(results, options, took_s=time.monotonic() - began)
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
-    except (UnreadableQuestions, NoSets, OSError) as error:
+    except (UnreadableQuestions, NoSets, NoPlace, CannotMeasure, OSError) as error:
         raise click.ClickException(str(error)) from error
-    context.exit(1 if _told(results, options["out"]) else 0)
+    context.exit(1 if leaks else 0)
 
 
 def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tuple[str, list[Trial]]]:
@@ -126,23 +131,36 @@ def _measured(course: Course, variant: Variant, options: Mapping[str, Any], cons
     return trials
 
 
-def _told(results: Mapping[str, list[Trial]], folder: Path) -> int:
-    """Print and write everything; return the number of leaks."""
+def _told(results: Mapping[str, list[Trial]], options: Mapping[str, Any], *, took_s: float) -> int:
+    """Print and write everything; return the number of leaks. Raises: NoPlace, OSError."""
     console = Console(width=None if Console().is_terminal else 160)
-    report: dict[str, Any] = {"variants": {}}
+    report = {"every": options["every"], "jobs": options["jobs"], "took_s": took_s, "variants": _reported(results)}
+    for name, of in report["variants"].items():
+        print_report(name, of["sets"], console)
+    if any(not trial.is_answerable for trials in results.values() for trial in trials):
+        console.print(gate_table(next(iter(report["variants"].values()))["gate"]))
+    written = _written(report, options["out"], options["page"])
+    click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, written))}", err=True)
+    return sum(trial.leaks for trials in results.values() for trial in trials)
+
+
+def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for name, trials in results.items():
         groups = list(dict.fromkeys(trial.group for trial in trials))
         summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
         if len(groups) > 1:
             summaries["all"] = summary(trials)
-        print_report(name, summaries, console)
-        report["variants"][name] = {"sets": summaries, "gate": gate_curve(trials)}
-    first = next(iter(report["variants"].values()))
-    if any(not trial.is_answerable for trials in results.values() for trial in trials):
-        console.print(gate_table(first["gate"]))
+        found[name] = {"sets": summaries, "gate": gate_curve(trials)}
+    return found
+
+
+def _written(report: Mapping[str, Any], folder: Path, page: Path | None) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "eval.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
     totals = {name: list(of["sets"].values())[-1] for name, of in report["variants"].items()}
-    draw(totals, first["gate"], folder / "eval.png")
-    click.echo(f"Written: {folder / 'eval.json'}, {folder / 'eval.png'}", err=True)
-    return sum(trial.leaks for trials in results.values() for trial in trials)
+    draw(totals, next(iter(report["variants"].values()))["gate"], folder / "eval.png")
+    if page is None:
+        return [folder / "eval.json", folder / "eval.png"]
+    page.write_text(written_into(page.read_text(encoding="utf-8"), report), encoding="utf-8")
+    return [folder / "eval.json", folder / "eval.png", page]

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -54,20 +55,22 @@ def run(course: Course, variant: Variant, *, jobs: int, baselines: bool) -> Iter
 
     Raises:
         StartRefused: the settings cannot be used.
-        RagError: search, rights or model fail.
+        RagError, CannotMeasure: search, rights or model fail.
     """
     with tempfile.TemporaryDirectory() as folder:
         conf = _written(variant, Path(folder))
-        bench_for(conf, variant, course, baselines=baselines)
+        bench = bench_for(conf, variant, course, baselines=baselines)
         if jobs == 1:
-            bench = bench_for(conf, variant, course, baselines=baselines)
             yield from (tried(question, bench) for question in course.questions)
             return
         # Started afresh, not forked: clients and indexes of this process are not for sharing.
         with ProcessPoolExecutor(
             jobs, get_context("spawn"), _begin, (conf, variant, replace(course, questions=()), baselines)
         ) as pool:
-            yield from pool.map(_try, course.questions, chunksize=_CHUNK)
+            try:
+                yield from pool.map(_try, course.questions, chunksize=_CHUNK)
+            except BrokenProcessPool as error:
+                raise CannotMeasure(f"{variant.name}: a process that asked the questions ended early") from error
 
 
 def bench_for(conf: Path, variant: Variant, course: Course, *, baselines: bool) -> Bench:
@@ -100,6 +103,10 @@ def _written(variant: Variant, folder: Path) -> Path:
     return path
 
 
+class CannotMeasure(Exception):
+    """Search, rights or model failed in another process; the message says at which question."""
+
+
 class _Held:
     """The bench of one process."""
 
@@ -115,4 +122,4 @@ def _try(question: Question) -> Trial:
         return tried(question, _Held.benches[-1])
     except RagError as error:
         # An error with keyword arguments does not survive the way between processes.
-        raise RuntimeError(f"{question.id}: {error.label} {error.log}") from error
+        raise CannotMeasure(f"{question.id}: {error.label} {error.log or error.reason}") from error

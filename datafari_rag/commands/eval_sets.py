@@ -6,7 +6,7 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from datafari_rag.adapters import solr_process
@@ -22,7 +22,10 @@ MERGED = (
 """Sets that are merged into one collection."""
 
 ALONE = ("xquad", "multihop")
-"""Sets measured beside, each in an embedded index of its own: the same texts in six languages; several documents."""
+"""Sets measured beside, each in an index of its own: the same texts in six languages; several documents."""
+
+BY_LANGUAGE = "xquad"
+"""The set whose languages are counted apart."""
 
 Say = Callable[[str], None]
 
@@ -43,7 +46,11 @@ class Place:
 def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
     """Return the questions of *sets*, the unanswerable ones too. Raises: UnreadableQuestions."""
     files = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
-    return tuple(itertools.chain.from_iterable(questions_in(path) for path in files if path.exists()))
+    found = itertools.chain.from_iterable(questions_in(path) for path in files if path.exists())
+    return tuple(
+        replace(one, group=f"{one.group} {one.language}") if one.group == BY_LANGUAGE and one.language else one
+        for one in found
+    )
 
 
 def readers_of(folder: Path) -> tuple[Reader, ...]:
@@ -64,9 +71,9 @@ def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 @contextmanager
 def places(folder: Path, which: str, say: Say) -> Iterator[Iterator[Place]]:
     """
-    Give each engine in turn, the sets indexed in it: the merged ones, then with the embedded index the others alone.
+    Give each engine in turn, the sets indexed in it: the merged ones, then each of the others alone.
 
-    Documents keep their rights. Solr is stopped, and everything is removed, at the end.
+    Documents keep their rights. Every Solr is stopped, and everything is removed, at the end.
 
     Raises:
         NoSets: nothing to index, or Solr cannot be run.
@@ -77,24 +84,28 @@ def places(folder: Path, which: str, say: Say) -> Iterator[Iterator[Place]]:
         try:
             yield _places(folder, Path(made), which, say)
         finally:
-            if (Path(made) / "solr").exists():
-                solr_process.stopped(Path(made) / "solr")
+            for home in Path(made).glob("solr-*"):
+                solr_process.stopped(home)
 
 
 def _places(folder: Path, made: Path, which: str, say: Say) -> Iterator[Place]:
-    merged = _merged(folder, MERGED, made / "merged.jsonl")
-    if which in ("embedded", "both"):
-        yield Place("embedded", _indexed(merged, f"embedded:{made / 'index'}", say))
-    if which in ("solr", "both"):
-        try:
-            url = solr_process.started(made / "solr", port=None, nodes=0, say=say).url
-        except CannotRunSolr as error:
-            raise NoSets(str(error)) from error
-        yield Place("Solr", _indexed(merged, url, say))
-    for name in ALONE if which in ("embedded", "both") else ():
-        if _sets(folder, (name,)):
-            documents = _merged(folder, (name,), made / f"{name}.jsonl")
-            yield Place(f"embedded, {name} alone", _indexed(documents, f"embedded:{made / name}", say), (name,))
+    for sets in (MERGED, *((name,) for name in ALONE)):
+        if not _sets(folder, sets):
+            continue
+        name, suffix = ("merged", "") if sets == MERGED else (sets[0], f", {sets[0]} alone")
+        documents = _merged(folder, sets, made / f"{name}.jsonl")
+        if which in ("embedded", "both"):
+            yield Place(f"embedded{suffix}", _indexed(documents, f"embedded:{made / name}", say), sets)
+        if which in ("solr", "both"):
+            yield Place(f"Solr{suffix}", _indexed(documents, _solr(made / f"solr-{name}", say), say), sets)
+            solr_process.stopped(made / f"solr-{name}")
+
+
+def _solr(home: Path, say: Say) -> str:
+    try:
+        return solr_process.started(home, port=None, nodes=0, say=say).url
+    except CannotRunSolr as error:
+        raise NoSets(str(error)) from error
 
 
 def _indexed(documents: Path, url: str, say: Say) -> str:

@@ -16,13 +16,13 @@ from datafari_rag.core.words import is_unspaced, sought_in, words_of
 MAX_WORDS = 60
 """Words of a question that are searched for; a pasted page is not searched word by word."""
 
-FEW_WORDS = 3
-"""Up to so many words of its own one is enough for a sentence: a third of them would be less."""
+FEW_KEY_WORDS, FEW_WORDS = 3, 9
+"""Up to so many words one is enough: a third of key words, a fifth of a sentence's own, would be less than two."""
 
 MANY_PIECES = 5
 """More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
 
-_THIRD, _ONE = 34, 1
+_THIRD, _FIFTH, _ONE = 34, 20, 1
 
 
 def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
@@ -30,10 +30,9 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
 
     The first is the question as asked under *operator*; with *is_relaxed* and AND there follow a third of the words,
-    and any of them. A full sentence under AND that may be relaxed asks for a third of its own words at once: its
-    words stand together in some long document about something else often enough. Of 500 questions of eleven sets the
-    right document was among the first three for 90.6 % so, for 87.2 % with all words first, and with one search for
-    each question instead of 1.6. Steps that would repeat one are left out.
+    and any of them. A full sentence under AND that may be relaxed asks for a fifth of its own words at once: its
+    words stand together in some long document about something else often enough (docs/quality.md), and the texts of
+    the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
     asked = _distinct(sought_in(question, language))
     if not asked:
@@ -44,14 +43,13 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
         return (Step("asked", content, "OR"),)
     if not is_relaxed:
         return (Step("asked", asked, operator),)
-    least = _THIRD if len(content) > FEW_WORDS else _ONE
-    is_sentence = len(content) < len(asked) or sum(map(is_unspaced, asked)) > MANY_PIECES
-    steps = (
-        Step("asked", content, "AND", least) if is_sentence else Step("asked", asked, "AND"),
-        Step("a third of the words", content, "AND", least),
-        Step("any word", content, "OR"),
-    )
-    return _without_repeats(steps)
+    any_word = Step("any word", content, "OR")
+    if len(content) < len(asked) or sum(map(is_unspaced, asked)) > MANY_PIECES:
+        least = _FIFTH if len(content) > FEW_WORDS else _ONE
+        return _without_repeats((Step("asked", content, "AND", least), any_word))
+    least = _THIRD if len(content) > FEW_KEY_WORDS else _ONE
+    third = Step("a third of the words", content, "AND", least)
+    return _without_repeats((Step("asked", asked, "AND"), third, any_word))
 
 
 def has_own_words(question: str, language: str) -> bool:

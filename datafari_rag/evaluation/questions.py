@@ -19,7 +19,7 @@ class Question:
 
     A question that the collection cannot answer has *is_answerable* False; one without verbatim answers has none;
     one that *needs_all* has found its document when it has found the last of them. *group* is the set that it is
-    counted in.
+    counted in, *language* what its file says of it, "" mostly.
     """
 
     id: str
@@ -29,6 +29,7 @@ class Question:
     document_ids: frozenset[str] = frozenset()
     is_answerable: bool = True
     needs_all: bool = False
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ def _question(row: Mapping[str, object], group: str, where: str) -> Question:
         document_ids=frozenset(map(str, _list(row, "doc_ids"))),
         is_answerable=not row.get("unanswerable", False),
         needs_all=row.get("need") == "all",
+        language=str(row.get("language") or ""),
     )
 
 

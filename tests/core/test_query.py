@@ -19,8 +19,13 @@ HOSTILE = [
     [
         pytest.param(
             "When does the last ferry to the island leave?",
-            [("asked", "AND", 34), ("any word", "OR", None)],
-            id="a sentence asks for a third of its own words at once",
+            [("asked", "AND", 1)],
+            id="a short sentence asks for any of its own words at once",
+        ),
+        pytest.param(
+            "When does the last evening ferry from Harwich harbour to the Dutch coast leave on Easter Sunday morning?",
+            [("asked", "AND", 20), ("any word", "OR", None)],
+            id="a long sentence asks for a fifth of its own words at once",
         ),
         pytest.param("What is the fare?", [("asked", "AND", 1)], id="one word of its own is all there is to relax"),
         pytest.param(
@@ -43,7 +48,15 @@ def test_each_step_is_looser_than_the_one_before(question: str, expected: list[t
 def test_a_sentence_is_searched_without_the_words_that_only_ask() -> None:
     steps = steps_for("When does the last ferry to the island leave?", language="en", operator="AND", is_relaxed=True)
 
-    assert steps[0].words == steps[1].words == ("last", "ferry", "island", "leave")
+    assert [step.words for step in steps] == [("last", "ferry", "island", "leave")]
+
+
+def test_a_run_of_an_unspaced_script_is_a_sentence_when_it_is_long() -> None:
+    (short, *_), (long, *_) = (
+        steps_for(text, language="zh", operator="AND", is_relaxed=True) for text in ("渡轮时间", "渡轮几点从港口出发")
+    )
+    assert (short.min_match, long.min_match) == (None, 1)
+    assert long.words[:2] == ("渡轮", "轮几")
 
 
 def test_without_relaxing_there_is_one_step() -> None:

@@ -1,0 +1,105 @@
+"""What was measured as Markdown, and where it stands in a page: docs/quality.md is written by the command it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datafari_rag.evaluation.measures import BUDGETS, RANKS
+
+BEGIN, END = "<!-- measured: {} -->", "<!-- end of {} -->"
+"""Marks around the two parts that are written anew: `tables` and `gate`."""
+
+GATE = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
+"""Thresholds that are shown."""
+
+_RANKS = " / ".join(map(str, RANKS))
+_BUDGETS = " / ".join(f"{budget:,}" for budget in BUDGETS)
+_HEADS = ("set", "questions", f"engine {_RANKS}", f"re-ranked {_RANKS}", f"answer in {_BUDGETS} characters")
+
+
+class NoPlace(ValueError):
+    """The page has no marks for what is to be written; the message says which."""
+
+
+def written_into(page: str, report: Mapping[str, Any]) -> str:
+    """
+    Return *page* with the tables of *report* (as in eval.json) in the place of what stood between the marks.
+
+    Raises:
+        NoPlace: a mark is missing.
+    """
+    page = _put(page, "tables", tables(report))
+    curve = next(iter(report["variants"].values()))["gate"]
+    return _put(page, "gate", gate(curve))
+
+
+def tables(report: Mapping[str, Any]) -> str:
+    """Return one section for each variant, with how it was asked."""
+    which = "All questions" if report["every"] == 1 else f"Every {report['every']}th question"
+    said = f"{which}; the whole run took {report['took_s'] / 60:.1f} minutes with {report['jobs']} processes.\n"
+    return "\n".join([said, *(_section(name, of["sets"]) for name, of in report["variants"].items())])
+
+
+def gate(curve: Sequence[Mapping[str, float]]) -> str:
+    """Return the gate's curve at the thresholds of `GATE`."""
+    points = [point for point in curve if round(point["threshold"], 2) in GATE]
+    return "\n".join(
+        (
+            _row("threshold", *(f"{point['threshold']:.2f}" for point in points)),
+            _row(*["---"] * (len(points) + 1)),
+            _row("unanswerable stopped, %", *(_percent(point["saved"]) for point in points)),
+            _row("answers lost, %", *(_percent(point["lost"]) for point in points)),
+            "",
+        )
+    )
+
+
+def _section(name: str, summaries: Mapping[str, Mapping[str, Any]]) -> str:
+    ways = dict.fromkeys(way for of in summaries.values() for way in of["in_context"] if way != "passages")
+    rows = [_row(*_HEADS, *ways, "in the reply"), _row(*["---"] * (len(_HEADS) + len(ways) + 1))]
+    rows += [_set_row(group, of, list(ways)) for group, of in summaries.items()]
+    return "\n".join((f"## {name[:1].upper()}{name[1:]}", "", *rows, "", _below(list(summaries.values())[-1]), ""))
+
+
+def _set_row(group: str, of: Mapping[str, Any], ways: Sequence[str]) -> str:
+    title = f"**{group}**" if group == "all" else group
+    recalls = (_series(of[way].values()) for way in ("engine_recall", "recall"))
+    contexts = (_context(of["in_context"].get(way)) for way in ("passages", *ways))
+    return _row(title, str(of["questions"]), *recalls, *contexts, _percent(of["in_reply"]))
+
+
+def _below(of: Mapping[str, Any]) -> str:
+    times = ", ".join(f"{stage} {spread['median']:.1f}" for stage, spread in of["ms"].items())
+    return (
+        f"Citations of the built-in model: {of['citations']:,}, proved {_percent(of['citations_proved'])} %, of a "
+        f"right document {_percent(of['citations_right'])} %. Documents that a user of `users.jsonl` was given against "
+        f"his rights: {of['leaks']}. Median milliseconds: {times}."
+    )
+
+
+def _context(shares: Sequence[float | None] | None) -> str:
+    """A way that knows no budget (highlighting) has the same share at each: one number says it."""
+    return "–" if not shares else _percent(shares[0]) if len(set(shares)) == 1 else _series(shares)
+
+
+def _series(values: Any) -> str:
+    cells = [_percent(value) for value in values]
+    return "–" if set(cells) == {"–"} else " / ".join(cells)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _put(page: str, part: str, text: str) -> str:
+    begin, end = BEGIN.format(part), END.format(part)
+    pattern = re.compile(rf"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(page):
+        raise NoPlace(f"The page has no marks {begin} and {end}.")
+    return pattern.sub(lambda _: f"{begin}\n\n{text}\n{end}", page, count=1)
