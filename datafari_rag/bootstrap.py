@@ -32,6 +32,7 @@ from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
 from datafari_rag.adapters.settings_keeper import SettingsKeeper
 from datafari_rag.adapters.tiktoken_counter import counter_named
 from datafari_rag.adapters.tracing_switch import is_wanted
+from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings import ANSWER_GROUPS, Settings
 from datafari_rag.core.settings_addresses import EMBEDDED
 from datafari_rag.pipeline import Parts
@@ -80,6 +81,11 @@ class House:
     def clock(self) -> Callable[[], float]:
         """Seconds since the epoch."""
         return self._clock
+
+    @property
+    def signer(self) -> Signer:
+        """What signs forms and cookies of this worker."""
+        return self._signer
 
     def line(self) -> Line:
         """Return the present snapshot with all that was built from it."""
@@ -148,6 +154,13 @@ class Keeping(SettingsKeeper):
         """Keep *file*, over which *house* stands."""
         super().__init__(file, house.clock)
         self._house = house
+
+    def known_as(self, changes: Mapping[str, str | None], headers: Mapping[str, str], peer: str) -> str | None:
+        """Return who the sender of a request would be after *changes*; None for nobody, or if that cannot be said."""
+        try:
+            return identity_for(self.preview(changes).settings, self._house.signer).identify(headers, peer).name
+        except (RagError, ImportError):
+            return None
 
     def trial(self, changes: Mapping[str, str | None]) -> Line:
         """Return a line under *changes* of answer settings alone; whatever else changes has no part in it."""

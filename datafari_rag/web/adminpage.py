@@ -7,29 +7,34 @@ Every POST carries this reader's own form token. What a browser may not change s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import orjson
 from flask import Response, request
 
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
 from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.settings import Settings
 from datafari_rag.core.settings_guard import refusals
 from datafari_rag.core.settings_values import Problem
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.incoming import Incoming
 from datafari_rag.web.answering import Desk, answered, json_response
-from datafari_rag.web.charts import charts_of
+from datafari_rag.web.charts import charts_of, counts_of
 from datafari_rag.web.encoding import plain
 from datafari_rag.web.failure import failure
 from datafari_rag.web.reader import Reader, reader_of
 from datafari_rag.web.rendering import failure_page, page
 from datafari_rag.web.searchpage import PAGE
-from datafari_rag.web.sentences import script_words
+from datafari_rag.web.sentences import admin_words, chart_names, script_words
 from datafari_rag.web.service import Keeper, Line
 from datafari_rag.web.settings_form import Shown, changes_in, groups_of
+from datafari_rag.web.settings_notes import AT_START, BY_WHICH_ONE_IS_KNOWN
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+from datafari_rag.web.spoken import spoken
+from datafari_rag.web.state import state_of
 from datafari_rag.web.user import is_admin
 
 Changes = Mapping[str, str | None]
@@ -67,12 +72,13 @@ def save(desk: Desk) -> Response:
     if request.form.get("version") != version_of(written):
         stale = Problem("", office.reader.translate("The file was changed meanwhile: look at it, and save again."))
         return _again(office, changes, (stale,))
-    problems = problems_of(office, changes, written)
+    problems = problems_of(office, changes, written, is_last=True)
     if not problems and changes:
-        problems = office.keeper.save(changes, office.reader.name or "")
+        problems = _saved(office, changes)
     if problems:
         return _again(office, changes, problems)
-    return Response(status=303, headers={"Location": f"/admin?saved={len(changes)}"})
+    later = "&later=1" if AT_START & changes.keys() else ""
+    return Response(status=303, headers={"Location": f"/admin?saved={len(changes)}{later}"})
 
 
 def check(desk: Desk) -> Response:
@@ -90,8 +96,26 @@ def probe(desk: Desk) -> Response:
     return _as_json(desk, _probed)
 
 
-def problems_of(office: Office, changes: Changes, written: Mapping[str, str]) -> tuple[Problem, ...]:
-    """Return what forbids *changes*: what a browser may not do, new errors of the file, and locking oneself out."""
+def now(desk: Desk) -> Response:
+    """Return how the parts are and what was counted so far, over all workers; the page asks for it again and again."""
+    try:
+        office = _office(desk)
+    except RagError as error:
+        status, body = failure(error, desk.service.line().settings)
+        return json_response(plain(body), status)
+    state = [asdict(part) for part in state_of(desk, office.reader.translate)]
+    counts = asdict(counts_of(desk.metrics.exposition()))
+    return json_response(plain({"at_s": desk.now(), "state": state, **counts}))
+
+
+def problems_of(
+    office: Office, changes: Changes, written: Mapping[str, str], *, is_last: bool = False
+) -> tuple[Problem, ...]:
+    """
+    Return what forbids *changes*: what a browser may not do, new errors of the file, and locking oneself out.
+
+    *is_last*: they are about to be saved, so that also an identity provider is asked who this is, where there is one.
+    """
     refused = refusals(written, changes)
     if refused or not changes:
         return refused
@@ -102,10 +126,21 @@ def problems_of(office: Office, changes: Changes, written: Mapping[str, str]) ->
         for problem in after.problems
         if problem.severity == "error" and (problem.key, problem.message) not in before
     )
-    if not added and not is_admin(office.reader.name, after.settings):
-        words = office.reader.translate("With this you could no longer open this page.")
-        return (Problem("security.admins", words),)
-    return added
+    if added:
+        return added
+    is_asked = is_last or after.settings.security_identity != "jwt"
+    return _locked_out(office, changes, after.settings) if is_asked else ()
+
+
+def _locked_out(office: Office, changes: Changes, settings: Settings) -> tuple[Problem, ...]:
+    """Return why *changes* may not be made by the one who asks: they would shut this page for him."""
+    keys = [key for key in changes if key == "security.admins" or key in BY_WHICH_ONE_IS_KNOWN]
+    if not keys:
+        return ()
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    if is_admin(office.keeper.known_as(changes, headers, request.remote_addr or ""), settings):
+        return ()
+    return (Problem(keys[0], office.reader.translate("With this you could no longer open this page.")),)
 
 
 def version_of(written: Mapping[str, str]) -> str:
@@ -129,6 +164,14 @@ def _office(desk: Desk, *, is_form: bool = False) -> Office:
     return Office(desk, reader, desk.keeper)
 
 
+def _saved(office: Office, changes: Changes) -> tuple[Problem, ...]:
+    try:
+        return office.keeper.save(changes, office.reader.name or "")
+    except OSError:
+        words = office.reader.translate("The settings file cannot be written by this service: change it on the server.")
+        return (Problem("", words),)
+
+
 def _again(office: Office, changes: Changes, problems: tuple[Problem, ...]) -> Response:
     shown = Shown(office.keeper.written(), office.keeper.fixed(), changes, problems)
     return _shown(office, shown, status=422)
@@ -136,27 +179,32 @@ def _again(office: Office, changes: Changes, problems: tuple[Problem, ...]) -> R
 
 def _shown(office: Office, shown: Shown, *, saved: str = "", status: int = 200) -> Response:
     desk, translate = office.desk, office.reader.translate
-    keys = {field.key for group in groups_of(shown, translate) for field in group.fields}
+    groups, history = groups_of(shown, translate), office.keeper.history()
+    keys = {field.key for group in groups for field in group.fields}
     values = {
-        "groups": groups_of(shown, translate),
+        "groups": groups,
         "version": version_of(shown.written),
         "file": office.keeper.name,
         "saved": saved,
-        "general": [problem.message for problem in shown.problems if problem.key not in keys],
+        "is_later": "later" in request.args,
+        "general": [spoken(problem.message, translate) for problem in shown.problems if problem.key not in keys],
         "has_problems": bool(shown.problems),
-        "state": _state(desk, office),
-        "charts": charts_of(desk.metrics.exposition()),
-        "history": office.keeper.history()[:HISTORY],
-        "setup": orjson.dumps({"words": script_words(translate)}).decode(),
+        "state": state_of(desk, translate),
+        "charts": charts_of(desk.metrics.exposition(), chart_names(translate)),
+        "history": history[:HISTORY],
+        "latest": latest_of(history),
+        "setup": orjson.dumps({"words": {**script_words(translate), **admin_words(translate)}}).decode(),
     }
     return page(desk, office.reader, "admin.html", values, status=status)
 
 
-def _state(desk: Desk, office: Office) -> list[tuple[str, str]]:
-    """Return each part that readiness looks at with what is wrong with it, empty when nothing is."""
-    wrong = {str(one.get("what")): str(one.get("problem")) for one in desk.service.problems()}
-    names = ("settings", "search", "rights", "audit")
-    return [(name, wrong.pop(name, "")) for name in names] + list(wrong.items())
+def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, str]]:
+    """Return for each key who changed it last on this page, and when; *history* has the newest first."""
+    latest: dict[str, Mapping[str, str]] = {}
+    for entry in history:
+        for change in entry.get("changes", ()):
+            latest.setdefault(str(change.get("key")), {"who": str(entry.get("who")), "at": str(entry.get("at"))})
+    return latest
 
 
 def _as_json(desk: Desk, make: Callable[[Office], Mapping[str, object]]) -> Response:
@@ -173,7 +221,9 @@ def _checked(office: Office) -> Mapping[str, object]:
     problems = problems_of(office, changes, written)
     return {
         "changes": list(changes),
-        "problems": [{"key": problem.key, "message": problem.message} for problem in problems],
+        "problems": [
+            {"key": problem.key, "message": spoken(problem.message, office.reader.translate)} for problem in problems
+        ],
     }
 
 
@@ -183,7 +233,7 @@ def _attempted(office: Office) -> Mapping[str, object]:
     question = request.form.get("try:question", "").strip()
     problems = problems_of(office, changes, written)
     if problems:
-        raise BadRequest(problems[0].message, field=problems[0].key)
+        raise BadRequest(spoken(problems[0].message, office.reader.translate), field=problems[0].key)
     lines = {"present": office.desk.service.line(), "changed": office.keeper.trial(changes)}
     return {name: _one_answer(office.desk, line, question) for name, line in lines.items()}
 
@@ -204,7 +254,8 @@ def _probed(office: Office) -> Mapping[str, object]:
     prompt = Prompt("Say OK.", (), None, line.parts.new_nonce(), model=line.settings.rag_model, max_tokens=5)
     ending = next(said for said in line.parts.model.generate(prompt, is_streamed=False) if isinstance(said, Ending))
     took_ms = (line.parts.clock() - began) * 1000
-    return {"problem": ending.failure.reason if ending.failure else "", "took_ms": round(took_ms)}
+    problem = spoken(ending.failure.reason, office.reader.translate) if ending.failure else ""
+    return {"problem": problem, "took_ms": round(took_ms)}
 
 
 class _Fixed:

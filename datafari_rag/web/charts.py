@@ -1,8 +1,9 @@
-"""Prometheus' text as the few numbers that an administrator wants at a glance."""
+"""Prometheus' text as the few numbers an administrator wants at a glance: bars since the start, counts for rates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 ANSWERS = "datafari_rag_answers"
 STAGES = "datafari_rag_stage_seconds"
+WHOLE = "datafari_rag_answer_seconds"
+FIRST_WORDS = "datafari_rag_first_words_seconds"
+OPEN = "datafari_rag_open_streams"
+
+Bounds = dict[float, float]
+"""A histogram's counts: upper bound in seconds → how many were not longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +37,75 @@ class Charts:
     stages: tuple[Bar, ...]
 
 
-def charts_of(exposition: bytes) -> Charts:
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Words for labels: an *outcome* and a *stage*; a label without one is shown as it is."""
+
+    outcomes: Mapping[str, str]
+    stages: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """
+    All that was counted so far over all workers, for whoever takes the difference of two.
+
+    *outcomes* are answers by label, plain searches among them. *whole* and *first_words* are lists of (upper bound in
+    seconds, None for all; how many were not longer); *open_streams* is of now.
+    """
+
+    outcomes: Mapping[str, float]
+    whole: Sequence[tuple[float | None, float]]
+    first_words: Sequence[tuple[float | None, float]]
+    open_streams: float
+
+
+def charts_of(exposition: bytes, names: Names | None = None) -> Charts:
     """Return the charts of what `/metrics` says; a chart without numbers is empty."""
     requests: dict[str, float] = {}
     outcomes: dict[str, float] = {}
-    buckets: dict[str, dict[float, float]] = {}
-    for family in text_string_to_metric_families(exposition.decode()):
-        for sample in family.samples:
-            if sample.name == f"{ANSWERS}_total":
-                _add(requests, sample.labels["dialect"], sample.value)
-                _add(outcomes, sample.labels["outcome"], sample.value)
-            elif sample.name == f"{STAGES}_bucket":
-                bounds = buckets.setdefault(sample.labels["stage"], {})
-                _add(bounds, float(sample.labels["le"]), sample.value)
+    buckets: dict[str, Bounds] = {}
+    for name, labels, value in _samples(exposition):
+        if name == f"{ANSWERS}_total":
+            _add(requests, labels["dialect"], value)
+            _add(outcomes, labels["outcome"], value)
+        elif name == f"{STAGES}_bucket":
+            _add(buckets.setdefault(labels["stage"], {}), float(labels["le"]), value)
     medians = {stage: quantile(bounds, 0.5) * 1000 for stage, bounds in buckets.items()}
     slow = {stage: quantile(bounds, 0.95) * 1000 for stage, bounds in buckets.items()}
+    words = names or Names({}, {})
+    times = {name: f"{medians[name]:.0f} / {slow[name]:.0f} ms" for name in slow}
     return Charts(
-        _bars(requests, {name: f"{value:.0f}" for name, value in requests.items()}),
-        _bars(outcomes, {name: f"{value:.0f}" for name, value in outcomes.items()}),
-        _bars(slow, {name: f"{medians[name]:.0f} / {slow[name]:.0f} ms" for name in slow}, is_sorted=False),
+        tuple(_bars(_sorted(requests), _whole(requests), {})),
+        tuple(_bars(_sorted(outcomes), _whole(outcomes), words.outcomes)),
+        tuple(_bars(slow, times, words.stages)),
     )
+
+
+def counts_of(exposition: bytes) -> Counts:
+    """Return the counts of what `/metrics` says; zeros and empty lists where nothing was counted."""
+    outcomes: dict[str, float] = {}
+    bounds: dict[str, Bounds] = {WHOLE: {}, FIRST_WORDS: {}}
+    open_streams = 0.0
+    for name, labels, value in _samples(exposition):
+        family = name.removesuffix("_bucket")
+        if name == f"{ANSWERS}_total":
+            _add(outcomes, labels["outcome"], value)
+        elif name != family and family in bounds:
+            _add(bounds[family], float(labels["le"]), value)
+        elif name == OPEN:
+            open_streams += value
+    return Counts(outcomes, _listed(bounds[WHOLE]), _listed(bounds[FIRST_WORDS]), open_streams)
+
+
+def _samples(exposition: bytes) -> Iterable[tuple[str, Mapping[str, str], float]]:
+    for family in text_string_to_metric_families(exposition.decode()):
+        for sample in family.samples:
+            yield sample.name, sample.labels, sample.value
+
+
+def _listed(bounds: Bounds) -> list[tuple[float | None, float]]:
+    return [(None if math.isinf(bound) else bound, count) for bound, count in sorted(bounds.items())]
 
 
 def quantile(bounds: Mapping[float, float], part: float) -> float:
@@ -69,9 +125,17 @@ def _add(counts: dict[Any, float], key: object, value: float) -> None:
     counts[key] = counts.get(key, 0.0) + value
 
 
-def _bars(values: Mapping[str, float], texts: Mapping[str, str], *, is_sorted: bool = True) -> tuple[Bar, ...]:
-    shown: Iterable[tuple[str, float]] = [(name, value) for name, value in values.items() if value > 0]
-    if is_sorted:
-        shown = sorted(shown, key=lambda pair: -pair[1])
-    most = max((value for _, value in shown), default=1.0)
-    return tuple(Bar(name, round(100 * value / most, 1), texts[name]) for name, value in shown)
+def _sorted(values: Mapping[str, float]) -> dict[str, float]:
+    return dict(sorted(values.items(), key=lambda pair: -pair[1]))
+
+
+def _whole(values: Mapping[str, float]) -> dict[str, str]:
+    return {name: f"{value:.0f}" for name, value in values.items()}
+
+
+def _bars(values: Mapping[str, float], texts: Mapping[str, str], words: Mapping[str, str]) -> Iterator[Bar]:
+    """Yield a bar for each of *values* above zero, in their order."""
+    most = max(values.values(), default=1.0)
+    for name, value in values.items():
+        if value > 0:
+            yield Bar(words.get(name, name), round(100 * value / most, 1), texts[name])

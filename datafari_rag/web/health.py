@@ -23,9 +23,17 @@ def ready(desk: Desk) -> Response:
     problems = list(desk.service.problems())
     if desk.streams.is_closing:
         problems.append({"what": "server", "problem": "This worker is stopping."})
-    parts = [_part(desk, what, problems) for what in PARTS]
-    body = {"status": "not ready" if problems else "ready", "problems": problems, "dependencies": parts}
+    body = {
+        "status": "not ready" if problems else "ready",
+        "problems": problems,
+        "dependencies": parts_of(desk, problems),
+    }
     return json_response(orjson.dumps(body), 503 if problems else 200)
+
+
+def parts_of(desk: Desk, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return what is known of each of `PARTS`; *problems* are the service's own of this moment."""
+    return [_part(desk, what, problems) for what in PARTS]
 
 
 def metrics(desk: Desk) -> Response:

@@ -35,6 +35,7 @@ PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
     ("/widget.json", "GET", widget_setup),
     ("/admin", "GET", adminpage.admin_page),
     ("/admin", "POST", adminpage.save),
+    ("/admin/now", "GET", adminpage.now),
     ("/admin/check", "POST", adminpage.check),
     ("/admin/try", "POST", adminpage.attempt),
     ("/admin/probe", "POST", adminpage.probe),

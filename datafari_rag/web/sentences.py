@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from datafari_rag.web.charts import Names
+
 Translate = Callable[[str], str]
 
 
@@ -138,14 +140,18 @@ def _card_words(_: Translate) -> Mapping[str, object]:
     }
 
 
+def _stages(_: Translate) -> Mapping[str, str]:
+    return {
+        "search": _("search"),
+        "passages": _("choosing passages"),
+        "prompt": _("writing the prompt"),
+        "model": _("model"),
+    }
+
+
 def _made_words(_: Translate) -> Mapping[str, object]:
     return {
-        "stages": {
-            "search": _("search"),
-            "passages": _("choosing passages"),
-            "prompt": _("writing the prompt"),
-            "model": _("model"),
-        },
+        "stages": _stages(_),
         "how_made": _("How this answer was made"),
         "query_sent": _("What was searched for"),
         "step": _("Step"),
@@ -185,4 +191,41 @@ def reasons(_: Translate) -> Mapping[str, str]:
         "sources": _("The sources do not fit"),
         "unclear": _("It is hard to understand"),
         "other": _("Something else"),
+    }
+
+
+def part_names(_: Translate) -> Mapping[str, str]:
+    """Return the name of each part that readiness tells of."""
+    return {
+        "settings": _("settings file"),
+        "search": _("search engine"),
+        "rights": _("access rights"),
+        "model": _("language model"),
+        "audit": _("audit trail"),
+    }
+
+
+def chart_names(_: Translate) -> Names:
+    """Return the words of the charts: how answers end, and the stages of one."""
+    ends = {"ok": _("answered"), "aborted": _("the reader left"), "passed": _("passed on to the model")}
+    outcomes = {label: title for label, (title, _hint) in failures(_).items()}
+    return Names({**outcomes, **ends}, {**_stages(_), "citations": _("checking citations")})
+
+
+def admin_words(_: Translate) -> Mapping[str, object]:
+    """Return what the script of the settings page says besides the words of the cards."""
+    return {
+        "outcomes": chart_names(_).outcomes,
+        "works": _("works"),
+        "last_failure": _("last failure: {what}"),
+        "per_minute": _("{count} answers and searches in the last minute, {failed} of them failed"),
+        "quiet": _("Nothing was asked in the last minute"),
+        "at_most": _("at most {count} in {seconds} seconds"),
+        "waits": _("whole answer: half within {median}, 95 % within {slow} (last ten minutes)"),
+        "no_waits": _("No answer in the last ten minutes"),
+        "unreachable": _("The service does not answer; the numbers are old."),
+        "minutes_ago": _("{count} minutes ago"),
+        "now": _("now"),
+        "took": _("It answered in {ms} ms."),
+        "trying": _("Asking it…"),
     }

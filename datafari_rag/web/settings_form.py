@@ -6,7 +6,7 @@ No secret's text is ever in what is shown, and an address is shown without its p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.settings import known_keys, row_for, without_password
@@ -14,6 +14,8 @@ from datafari_rag.core.settings_docs import GROUPS
 from datafari_rag.core.settings_row import Row
 from datafari_rag.core.settings_values import Problem
 from datafari_rag.web.languages import Translate
+from datafari_rag.web.settings_notes import notes_for
+from datafari_rag.web.spoken import spoken
 
 REMOVE = "remove:"
 """Before a key: the box that takes a secret out of the file."""
@@ -28,8 +30,8 @@ class Field:
     One setting of the form.
 
     *text* is what its input holds: empty for a secret, and for a setting that the file does not have. *is_written*:
-    the file has it. *why_fixed* says why it cannot be changed here, empty when it can. *can_be_empty*: the empty text
-    is a value beside the default, and *is_empty* says that it is the one in the file.
+    the file has it. *is_fixed*: it cannot be changed here, and *notes* say why, and what is refused besides.
+    *can_be_empty*: the empty text is a value beside the default, and *is_empty* says that it is the one in the file.
     """
 
     key: str
@@ -41,7 +43,8 @@ class Field:
     is_secret: bool
     is_written: bool
     is_changed: bool
-    why_fixed: str
+    is_fixed: bool
+    notes: tuple[str, ...]
     can_be_empty: bool
     is_empty: bool
     problems: tuple[str, ...] = ()
@@ -107,7 +110,7 @@ def _field(key: str, shown: Shown, translate: Translate) -> Field:
     default = "" if row.is_prefix else row.default_text
     return Field(
         key=key,
-        help=row.help,
+        help=translate(row.help),
         kind=row.check.kind,
         choices=row.check.choices,
         text=text,
@@ -115,10 +118,11 @@ def _field(key: str, shown: Shown, translate: Translate) -> Field:
         is_secret=row.is_secret,
         is_written=key in shown.written,
         is_changed=_is_changed(row, key, shown.written, default=default),
-        why_fixed=_why_fixed(row, key, shown.fixed, translate),
+        is_fixed=key in shown.fixed or row.check.kind == "path",
+        notes=_notes(row, key, shown, translate),
         can_be_empty=_can_be_empty(row),
         is_empty=_is_empty(row, key, shown.written),
-        problems=tuple(_messages(key, shown.problems)),
+        problems=tuple(spoken(problem.message, translate) for problem in shown.problems if problem.key == key),
     )
 
 
@@ -139,15 +143,7 @@ def _visible(row: Row, key: str, written: Mapping[str, str]) -> str:
     return "" if row.is_secret else without_password(written.get(key, "").strip())
 
 
-def _why_fixed(row: Row, key: str, fixed: Collection[str], translate: Translate) -> str:
-    if key in fixed:
-        return translate("Decided by the command line.")
-    if row.check.kind == "path":
-        return translate("Names a file of the server: changed in the settings file only.")
-    return ""
-
-
-def _messages(key: str, problems: Sequence[Problem]) -> Iterator[str]:
-    for problem in problems:
-        if problem.key == key:
-            yield problem.message
+def _notes(row: Row, key: str, shown: Shown, translate: Translate) -> tuple[str, ...]:
+    if key in shown.fixed:
+        return (translate("Decided by the command line."),)
+    return notes_for(row, key, shown.written, translate)

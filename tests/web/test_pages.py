@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +19,12 @@ from datafari_rag.adapters.settings_file import SettingsFile
 from datafari_rag.bootstrap import TEMPLATES, Keeping
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings_values import Problem
 from datafari_rag.web.app import furnish
-from datafari_rag.web.charts import charts_of, quantile
+from datafari_rag.web.charts import charts_of, counts_of, quantile
 from datafari_rag.web.demo_menu import _own_address
 from datafari_rag.web.service import Line
+from datafari_rag.web.signing import Signer
 from tests.fakes import RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, line_of
 
 HTML = {"Accept": "text/html"}
@@ -264,7 +268,7 @@ def test_the_menu_exists_only_in_the_demo() -> None:
 # The settings
 
 
-def office(tmp_path: Path, *more: str) -> tuple[FlaskClient, Path]:
+def office(tmp_path: Path, *more: str, keeping: type[Keeping] = Keeping) -> tuple[FlaskClient, Path]:
     conf = tmp_path / "rag.properties"
     lines = ["# kept", "security.admins=ann", "rag.api.token=sk-secret", "solr.url=http://u:pass@solr/solr/c", *more]
     conf.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -272,9 +276,9 @@ def office(tmp_path: Path, *more: str) -> tuple[FlaskClient, Path]:
     file = SettingsFile(conf, overrides={"server.port": "0"})
     service = FakeService(line_of(settings=file.snapshot().settings))
 
-    house = SimpleNamespace(clock=service.clock, line=service.line)
+    house = SimpleNamespace(clock=service.clock, line=service.line, signer=Signer())
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    furnish(app, service, keeper=Keeping(file, house))  # type: ignore[arg-type]
+    furnish(app, service, keeper=keeping(file, house))  # type: ignore[arg-type]
     return app.test_client(), conf
 
 
@@ -358,6 +362,121 @@ def test_what_may_not_be_saved_is_said_and_kept(tmp_path: Path, changed: dict[st
     assert conf.read_bytes() == before
 
 
+HEADER = ("security.identity=header", "security.header=X-User")
+SHUT = "With this you could no longer open this page."
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_shut"),
+    [
+        pytest.param({"security.admins": "bob"}, True, id="another name alone"),
+        pytest.param({"security.admins": "bob,ann"}, False, id="another name besides"),
+        pytest.param({"security.identity": "anonymous"}, True, id="nobody is known"),
+        pytest.param({"security.header": "X-Other"}, True, id="another header"),
+        pytest.param({"security.trusted.proxies": "10.0.0.0/8"}, True, id="a proxy that is not this one"),
+        pytest.param({"security.trusted.proxies": "127.0.0.0/8"}, False, id="a network with this one"),
+        pytest.param({"security.jwt.issuer": "https://id.example.org"}, False, id="what has no effect now"),
+    ],
+)
+def test_nobody_shuts_the_page_for_himself(tmp_path: Path, changed: dict[str, str], is_shut: bool) -> None:
+    client, conf = office(tmp_path, *HEADER)
+    before = conf.read_bytes()
+    form = form_of(client) | changed
+    checked: Any = client.post("/admin/check", data=form, headers=ANN).get_json()
+    saved = client.post("/admin", data=form, headers=ANN)
+
+    assert [problem["message"] for problem in checked["problems"]] == [SHUT] * is_shut
+    assert (saved.status_code == 422) == is_shut == (conf.read_bytes() == before)
+
+
+def test_a_key_set_that_is_only_typed_is_not_fetched(tmp_path: Path) -> None:
+    """Each letter of an address would be a call to somewhere; when it is saved it is asked once, and gives nobody."""
+    client, conf = office(tmp_path, *HEADER)
+    form = form_of(client) | {"security.identity": "jwt", "security.jwt.jwks": "http://127.0.0.1:9/keys"}
+    checked: Any = client.post("/admin/check", data=form, headers=ANN).get_json()
+
+    assert checked["problems"] == []
+    assert SHUT in client.post("/admin", data=form, headers=ANN).get_data(as_text=True)
+    assert "jwt" not in conf.read_text("utf-8")
+
+
+def field_of(client: FlaskClient, key: str, **headers: str) -> str:
+    text = html.unescape(client.get("/admin", headers=ANN | headers).get_data(as_text=True))
+    return text.split(f'data-key="{key}"', 1)[1].split('class="setting', 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        pytest.param("log.file", "changed in the settings file itself, not in a browser", id="a file"),
+        pytest.param("rag.api.token", "a reference (${NAME}, file:PATH) is written", id="a secret"),
+        pytest.param("rag.api.endpoint", "While rag.api.token is set", id="where a token is sent"),
+        pytest.param("solr.url", "Its password is hidden (***)", id="an address with a password"),
+        pytest.param("rag.model", "It holds a reference, which stays as it is", id="a reference"),
+        pytest.param("security.admins", "Your own name has to stay", id="who may open it"),
+        pytest.param("security.identity", "no longer be known as an administrator", id="how he is known"),
+        pytest.param("server.workers", "Takes effect when the service starts again.", id="what is read at the start"),
+        pytest.param("server.port", "Decided by the command line.", id="what the command line says"),
+    ],
+)
+def test_what_is_refused_is_said_beside_the_field(tmp_path: Path, key: str, words: str) -> None:
+    client, _ = office(tmp_path, "rag.model=${HOME}")
+    assert words in field_of(client, key)
+    assert words not in field_of(client, key, **{"Accept-Language": "fr"})
+
+
+def test_where_there_is_nothing_to_refuse_nothing_is_said(tmp_path: Path) -> None:
+    client, _ = office(tmp_path)
+    assert 'class="notes"' not in field_of(client, "rag.temperature")
+
+
+def test_who_changed_a_setting_last_stands_beside_it(tmp_path: Path) -> None:
+    client, _ = office(tmp_path)
+    client.post("/admin", data=form_of(client, rag__temperature="0.1"), headers=ANN)
+
+    assert "last changed by ann, 20" in field_of(client, "rag.temperature")
+    assert "last changed by" not in field_of(client, "rag.maxFiles")
+
+
+def test_what_needs_a_new_start_says_so_when_it_was_saved(tmp_path: Path) -> None:
+    client, _ = office(tmp_path)
+    response = client.post("/admin", data=form_of(client, server__workers="3"), headers=ANN)
+
+    assert response.headers["Location"] == "/admin?saved=1&later=1"
+    assert "takes effect when it starts again" in client.get("/admin?saved=1&later=1", headers=ANN).get_data(
+        as_text=True
+    )
+
+
+class Sealed(Keeping):
+    """A settings file on a disk that takes nothing."""
+
+    def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
+        raise PermissionError(13, "Permission denied", "/etc/secret/path")
+
+
+def test_a_file_that_cannot_be_written_is_said_and_what_was_typed_is_kept(tmp_path: Path) -> None:
+    client, _ = office(tmp_path, keeping=Sealed)
+    response = client.post("/admin", data=form_of(client, rag__temperature="0.1"), headers=ANN)
+    text = response.get_data(as_text=True)
+
+    assert response.status_code == 422
+    assert "cannot be written by this service" in text and "/etc/secret" not in text
+    assert 'name="rag.temperature" value="0.1"' in text
+
+
+def test_the_present_state_and_counts_are_for_administrators(tmp_path: Path) -> None:
+    client, _ = office(tmp_path, "rag.api.endpoint=builtin:extractive")
+    client.get("/search/select?action=rag&q=when does the plane take off")
+    now: Any = client.get("/admin/now", headers=ANN | {"Accept-Language": "fr"}).get_json()
+
+    assert client.get("/admin/now").status_code == 403
+    assert [part["name"] for part in now["state"]][:2] == ["fichier des réglages", "moteur de recherche"]
+    assert {part["problem"] for part in now["state"]} == {""}
+    assert now["outcomes"] == {"ok": 1.0}
+    assert now["whole"][-1] == [None, 1.0]
+
+
 def test_a_form_without_its_token_is_refused(tmp_path: Path) -> None:
     client, conf = office(tmp_path)
     before = conf.read_bytes()
@@ -414,6 +533,26 @@ def test_without_a_settings_file_there_is_no_such_page() -> None:
 )
 def test_a_quantile_of_a_histogram(bounds: dict[float, float], part: float, value: float) -> None:
     assert quantile(bounds, part) == value
+
+
+def test_counts_are_sums_over_dialects() -> None:
+    text = (
+        "# TYPE datafari_rag_answers_total counter\n"
+        'datafari_rag_answers_total{dialect="ragapi",outcome="ok"} 8.0\n'
+        'datafari_rag_answers_total{dialect="chat",outcome="ok"} 2.0\n'
+        "# TYPE datafari_rag_answer_seconds histogram\n"
+        'datafari_rag_answer_seconds_bucket{dialect="ragapi",le="0.5"} 3.0\n'
+        'datafari_rag_answer_seconds_bucket{dialect="ragapi",le="+Inf"} 8.0\n'
+        'datafari_rag_answer_seconds_bucket{dialect="chat",le="0.5"} 1.0\n'
+        'datafari_rag_answer_seconds_bucket{dialect="chat",le="+Inf"} 2.0\n'
+        "# TYPE datafari_rag_open_streams gauge\n"
+        "datafari_rag_open_streams 4.0\n"
+    )
+    counts = counts_of(text.encode())
+    assert counts.outcomes == {"ok": 10.0}
+    assert counts.whole == [(0.5, 4.0), (None, 10.0)]
+    assert counts.open_streams == 4.0
+    assert counts_of(b"").outcomes == {} and counts_of(b"").first_words == []
 
 
 def test_charts_have_the_longest_bar_first() -> None:

@@ -3,6 +3,7 @@
 import { Card, noticeOf } from "./card.js";
 import { Failure } from "./asking.js";
 import { counted, element, filled } from "./element.js";
+import { watch } from "./live.js";
 import { openPassage } from "./passage.js";
 
 /** @param {string} id */
@@ -83,12 +84,12 @@ only.addEventListener("change", narrow);
 
 byId("probe").addEventListener("click", async () => {
   const said = /** @type {HTMLElement} */ (document.querySelector("#model-state [role=status]"));
-  said.textContent = words.searching;
+  said.textContent = words.trying;
   try {
     const { problem, took_ms } = await posted("/admin/probe");
-    said.textContent = problem ? `✕ ${problem}` : `✓ ${took_ms} ms`;
+    said.textContent = problem ? `✕ ${problem}` : `✓ ${filled(words.took, { ms: took_ms })}`;
   } catch (error) {
-    said.textContent = `✕ ${error instanceof Failure ? error.message : words.failures.network[0]}`;
+    said.textContent = `✕ ${error instanceof Failure && error.message ? error.message : words.failures.network[0]}`;
   }
 });
 
@@ -129,5 +130,6 @@ async function attempt() {
 
 document.getElementById("user")?.addEventListener("change", (event) => /** @type {HTMLSelectElement} */ (event.target).form?.requestSubmit());
 document.body.classList.add("scripted");
+watch(words);
 // Whoever was faster than this script, or came back to the page, has typed already.
 if (document.querySelector("[aria-invalid]") || [...form.querySelectorAll("input")].some((input) => input.value !== input.defaultValue)) check();
