@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients browser check fix clean lock bench bench-quick eval rights readme screenshots faults soak
+.PHONY: run test test-long clients peers browser check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults soak
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -58,12 +58,27 @@ browser:
 rights: $(DEV_STAMP)
 	PROPERTY_CASES=50000 PROPERTY_SEED=random $(BIN)/python -m pytest -q tests/security/test_nobody_learns.py
 
-# Beside the limits and the peers, on loopback alone: about ten minutes, or one. Needs Node 20; peers as `make clients`.
-bench: $(DEV_STAMP) clients
-	$(BIN)/python -m benchmarks.run
+# The peers of the benchmark, each as its makers publish it, in an environment of its own, every package pinned.
+peers: $(addprefix .venvs/.peer-,relay haystack litellm)
 
-bench-quick: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.run --quick
+.venvs/.peer-%: benchmarks/peers/%.txt | $(VENV)/bin/python
+	@test -x .venvs/$*/bin/python || $(BIN)/python -m venv .venvs/$*
+	@.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $< && touch $@ \
+	  || echo "NOT INSTALLED: $*; its row will say so"
+
+# Beside the limits and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.
+# The tables go into docs/performance.md. About ten minutes, with the peers.
+bench: $(DEV_STAMP) peers
+	$(BIN)/python -m benchmarks.run --docs
+
+# The same in about a minute, without the large peers.
+bench-quick: $(DEV_STAMP) .venvs/.peer-relay
+	$(BIN)/python -m benchmarks.run --quick --docs
+
+# Large indexes: 100,000 documents in a real Solr (Java 17, Maven) and embedded, 1,000,000 embedded. They are kept in
+# var/bench, so that what was built is not built again.
+bench-index: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.run --index --docs
 
 # The fault matrix with real processes, printed as a table.
 faults: $(DEV_STAMP)

@@ -1,35 +1,48 @@
-"""How the cost of one answer grows with what it is made of: documents, their size, the user's rights."""
+"""How the cost grows with what an answer is made of: documents, their size, the user's rights, the open streams."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
+from benchmarks.bench import Bench, tried
 from benchmarks.corpus import questions
-from benchmarks.measuring import Result, measured, whole
+from benchmarks.measuring import Result, crowd, measured
 from benchmarks.services import asking, service, stubs
-
-if TYPE_CHECKING:
-    from benchmarks.run import Bench
+from benchmarks.streaming import open_streams
 
 DOCUMENTS = (1, 3, 10, 30)
 CHARS = (2_000, 20_000, 200_000, 2_000_000)
 TOKENS = (1, 50, 500, 2_000)
+OPEN = (25, 100, 400, 800)
 
 
 def growth(bench: Bench) -> Result:
-    """Return CPU milliseconds per answer against each of the three, the others as in all rows."""
+    """Return for each of the four, at each point, the CPU that it takes and what the caller waits for."""
     return {
-        "documents": {str(number): _cost(bench, documents=number, rag__maxFiles=str(number)) for number in DOCUMENTS},
-        "characters of a document": {str(chars): _cost(bench, chars=chars) for chars in CHARS},
-        "rights of the user": {str(number): _cost(bench, tokens=number) for number in TOKENS},
+        "documents": _points(DOCUMENTS, lambda at: _answer(bench, documents=at, rag__maxFiles=str(at))),
+        "characters of a document": _points(CHARS, lambda at: _answer(bench, chars=at)),
+        "rights of the user": _points(TOKENS, lambda at: _answer(bench, tokens=at)),
+        "open streams": _points(OPEN, lambda at: _streams(bench, at)),
     }
 
 
-def _cost(bench: Bench, *, documents: int = 3, chars: int = 20_000, tokens: int = 50, **settings: str) -> float:
+def _points(points: Sequence[int], measure: Callable[[int], Result]) -> Result:
+    return {str(at): tried(lambda at=at: measure(at)) for at in points}  # type: ignore[misc]
+
+
+def _answer(bench: Bench, *, documents: int = 3, chars: int = 20_000, tokens: int = 50, **settings: str) -> Result:
     with (
         stubs(bench.folder / "growth", documents=documents, chars=chars) as behind,
         service(behind, workers=1, tokens=tokens, **settings) as ours,
     ):
         behind.pace(first_ms=0)
-        plan = whole(1, bench.seconds(3), **asking(ours, is_streamed=False), questions=questions())
-        return round(float(measured(ours, plan)["cpu_ms_per_answer"]), 2)
+        asked = {**asking(ours, is_streamed=False), "questions": questions()}
+        seen = measured(ours, crowd(1, bench.seconds(3), **asked))
+    return {"cpu_ms": seen["cpu_ms_per_answer"], "wait_ms": seen["latency_ms"]["p50"], "lost": seen["lost"]}
+
+
+def _streams(bench: Bench, at_once: int) -> Result:
+    with stubs(bench.folder / "growth") as behind, service(behind) as ours:
+        seen = open_streams(bench, behind, ours, (at_once, 10, 50, 0.2))
+    wait_ms = None if seen["ttft_ms"]["p50"] is None else seen["ttft_ms"]["p50"] - 200
+    return {"cpu_ms": seen["cpu_ms_per_1000_tokens"], "wait_ms": wait_ms, "lost": seen["lost"]}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import Running, machine_busy_s
+from benchmarks.processes import Running, fetch, machine_busy_s
 
 HERE = Path(__file__).parent
 Result = dict[str, Any]
+GRACE_S = 30
+"""How long after the last asking an answer may still come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +26,23 @@ class Target:
     port: int
     served_by: Running | None
     stubs: tuple[Running, ...]
+    """The model's last."""
 
 
 def measured(target: Target, plan: Mapping[str, object]) -> Result:
     """
     Run *plan* of `load.js` against *target*; return what the callers saw and what it took.
 
-    `cpu_ms_per_answer` and `cpu_ms_per_1000_tokens` are the target's own; `shares` says whose the CPU was, as parts of
-    one: the target's, the stubs', the callers', and others' on this machine.
+    `cpu_ms_per_answer` and `cpu_ms_per_1000_tokens` are the target's own, warm-up and all; `shares` says whose the CPU
+    was, as parts of one: the target's, the stubs', the callers', and others' on this machine. `model_late_ms` says how
+    late the stub model itself spoke, `late_ms` how late the callers asked: what is not the target's fault.
     """
     before = _spent(target)
-    done = subprocess.run(
-        ["node", str(HERE / "load.js"), json.dumps({"port": target.port, **plan})],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=True,
-    )
-    seen: Result = json.loads(done.stdout)
+    with calling(target, plan) as (callers, bound_s):
+        text, problem = callers.communicate(timeout=bound_s)
+    if callers.returncode:
+        raise RuntimeError(f"load.js: {problem[-500:]}")
+    seen: Result = json.loads(text)
     after = _spent(target)
     own, stubs, busy = (late - early for early, late in zip(before, after, strict=True))
     answers = sum(seen["statuses"].values())
@@ -53,25 +55,42 @@ def measured(target: Target, plan: Mapping[str, object]) -> Result:
         seen["cpu_ms_per_1000_tokens"] = own / seen["all_tokens"] * 1_000_000
     if target.served_by is not None:
         seen["pss_mib"] = target.served_by.pss_mib()
+    if target.stubs:
+        seen["model_late_ms"] = json.loads(fetch(target.stubs[-1].port, "/late"))["late_ms"]
     return seen
 
 
-def whole(callers: int, seconds: float, *, warmup_s: float = 1.0, **request: object) -> Result:
-    """Return a plan: *callers* ask again as soon as they are answered."""
+@contextmanager
+def calling(target: Target, plan: Mapping[str, object]) -> Iterator[tuple[subprocess.Popen[str], float]]:
+    """Run `load.js` with *plan* until the block ends; yield it, and the seconds in which it must be over."""
+    full = {"port": target.port, "grace_s": GRACE_S, **plan}
+    callers = subprocess.Popen(
+        ["node", str(HERE / "load.js"), json.dumps(full)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield callers, sum(float(str(full.get(key, 0))) for key in ("warmup_s", "seconds", "grace_s")) + 20
+    finally:
+        if callers.poll() is None:
+            callers.kill()
+        callers.wait(10)
+
+
+def crowd(callers: int, seconds: float, *, warmup_s: float = 1.0, **request: object) -> Result:
+    """Return a plan: *callers* ask again as soon as they are answered. For throughput: their waits say little."""
     return {"mode": "whole", "callers": callers, "seconds": seconds, "warmup_s": warmup_s, **request}
 
 
-def streams(callers: int, seconds: float, *, length_s: float, **request: object) -> Result:
-    """Return a plan: *callers* streams open, begun evenly over the length of one, each begun again when it ends."""
-    return {
-        "mode": "streams",
-        "callers": callers,
-        "seconds": seconds,
-        "ramp_s": length_s,
-        "warmup_s": length_s + 1,
-        "grace_s": 2 * length_s + 30,
-        **request,
-    }
+def visits(at_once: int, seconds: float, *, model_s: float, **request: object) -> Result:
+    """Return a plan: they come at random, whatever became of others; *at_once* are there if only the model is slow."""
+    rate = at_once / model_s
+    plan = {"mode": "whole", "rate": rate, "spread": "poisson", "limit": 1024, "seconds": seconds}
+    return {**plan, "warmup_s": model_s + 1, **request}
+
+
+def streams(at_once: int, seconds: float, *, length_s: float, **request: object) -> Result:
+    """Return a plan: streams of *length_s* begin evenly, so often that *at_once* of them are open."""
+    plan = {"mode": "streams", "rate": at_once / length_s, "spread": "even", "limit": 4 * at_once}
+    return {**plan, "seconds": seconds, "warmup_s": length_s + 1, "grace_s": 2 * length_s + 20, **request}
 
 
 def _spent(target: Target) -> tuple[float, float, float]:
@@ -83,9 +102,3 @@ def _shares(cpu_s: Mapping[str, float]) -> dict[str, float]:
     machine = max(cpu_s["machine"], 1e-9)
     known = {name: round(cpu_s[name] / machine, 3) for name in ("service", "stubs", "callers")}
     return {**known, "others": round(max(0.0, 1 - sum(known.values())), 3)}
-
-
-def overhead_ms(seen: Result, below: Sequence[Result], share: str) -> float | None:
-    """Return what *seen* adds to those *below* it, added up, at one *share* (p50, p99); None when nothing was seen."""
-    own = seen["latency_ms"][share]
-    return None if own is None else float(own) - sum(float(one["latency_ms"]["p50"] or 0) for one in below)

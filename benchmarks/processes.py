@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
-START_S = 90.0
+START_S = 30.0
 
 
 class NotStarted(Exception):
@@ -55,7 +55,12 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str | Path], *, port: int, log: Path, environ: Mapping[str, str] | None = None
+    command: Sequence[str | Path],
+    *,
+    port: int,
+    log: Path,
+    environ: Mapping[str, str] | None = None,
+    start_s: float = START_S,
 ) -> Iterator[Running]:
     """Run *command* until the block ends; its port is open when the block begins."""
     with log.open("ab") as output:
@@ -64,21 +69,21 @@ def running(
         )
     found = Running(process, port)
     try:
-        wait_open(found, log)
+        wait_open(found, log, start_s)
         yield found
     finally:
         _end(found)
 
 
-def wait_open(found: Running, log: Path) -> None:
+def wait_open(found: Running, log: Path, start_s: float = START_S) -> None:
     """Wait until the port is open. Raises: NotStarted with the log's end when it never is."""
-    limit = time.monotonic() + START_S
+    limit = time.monotonic() + start_s
     while time.monotonic() < limit and found.process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", found.port)) == 0:
                 return
         time.sleep(0.02)
-    raise NotStarted(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-3000:]}")
+    raise NotStarted(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-400:]}")
 
 
 def fetch(port: int, path: str, body: bytes | None = None, **headers: str) -> bytes:
@@ -104,11 +109,18 @@ def _end(found: Running) -> None:
     # A child that outlives its parent, as a forked relay does, is ended by its own id.
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in pids:
-            if _read(f"/proc/{pid}/stat"):
+            if _is_alive(pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)
-        time.sleep(0.5)
+        limit = time.monotonic() + 2
+        while any(_is_alive(pid) for pid in pids) and time.monotonic() < limit:
+            time.sleep(0.02)
     found.process.wait(20)
+
+
+def _is_alive(pid: int) -> bool:
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return bool(fields) and fields[0] != "Z"
 
 
 def _cpu_s(pid: int) -> float:

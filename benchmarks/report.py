@@ -1,140 +1,283 @@
-"""Numbers into a table and plots."""
+"""Numbers into tables and plots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-Row = tuple[str, str, str]
-"""What, what is to be reached, what was measured."""
+Row = tuple[str, str, str, str]
+"""What, measured on whom, what is to be reached, what was measured."""
+
+Rows = Mapping[str, Any]
+MARKS = "<!-- {run}: written by make {target} -->", "<!-- end of {run} -->"
+TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index"}
 
 
-def write(found: Mapping[str, Any], folder: Path) -> None:
-    """Write `results.md`, and `growth.png` and `streams.png` where their rows were run."""
+def write(found: Rows, folder: Path) -> str:
+    """Write the tables and the plots of a run beside its JSON; return the tables."""
     rows = found["rows"]
-    lines = [_machine(found["machine"]), "", "| what | to reach | measured |", "|---|---|---|"]
-    lines += [f"| {what} | {wanted} | {got} |" for maker in _MAKERS for what, wanted, got in maker(rows)]
-    lines += ["", *_shares(rows)]
-    (folder / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    _plots(rows, folder)
+    lines = [_head(found), "", "| what | of | to reach | measured |", "|---|---|---|---|"]
+    cells = [row for name, one in _with_peers(rows).items() for row in _row(name, one)]
+    order = list(dict.fromkeys(row[0] for row in cells))
+    lines += ["| " + " | ".join(row) + " |" for row in sorted(cells, key=lambda row: order.index(row[0]))]
+    lines += [*_beside(rows), "", *_shares(rows)]
+    text = "\n".join(lines) + "\n"
+    (folder / f"{found['run']}.md").write_text(text, encoding="utf-8")
+    _plots(found, folder)
+    return text
 
 
-def _machine(machine: Mapping[str, Any]) -> str:
+def into_docs(found: Rows, folder: Path, docs: Path) -> None:
+    """Put the tables of a run between its marks in `performance.md`, and its plots beside the other pictures."""
+    run = found["run"]
+    begin, end = (mark.format(run=run, target=TARGETS[run]) for mark in MARKS)
+    page = docs / "performance.md"
+    table = (folder / f"{run}.md").read_text(encoding="utf-8")
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    after = rest.split(end)[1]
+    page.write_text(f"{before}{begin}\n{table}{end}{after}", encoding="utf-8")
+    for plot in folder.glob(f"{run}-*.png"):
+        shutil.copy(plot, docs / "images" / f"performance-{plot.name}")
+
+
+def _head(found: Rows) -> str:
+    machine = found["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return (
-        f"{machine['cores']} cores of {machine['processor']}, Linux {machine['kernel']}, Python {machine['python']}, "
-        f"Node {machine['node']}; {versions}; load before {machine['load_before']}."
+        f"`{found['command']}`, {found['date']}, {found.get('took_s', 0):.0f} s on {machine['cores']} cores of "
+        f"{machine['processor']}, Linux {machine['kernel']}, Python {machine['python']}, Node {machine['node']}; "
+        f"{versions}. Load before: {machine['load_before']}."
     )
 
 
-def _start(rows: Mapping[str, Any]) -> Iterator[Row]:
-    if "start" in rows:
-        yield "start to first answer", "≤ 2 s", f"{rows['start']['start_s']:.2f} s"
+def _with_peers(rows: Rows) -> dict[str, Any]:
+    """Return the rows with what the peers were measured at in the row of the same pace."""
+    together = {name: dict(row) for name, row in rows.items() if "versions" not in row}
+    for name, row in rows.items():
+        for pace, one in row.items() if "versions" in row else ():
+            who = f"{name} {next(iter(row['versions'].values()))}"
+            if pace != "versions":
+                together.setdefault(pace, {})[who] = one
+    return together
 
 
-def _answers(rows: Mapping[str, Any]) -> Iterator[Row]:
-    found = rows.get("answers")
-    if not found:
-        return
-    for name, model in (("1 callers", "0.1 s"), ("50 callers", "1 s")):
-        one = found[name]
+def _row(name: str, row: Rows) -> Iterator[Row]:
+    if "error" in row:
+        yield name, "", "", f"not measured: {_plain(row['error'])}"
+        row = {key: one for key, one in row.items() if key != "error"}
+    if row:
+        yield from _MAKERS.get(name, _streams)(name, row)
+
+
+def _plain(text: str) -> str:
+    """Return *text* as a cell: one line, no bars."""
+    return re.sub(r"\s+", " ", text.replace("|", "/"))[:300]
+
+
+def _targets(name: str, row: Rows) -> Iterator[tuple[str, Rows]]:
+    """Yield targets and what was measured of them; those without a measurement are told in `_missing`."""
+    for target, one in row.items():
+        if isinstance(one, Mapping) and "error" not in one:
+            yield target, one
+
+
+def _missing(name: str, row: Rows) -> Iterator[Row]:
+    for target, one in row.items():
+        if isinstance(one, Mapping) and "error" in one:
+            yield name, target, "", f"not measured: {_plain(one['error'])}"
+
+
+def _start(name: str, row: Rows) -> Iterator[Row]:
+    yield "start to first answer", "service", "≤ 2 s", f"{row['start_s']:.2f} s"
+    workers = " + ".join(f"{one:.0f}" for one in row["idle_pss_mib"][1:])
+    yield "idle memory of a worker (PSS)", "service", "≤ 80 MB", f"{workers} MB"
+
+
+def _size(name: str, row: Rows) -> Iterator[Row]:
+    largest = ", ".join(f"{one} {mb:g}" for one, mb in row["largest_mb"].items())
+    yield "installed size of the core", "service", "≤ 60 MB", f"{row['mb']:.0f} MB ({largest})"
+
+
+def _paced(name: str, row: Rows) -> Iterator[Row]:
+    for target, one in _targets(name, row):
+        over, cpu = one["overhead_ms"], one.get("cpu_ms_per_answer")
+        told = f"{_ms(over['p50'])} / {_ms(over['p99'])}, {one['lost']} lost, {one['mean_open']:.0f} there"
+        took = f", CPU {cpu:.2f} ms" if cpu else ""
+        wanted = "≤ 5 / 25 ms" if target == "service" else "beside"
+        yield f"{name}: added to the model, median / p99", target, wanted, told + took
+    yield from _missing(name, row)
+
+
+def _instant(name: str, row: Rows) -> Iterator[Row]:
+    for target, one in _targets(name, row):
+        cpu = one.get("cpu_ms_per_answer")
+        took = "" if cpu is None else f", CPU {cpu:.2f} ms each"
+        wanted = "≥ 250, ≤ 5 ms" if target == "service" else "beside"
+        found = f"{one['answers_per_s']:,.0f}{took}, {one['lost']} lost"
+        yield "answers a second, model at once, 32 callers", target, wanted, found
+        if target == "service":
+            yield "Solr requests per answer", target, "1", f"{one.get('searches_per_answer', 0):.3f}"
+    yield from _missing(name, row)
+
+
+_WANTED = {
+    "300x50": {"ttft": "+25 / +150 ms", "cpu": "≤ 1.4 ×"},
+    "1000x10": {"ttft": "+30 / +300 ms", "lag": "≤ 120 ms", "cpu": "≤ 1.4 ×", "pss": "≤ 150 MB"},
+    "2000x10": {},
+}
+
+
+def _streams(name: str, row: Rows) -> Iterator[Row]:
+    wanted = _WANTED.get(name, {})
+    below = row.get("direct", {})
+    relay = row.get("relay", {}).get("cpu_ms_per_1000_tokens")
+    for target, one in _targets(name, row):
+        is_ours = target == "service"
+        asked = {key: text if is_ours else "beside" for key, text in wanted.items()}
+        counts = ", ".join(f"{status}: {count}" for status, count in one["statuses"].items())
+        found = f"{one['lost']} of {sum(one['statuses'].values())} ({counts}); {one['mean_open']:.0f} open"
+        yield f"{name}: lost", target, "0" if is_ours else "beside", found
+        yield f"{name}: first token over direct, median / p99", target, asked.get("ttft", ""), _over(one, below)
+        lag = one["lag_ms"]
         yield (
-            f"whole answers, {name.replace('1 callers', '1 caller')}, a model of {model}: own overhead median / p99",
-            "≤ 5 / 25 ms",
-            f"{_ms(one['overhead_p50_ms'])} / {_ms(one['overhead_p99_ms'])}, {one['lost']} lost",
+            f"{name}: token late, median / p99",
+            target,
+            asked.get("lag", ""),
+            f"{_ms(lag['p50'])} / {_ms(lag['p99'])}",
         )
-    one = found["instant model"]
-    yield "CPU per whole answer", "≤ 5 ms", f"{one['cpu_ms_per_answer']:.2f} ms"
-    yield "answers a second, instant model, 32 callers", "≥ 250", f"{one['answers'] / one['seconds']:.0f}"
-    for name, peer in found.items():
-        if name.startswith("instant model, "):
-            yield (
-                f"the same through {peer['target']}, which neither searches nor reads",
-                "beside",
-                f"{peer['answers'] / peer['seconds']:.0f} a second, {peer['cpu_ms_per_answer']:.2f} ms CPU",
-            )
-    yield "Solr requests per answer", "1", f"{found['searches per answer']:g}"
-    workers = found["idle"]["pss_mib"][1:]
-    yield "memory of a worker after that (PSS)", "≤ 80 MB", " + ".join(f"{one:.0f}" for one in workers) + " MB"
+        if cpu := one.get("cpu_ms_per_1000_tokens"):
+            times = f", {cpu / relay:.2f} × the relay" if relay else ""
+            yield f"{name}: CPU for 1,000 tokens", target, asked.get("cpu", ""), f"{cpu:.0f} ms{times}"
+            yield f"{name}: memory of the workers (PSS)", target, asked.get("pss", ""), f"{sum(one['pss_mib']):.0f} MB"
+    yield from _missing(name, row)
 
 
-def _streams(rows: Mapping[str, Any]) -> Iterator[Row]:
-    wanted = {"300@50": ("+25 / +150 ms", "-"), "1000@10": ("+30 / +300 ms", "≤ 120 ms"), "2000@10": ("-", "-")}
-    for name, (first, lag) in wanted.items():
-        if name not in rows:
+def _full_house(name: str, row: Rows) -> Iterator[Row]:
+    for crowd, one in _targets(name, row):
+        refused = f"{one['statuses'].get('503', 0)} of {sum(one['statuses'].values())} refused"
+        waits = one["refused_ms"]
+        yield crowd, "service", "503 at once", f"{refused}, median / p99 {_ms(waits['p50'])} / {_ms(waits['p99'])}"
+
+
+def _gap(name: str, row: Rows) -> Iterator[Row]:
+    for part, one in _targets(name, row):
+        if "gap_ms" not in one or "large ones" in part:
+            if "latency_ms" in one:
+                yield f"{part}: answers, median", "service", "", f"{one['answers']}, {_ms(one['latency_ms']['p50'])}"
             continue
-        direct, relay = rows[name]["direct"], rows[name]["aiohttp relay"]
-        for target, one in rows[name].items():
-            yield (
-                f"{name} tokens a second, {target}: lost",
-                "0",
-                f"{one['lost']} of {sum(one['statuses'].values())} ({one['peak']} open, statuses {one['statuses']})",
-            )
-            yield (f"{name}, {target}: first token over direct, median / p99", first, _over(one, direct))
-            yield (f"{name}, {target}: token lag p99", lag, _ms(one["lag_ms"]["p99"]))
-            if "cpu_ms_per_1000_tokens" in one:
-                ratio = one["cpu_ms_per_1000_tokens"] / relay["cpu_ms_per_1000_tokens"]
-                yield (
-                    f"{name}, {target}: CPU per 1,000 tokens, beside the relay",
-                    "≤ 1.4 ×",
-                    f"{one['cpu_ms_per_1000_tokens']:.0f} ms, {ratio:.2f} ×",
-                )
-                yield (f"{name}, {target}: memory (PSS)", "≤ 150 MB", f"{sum(one['pss_mib'][1:]):.0f} MB")
+        gap, lag = one["gap_ms"], one["lag_ms"]
+        spread = " / ".join(_ms(gap[share]) for share in ("p50", "p99", "max"))
+        late = " / ".join(_ms(lag[share]) for share in ("p50", "p99", "max"))
+        who = "direct" if part.startswith("direct") else "service"
+        wanted = "≤ 70 ms" if who == "service" else "beside"
+        yield f"20 ms tokens, {part}: gap, median / p99 / longest", who, wanted, f"{spread}; late {late}"
+    yield from _missing(name, row)
 
 
-def _others(rows: Mapping[str, Any]) -> Iterator[Row]:
-    if "full house" in rows:
-        one = next(iter(rows["full house"].values()))
-        refused = one["statuses"].get("503", 0)
-        yield "one stream more than allowed", "503 at once", f"{refused} refused of {sum(one['statuses'].values())}"
-    if "large answers" in rows:
-        found = rows["large answers"]
-        for name in ("alone", "beside 15 MB answers"):
-            gap = found[name]["gap_ms"]
-            yield (
-                f"20 ms tokens, {name}: gap p50 / p99 / longest",
-                "≤ 70 ms",
-                " / ".join(_ms(gap[share]) for share in ("p50", "p99", "max")),
-            )
-    for name, points in rows.get("growth", {}).items():
-        yield f"CPU per answer against {name}", "linear", ", ".join(f"{at}: {cost} ms" for at, cost in points.items())
+def _growth(name: str, row: Rows) -> Iterator[Row]:
+    for against, points in row.items():
+        found = "; ".join(
+            f"{at}: " + (f"{one['cpu_ms']:.1f} / {_ms(one['wait_ms'])}" if "error" not in one else "not measured")
+            for at, one in points.items()
+        )
+        each = "1,000 tokens" if against == "open streams" else "an answer"
+        yield f"CPU ms for {each} / wait, against {against}", "service", "linear", found
 
 
-_MAKERS = (_start, _answers, _streams, _others)
+_MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Row]]] = {
+    "start": _start,
+    "size": _size,
+    "1 caller": _paced,
+    "50 callers": _paced,
+    "instant": _instant,
+    "full house": _full_house,
+    "gap": _gap,
+    "growth": _growth,
+}
 
 
-def _over(one: Mapping[str, Any], direct: Mapping[str, Any]) -> str:
+def _over(one: Rows, direct: Rows) -> str:
+    if "ttft_ms" not in direct:
+        return " / ".join(_ms(one["ttft_ms"][share]) for share in ("p50", "p99")) + " (direct not measured)"
     pairs = [(one["ttft_ms"][share], direct["ttft_ms"][share]) for share in ("p50", "p99")]
-    return " / ".join("-" if own is None or below is None else f"{own - below:+.0f} ms" for own, below in pairs)
+    return " / ".join("-" if own is None or below is None else f"{own - below:+.1f} ms" for own, below in pairs)
 
 
 def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f} ms"
 
 
-def _shares(rows: Mapping[str, Any]) -> list[str]:
-    """Return whose the CPU was, for each measurement."""
-    lines = ["| measurement | service | stubs | callers | others | of the machine, s |", "|---|---|---|---|---|---|"]
+_BESIDE = (
+    ("CPU ms of an answer, model at once", "instant", ("cpu_ms_per_answer",)),
+    ("answers a second, model at once", "instant", ("answers_per_s",)),
+    ("ms added to the model, 1 caller, median", "1 caller", ("overhead_ms", "p50")),
+    ("ms added to the model, 50 callers, median", "50 callers", ("overhead_ms", "p50")),
+    ("ms added to the model, 50 callers, p99", "50 callers", ("overhead_ms", "p99")),
+    ("CPU ms of 1,000 tokens, 100 streams", "100x10", ("cpu_ms_per_1000_tokens",)),
+    ("CPU ms of 1,000 tokens, 1,000 streams", "1000x10", ("cpu_ms_per_1000_tokens",)),
+)
+
+
+def _beside(rows: Rows) -> list[str]:
+    """Return the table of ratios: each one's figure, and how many times the service's it is."""
+    peers = [name for name in ("haystack", "litellm") if "error" not in rows.get(name, {"error": ""})]
+    lines = []
+    for what, pace, keys in _BESIDE:
+        found = {who: _found(rows.get(pace, {}).get(who), keys) for who in ("service", "relay")}
+        found |= {who: _found(rows[who].get(pace), keys) for who in peers}
+        if found["service"] is not None and len([one for one in found.values() if one is not None]) > 1:
+            lines.append(f"| {what} | " + " | ".join(_ratio(found.get(who), found["service"]) for who in found) + " |")
+    head = ["", "| as ratios | service | relay | " + "".join(f"{who} | " for who in peers).strip()]
+    return [*head, "|---" * (3 + len(peers)) + "|", *lines] if lines else []
+
+
+def _found(one: Any, keys: tuple[str, ...]) -> float | None:
+    for key in keys:
+        one = one.get(key) if isinstance(one, Mapping) else None
+    return one
+
+
+def _ratio(one: float | None, ours: float) -> str:
+    if one is None:
+        return "-"
+    return f"{one:,.2f}" if one == ours else f"{one:,.2f} ({one / ours:.2g} ×)"
+
+
+def _shares(rows: Rows) -> list[str]:
+    """Return whose the CPU was, for each measurement, and how late callers and stub model were by themselves."""
+    lines = [
+        "| measurement | service | stubs | callers | others | of the machine | callers late p99 | model late p99 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, found in rows.items():
         for part, one in found.items():
             if isinstance(one, dict) and "shares" in one:
                 shares = " | ".join(f"{one['shares'][who]:.0%}" for who in ("service", "stubs", "callers", "others"))
-                lines.append(f"| {name}, {part} | {shares} | {one['cpu_s']['machine']:.0f} |")
+                model = (one.get("model_late_ms") or {}).get("p99")
+                late = f"{_ms(one['late_ms']['p99'])} | {_ms(model)}"
+                lines.append(f"| {name}, {part} | {shares} | {one['cpu_s']['machine']:.1f} s | {late} |")
     return lines
 
 
-def _plots(rows: Mapping[str, Any], folder: Path) -> None:
-    if "growth" not in rows:
+def _plots(found: Rows, folder: Path) -> None:
+    growth = found["rows"].get("growth", {})
+    if not growth or "error" in growth:
         return
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(rows["growth"]), figsize=(12, 3.5), layout="constrained")
-    for axis, (name, points) in zip(axes, rows["growth"].items(), strict=True):
-        axis.plot([int(at) for at in points], list(points.values()), marker="o")
-        axis.set(xlabel=name, ylabel="CPU ms per answer", xscale="log", yscale="log")
+    figure, axes = plt.subplots(1, len(growth), figsize=(4 * len(growth), 3.5), layout="constrained")
+    for axis, (name, points) in zip(axes, growth.items(), strict=True):
+        good = {int(at): one for at, one in points.items() if "error" not in one and one["wait_ms"] is not None}
+        for key, label in (("cpu_ms", "CPU ms"), ("wait_ms", "added wait ms, median")):
+            axis.plot(list(good), [one[key] for one in good.values()], marker="o", label=label)
+        axis.set(xlabel=name, xscale="log", yscale="log")
         axis.grid(alpha=0.3)
-    figure.savefig(folder / "growth.png", dpi=120)
+        axis.legend()
+    axes[0].set_ylabel("of an answer (streams: of 1,000 tokens)")
+    figure.savefig(folder / f"{found['run']}-growth.png", dpi=120)

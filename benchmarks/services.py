@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.corpus import write_answers
 from benchmarks.measuring import Target
-from benchmarks.processes import Running, fetch, free_port, running
+from benchmarks.processes import NotStarted, Running, fetch, free_port, running
 
 HERE = Path(__file__).parent
 VENVS = HERE.parent / ".venvs"
@@ -21,6 +20,8 @@ TOKENS = 50
 
 CHAT = "/v1/chat/completions"
 USER = "X-Remote-User: bench"
+MODELS = {"Haystack": "rag"}
+"""Where the model's name is not the stub's: Hayhooks calls a pipeline by its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Stubs:
     solr: Running
     model: Running
     folder: Path
+    seen: dict[str, float] = field(default_factory=dict)
+    """What the model itself was measured at, by the pace's name."""
 
     def pace(self, *, first_ms: float = 0, interval_ms: float = 100, tokens: int = 50) -> None:
         """Set how the model speaks from now on."""
@@ -81,41 +84,22 @@ def service(behind: Stubs, *, workers: int = 2, tokens: int = TOKENS, **settings
 def relay(behind: Stubs) -> Iterator[Target]:
     """Run the ten lines of aiohttp before the stub model."""
     port = free_port()
-    faster = VENVS / "litellm" / "bin" / "python"
-    python = faster if faster.exists() else Path(sys.executable)
-    command = [python, HERE / "relay.py", str(port), f"http://127.0.0.1:{behind.model.port}{CHAT}"]
+    command = [program("relay", "python"), HERE / "relay.py", str(port), f"http://127.0.0.1:{behind.model.port}{CHAT}"]
     with running(command, port=port, log=behind.folder / "relay.log") as found:
         yield Target("aiohttp relay", port, found, (behind.model,))
 
 
-@contextmanager
-def litellm(behind: Stubs) -> Iterator[Target]:
-    """Run LiteLLM's proxy before the stub model, two workers."""
-    conf = behind.folder / "litellm.yaml"
-    api = f"http://127.0.0.1:{behind.model.port}/v1"
-    conf.write_text(
-        "model_list:\n  - model_name: stub\n    litellm_params:\n      model: openai/stub\n"
-        f"      api_base: {api}\n      api_key: none\n"
-        "litellm_settings:\n  telemetry: false\n  num_retries: 0\n",
-        encoding="utf-8",
-    )
-    port = free_port()
-    command = [VENVS / "litellm" / "bin" / "litellm", "--config", conf, "--port", str(port), "--host", "127.0.0.1"]
-    environ: Mapping[str, str] = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "NO_PROXY": "*"}
-    with running(
-        [*command, "--num_workers", "2"], port=port, log=behind.folder / "litellm.log", environ=environ
-    ) as found:
-        yield Target("LiteLLM proxy", port, found, (behind.model,))
+def program(venv: str, name: str) -> Path:
+    """Return a program of a peer's environment. Raises: NotStarted when it is not installed."""
+    found = VENVS / venv / "bin" / name
+    if not found.exists():
+        raise NotStarted(f"{name} is not installed in .venvs/{venv}: make peers")
+    return found
 
 
 def direct(behind: Stubs) -> Target:
     """Return the stub model itself."""
     return Target("direct", behind.model.port, None, (behind.model,))
-
-
-def has_litellm() -> bool:
-    """Say whether the peer is installed: `make clients` does that."""
-    return os.access(VENVS / "litellm" / "bin" / "litellm", os.X_OK)
 
 
 def asking(target: Target, *, is_streamed: bool) -> dict[str, object]:
@@ -126,5 +110,6 @@ def asking(target: Target, *, is_streamed: bool) -> dict[str, object]:
     if target.name == "datafari-rag":
         done = '"finish_reason":"stop"'
         return {"method": "POST", "path": "/chat/stream", "headers": [USER], "body": json.dumps(body), "done": done}
-    body |= {"model": "stub", "stream": is_streamed}
-    return {"method": "POST", "path": CHAT, "headers": [USER], "body": json.dumps(body), "done": "[DONE]"}
+    body |= {"model": MODELS.get(target.name, "stub"), "stream": is_streamed}
+    done = '"finish_reason":"stop"' if target.name == "Haystack" else "[DONE]"
+    return {"method": "POST", "path": CHAT, "headers": [USER], "body": json.dumps(body), "done": done}

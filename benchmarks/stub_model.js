@@ -2,7 +2,7 @@
 //
 //   node stub_model.js PORT
 //
-// POST /pace {"first_ms", "interval_ms", "tokens"} sets the pace; POST anything else is answered in that pace, as a
+// POST /pace {"first_ms", "interval_ms", "tokens"} sets the pace, GET says how late it was kept since; POST anything else is answered in that pace, as a
 // stream when the body asks for one. Each token ends in "@" and the microseconds of the monotonic clock at which it was
 // written, so that whoever reads it knows its age.
 "use strict";
@@ -10,7 +10,8 @@ const http = require("node:http");
 
 let pace = { first_ms: 0, interval_ms: 100, tokens: 50 };
 let opened = 0;
-const HEAD = { "Content-Type": "text/event-stream", "Cache-Control": "no-cache" };
+const late = new Uint32Array(2000);
+const HEAD = { "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "Transfer-Encoding": "chunked" };
 const END =
   'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"stub","choices":[{"index":0,"delta":{},' +
   '"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
@@ -19,6 +20,7 @@ const chunk = (text) =>
   'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"stub","choices":[{"index":0,"delta":' +
   `{"content":"${text}"},"finish_reason":null}]}\n\n`;
 const now = () => process.hrtime.bigint() / 1000n;
+const clock = () => Number(process.hrtime.bigint() / 1000n) / 1000;
 
 function whole(response) {
   const answer = {
@@ -34,25 +36,32 @@ const answerText =
   "The default of this setting is the value that the manual names [1]. It can be changed in the configuration file, " +
   "and the change is read when the server starts again [2]. Other values are described with their effect [3].";
 
+// Each token has its time, counted from the first; one that comes late makes no other late. How late they were is kept.
 function streamed(response) {
-  let left = pace.tokens;
-  const { interval_ms } = pace;
-  response.socket.setNoDelay(true);
+  const { first_ms, interval_ms, tokens } = pace;
+  const begins = clock() + first_ms;
+  let said = 0, timer;
+  const { socket } = response;
+  socket.setNoDelay(true);
   response.writeHead(200, HEAD);
+  response.flushHeaders();
+  // Framed here: the library's own framing takes a fifth more CPU.
+  const say = (text) => socket.write(`${text.length.toString(16)}\r\n${text}\r\n`, "latin1");
   const speak = () => {
-    left -= 1;
-    const last = left === 0 ? " [1]." : "";
-    response.write(chunk(` word @${now()}${last}`));
-    if (left > 0) return;
-    clearInterval(timer);
-    response.end(END);
+    late[Math.min(late.length - 1, Math.max(0, Math.round(clock() - begins - said * interval_ms)))] += 1;
+    said += 1;
+    say(chunk(` word @${now()}${said === tokens ? " [1]." : ""}`));
+    if (said === tokens) { say(END); response.end(); }
+    else timer = setTimeout(speak, Math.max(1, begins + said * interval_ms - clock()));
   };
-  let timer;
-  setTimeout(() => {
-    timer = setInterval(speak, interval_ms);
-    response.on("close", () => clearInterval(timer));
-    speak();
-  }, pace.first_ms);
+  timer = setTimeout(speak, Math.max(1, begins - clock()));
+  response.on("close", () => clearTimeout(timer));
+}
+
+function lateness() {
+  const all = late.reduce((sum, one) => sum + one, 0);
+  const at = (share) => { let sum = 0; return late.findIndex((one) => (sum += one) > share * all); };
+  return all ? { p50: at(0.5), p99: at(0.99), max: late.findLastIndex((one) => one > 0) } : null;
 }
 
 const server = http.createServer((request, response) => {
@@ -62,11 +71,12 @@ const server = http.createServer((request, response) => {
     const body = Buffer.concat(parts);
     if (request.url === "/pace") {
       pace = { ...pace, ...JSON.parse(body) };
+      late.fill(0);
       response.end("{}");
       return;
     }
     if (request.method === "GET") {
-      response.end(JSON.stringify({ object: "list", data: [], opened }));
+      response.end(JSON.stringify({ object: "list", data: [], opened, late_ms: lateness() }));
       return;
     }
     // A stream is asked for near an end of the body; parsing 60 KB each time would cost more than answering.
