@@ -95,6 +95,32 @@ def started(
     return running
 
 
+def revived(folder: Path, *, owner: int | None = None) -> Running:
+    """
+    Start again the nodes of *folder* that have ended, while the others go on; return when they take searches.
+
+    Raises:
+        CannotRunSolr: nothing was started there, or a node does not come up.
+    """
+    folder = folder.absolute()
+    with _locked(folder):
+        known = _read(folder)
+        if known is None:
+            raise CannotRunSolr("Nothing was started in this folder.")
+        keeper = next((f"127.0.0.1:{one.port}" for one in known.processes if one.role == "zookeeper"), "")
+        starter = _Starter(folder, tool("java", package="a JDK"), jars(lambda text: None), owner)
+        begun = []
+        for process in known.processes:
+            if _is_alive(process) or not process.role.startswith("node"):
+                starter.processes.append(process)
+            else:
+                begun.append(starter.node(int(process.role.removeprefix("node")), process.port, keeper))
+        running = _written(starter, known.url)
+        for process in begun:
+            _wait_for(process, f"http://127.0.0.1:{process.port}/solr/{COLLECTION}/select?q=*:*&rows=0", folder)
+        return running
+
+
 def stopped(folder: Path) -> int:
     """Stop what *folder* started, the last first, and return how many programs ended; the data stays."""
     if not folder.is_dir():

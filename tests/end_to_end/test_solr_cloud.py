@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,8 @@ from datafari_rag.adapters import solr_process
 from datafari_rag.adapters.solr import SolrRetriever
 from datafari_rag.adapters.solr_access import retriever_for, writer_for
 from datafari_rag.adapters.solr_cloud import FRESH_S
-from datafari_rag.adapters.solr_process import Process, Running
+from datafari_rag.adapters.solr_process import Running
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.errors import SearchError
 from datafari_rag.core.search import Browse, Search, Step
 from datafari_rag.core.settings import Settings
 from tests.real_solr import running
@@ -57,22 +54,6 @@ def retriever(cloud: Running) -> Iterator[SolrRetriever]:
     engine.close()
 
 
-def nodes_of(cloud: Running) -> list[Process]:
-    return [process for process in cloud.processes if process.role.startswith("node")]
-
-
-def wait_until_found(retriever: SolrRetriever, total: int) -> None:
-    limit = time.monotonic() + 60
-    while True:
-        try:
-            if retriever.search(PUMP, STAFF).total == total:
-                return
-        except SearchError:
-            pass
-        assert time.monotonic() < limit
-        time.sleep(0.2)
-
-
 def test_all_shards_are_searched_and_rights_hold_on_each(retriever: SolrRetriever) -> None:
     assert retriever.search(PUMP, PUBLIC).total == 20
     assert retriever.search(PUMP, STAFF).total == 40
@@ -95,47 +76,6 @@ def test_the_documents_are_ranked_as_on_one_node(retriever: SolrRetriever) -> No
 
     # The same words weigh the same on both shards: statistics are those of the whole collection.
     assert all(len(found) == 1 for found in scores.values())
-
-
-def test_a_node_killed_under_load_fails_no_request_and_all_nodes_come_back(
-    folder: Path, cloud: Running, retriever: SolrRetriever, capsys: pytest.CaptureFixture[str]
-) -> None:
-    wait_until_found(retriever, 40)
-    first, second = nodes_of(cloud)
-    failures: list[str] = []
-    done: list[int] = []
-    took_s: list[float] = []
-    stop_at = time.monotonic() + 6
-
-    def load() -> None:
-        while time.monotonic() < stop_at:
-            began = time.monotonic()
-            try:
-                done.append(retriever.search(PUMP, STAFF).total)
-            except SearchError as error:
-                failures.append(error.log)
-            took_s.append(time.monotonic() - began)
-
-    with ThreadPoolExecutor(4) as pool:
-        tasks = [pool.submit(load) for _ in range(4)]
-        time.sleep(1.5)
-        solr_process.signalled(first, how=signal.SIGKILL)
-        for task in tasks:
-            task.result()
-
-    with capsys.disabled():
-        told = f"{len(done)} searches, {len(failures)} failed, slowest {max(took_s) * 1000:.0f} ms"
-        print(f"\na node killed under load: {told}")  # noqa: T201
-    assert failures == []
-    assert set(done) == {40}
-
-    solr_process.signalled(second, how=signal.SIGKILL)
-    with pytest.raises(SearchError):
-        retriever.search(PUMP, STAFF)
-    assert retriever.probe() is not None
-
-    solr_process.started(folder, nodes=2, owner=os.getpid())
-    wait_until_found(retriever, 40)
 
 
 def test_searches_go_on_while_zookeeper_is_away(cloud: Running, retriever: SolrRetriever) -> None:

@@ -1,0 +1,284 @@
+"""
+A real SolrCloud whose nodes are killed while it is asked: nobody notices one; all of them are said to be gone.
+
+Two nodes, two shards of two replicas each. What each kill cost is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import requests
+
+from datafari_rag.adapters import solr_process
+from datafari_rag.adapters.solr import SolrRetriever
+from datafari_rag.adapters.solr_access import retriever_for, writer_for
+from datafari_rag.adapters.solr_process import CONFIG_SET, Process, Running
+from datafari_rag.core.access import User, filter_for
+from datafari_rag.core.errors import SearchError, SearchUnavailable
+from datafari_rag.core.search import Browse, Search, Step
+from datafari_rag.core.settings import Settings
+from tests.end_to_end.processes import service
+from tests.real_solr import running
+
+pytestmark = [pytest.mark.solr, pytest.mark.cloud]
+
+PUMP = Search("pump", Step("asked", ("pump",)), 100)
+STAFF = filter_for(User("ann", frozenset({"staff"})), mode="tokens", anonymous="public")
+DOCUMENTS = 40
+LIMITS = {"solr.timeout_s": "5", "solr.connect_timeout_s": "2"}
+LIMIT_S = 7.0
+"""What those two add up to."""
+
+CALLERS = 4
+ASK = "/search/select?action=rag&q=What+does+the+pump+need"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("killed")
+
+
+@pytest.fixture(scope="module")
+def cloud(folder: Path) -> Iterator[Running]:
+    with running(folder, nodes=2) as started:
+        _fill(started.url)
+        yield started
+
+
+def _fill(url: str) -> None:
+    writer = writer_for(Settings(solr_url=url))
+    text = "The pump needs oil every spring. "
+    writer.add(
+        [
+            {"id": f"d{number:02}", "exactContent": text * (1 + number % 7) + f"word{number}", "language": "en"}
+            for number in range(DOCUMENTS)
+        ]
+    )
+    writer.commit()
+    writer.close()
+
+
+@dataclass
+class Load:
+    """What callers saw who ask without a pause: how long each took, how many requests it needed, what failed."""
+
+    took_s: list[float] = field(default_factory=list)
+    tries: Counter[int] = field(default_factory=Counter)
+    totals: Counter[int] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    good_at: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        again = sum(count for tries, count in self.tries.items() if tries > 1)
+        tries = f", {again} asked a second time, none more than {max(self.tries)} times" if self.tries else ""
+        return f"{len(self.took_s)} searches, {len(self.failures)} failed{tries}, slowest {max(self.took_s):.2f} s"
+
+
+@contextmanager
+def loaded(ask: Callable[[Load], None]) -> Iterator[Load]:
+    """Let callers *ask* over and over as long as the block."""
+    load, is_over = Load(), threading.Event()
+
+    def caller() -> None:
+        while not is_over.is_set():
+            began = time.monotonic()
+            try:
+                ask(load)
+                load.good_at.append(time.monotonic())
+            except SearchError as error:
+                load.failures.append(error.label)
+                is_over.wait(0.05)
+            load.took_s.append(time.monotonic() - began)
+
+    threads = [threading.Thread(target=caller) for _ in range(CALLERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield load
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join(60)
+
+
+@dataclass
+class Counted:
+    """A retriever that counts the requests of each search."""
+
+    retriever: SolrRetriever
+    sent: threading.local
+
+    def __call__(self, load: Load) -> None:
+        self.sent.count = 0
+        load.totals[self.retriever.search(PUMP, STAFF).total] += 1
+        load.tries[self.sent.count] += 1
+
+
+@contextmanager
+def counted(url: str) -> Iterator[Counted]:
+    sent = threading.local()
+
+    def headers() -> Mapping[str, str]:
+        sent.count = getattr(sent, "count", 0) + 1
+        return {}
+
+    retriever = retriever_for(Settings(solr_url=url, solr_timeout_s=5.0), headers=headers)
+    try:
+        retriever.search(PUMP, STAFF)  # the collection's description is asked for once
+        yield Counted(retriever, sent)
+    finally:
+        retriever.close()
+
+
+def nodes_of(folder: Path) -> list[Process]:
+    running = json.loads((folder / "running.json").read_text())["processes"]
+    return [Process(**one) for one in running if one["role"].startswith("node")]
+
+
+def wait_until_whole(folder: Path) -> None:
+    """Wait until every replica of every collection is active on a node that lives."""
+    port = next(node.port for node in nodes_of(folder))
+    url, limit = f"http://127.0.0.1:{port}/solr/admin/collections?action=CLUSTERSTATUS", time.monotonic() + 120
+    while True:
+        cluster = requests.get(url, timeout=30).json()["cluster"]
+        replicas = [
+            replica
+            for collection in cluster["collections"].values()
+            for shard in collection["shards"].values()
+            for replica in shard["replicas"].values()
+        ]
+        if all(one["state"] == "active" and one["node_name"] in cluster["live_nodes"] for one in replicas):
+            return
+        assert time.monotonic() < limit, replicas
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
+def test_nodes_killed_in_turn_under_load_fail_no_request(
+    folder: Path, cloud: Running, kills: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They come back under the same load, which must not be noticed either."""
+    with counted(cloud.url) as ask, loaded(ask) as load:
+        for number in range(kills):
+            time.sleep(1)
+            solr_process.signalled(nodes_of(folder)[number % 2], how=signal.SIGKILL)
+            time.sleep(3)
+            solr_process.revived(folder, owner=os.getpid())
+            wait_until_whole(folder)
+    with capsys.disabled():
+        print(f"\n{kills} nodes killed in turn under load: {load}")  # noqa: T201
+
+    assert load.failures == []
+    assert set(load.totals) == {DOCUMENTS}
+    assert max(load.tries) <= 2
+
+
+def test_the_service_answers_on_while_a_node_is_killed(
+    folder: Path, cloud: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = {"solr.url": cloud.url, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
+    with service(tmp_path, settings) as found:
+
+        def ask(load: Load) -> None:
+            reply = requests.get(f"{found.url}{ASK}", timeout=60)
+            if reply.status_code != 200:
+                raise SearchUnavailable(log=reply.text)
+
+        with loaded(ask) as load:
+            time.sleep(1)
+            solr_process.signalled(nodes_of(folder)[0], how=signal.SIGKILL)
+            time.sleep(3)
+            ready = found.get("/health/ready").status_code
+        solr_process.revived(folder, owner=os.getpid())
+        wait_until_whole(folder)
+    with capsys.disabled():
+        print(f"\nthe service with a node killed: {load}")  # noqa: T201
+
+    assert load.failures == []
+    assert ready == 200
+
+
+def test_with_all_nodes_gone_each_request_says_so_in_time_and_the_first_one_after_is_good(
+    folder: Path, cloud: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with counted(cloud.url) as ask, loaded(ask) as load:
+        time.sleep(1)
+        killed_at = time.monotonic()
+        for node in nodes_of(folder):
+            solr_process.signalled(node, how=signal.SIGKILL)
+        time.sleep(6)
+        gone = list(load.took_s)
+        assert ask.retriever.probe() is not None
+        solr_process.revived(folder, owner=os.getpid())
+        back_at = time.monotonic()
+        while not any(at > back_at for at in load.good_at) and time.monotonic() < back_at + 60:
+            time.sleep(0.1)
+        first_s = min((at for at in load.good_at if at > back_at), default=float("inf")) - back_at
+    wait_until_whole(folder)
+    with capsys.disabled():
+        told = f"{len(load.failures)} searches failed, slowest {max(load.took_s):.2f} s; good again {first_s:.2f} s"
+        print(f"\nall nodes gone: {told} after the nodes were back")  # noqa: T201
+
+    assert load.failures
+    assert set(load.failures) == {"searchUnavailable"}
+    assert min(at for at in load.good_at) < killed_at
+    assert max(gone) < LIMIT_S
+    assert first_s < 60
+
+
+@pytest.fixture
+def thin(folder: Path, cloud: Running) -> Iterator[str]:
+    """Make a collection whose shards have one replica each, one on each node; return its address."""
+    admin = f"http://127.0.0.1:{nodes_of(folder)[0].port}/solr/admin/collections"
+    named = {"name": "thin", "collection.configName": CONFIG_SET, "numShards": "2", "replicationFactor": "1"}
+    made = requests.get(admin, params={"action": "CREATE", **named}, timeout=120)
+    assert made.status_code == 200, made.text
+    url = cloud.url.rpartition("#")[0] + "#thin"
+    _fill(url)
+    yield url
+    requests.get(admin, params={"action": "DELETE", "name": "thin"}, timeout=120)
+
+
+def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_it(
+    folder: Path, thin: str, tmp_path: Path
+) -> None:
+    settings = {"solr.url": thin, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
+    strict = retriever_for(Settings(solr_url=thin, solr_timeout_s=5.0))
+    tolerant = retriever_for(Settings(solr_url=thin, solr_timeout_s=5.0, solr_shards_tolerant=True))
+    assert [engine.search(PUMP, STAFF).total for engine in (strict, tolerant)] == [DOCUMENTS] * 2
+    assert not tolerant.search(PUMP, STAFF).is_partial
+
+    solr_process.signalled(nodes_of(folder)[1], how=signal.SIGKILL)
+    try:
+        for _ in range(3):
+            with pytest.raises(SearchUnavailable):
+                strict.search(PUMP, STAFF)
+            found = tolerant.search(PUMP, STAFF)
+            assert found.is_partial
+            assert 0 < found.total < DOCUMENTS
+        page = tolerant.browse(Browse("pump", rows=0), STAFF)
+        assert page["responseHeader"]["partialResults"] is True  # type: ignore[index]
+        with service(tmp_path, settings | {"solr.shards.tolerant": "true"}) as answering:
+            reply = answering.get(ASK).json()
+            assert (reply["status"], reply["content"]["partial_results"]) == ("OK", True)
+        with service(tmp_path, settings) as refusing:
+            reply = refusing.get(ASK).json()
+            assert reply["content"]["error"]["label"] == "searchUnavailable"
+    finally:
+        solr_process.revived(folder, owner=os.getpid())
+        wait_until_whole(folder)
+    assert strict.search(PUMP, STAFF).total == DOCUMENTS
+    assert not tolerant.search(PUMP, STAFF).is_partial
+    strict.close()
+    tolerant.close()
