@@ -16,6 +16,7 @@ from flask import Flask, request
 
 from datafari_rag import resources
 from datafari_rag.adapters import solr_access
+from datafari_rag.adapters.aside import aside_for_worker
 from datafari_rag.adapters.audit import AuditTrail
 from datafari_rag.adapters.embedded import EmbeddedRetriever
 from datafari_rag.adapters.embedded_writer import EmbeddedWriter
@@ -36,7 +37,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings import ANSWER_GROUPS, Settings
 from datafari_rag.core.settings_addresses import EMBEDDED
 from datafari_rag.pipeline import Parts
-from datafari_rag.ports import Identity, Retriever, RightsSource, TokenCounter, Writer
+from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCounter, Writer, at_once
 from datafari_rag.web import demo_users
 from datafari_rag.web.app import furnish
 from datafari_rag.web.outgoing import carrying, outgoing, request_id
@@ -74,6 +75,7 @@ class House:
         self._signer = signer
         self._clock = clock
         self._tracing = tracing
+        self._aside = aside_for_worker()
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[Snapshot, Line] | None = None
 
@@ -118,13 +120,16 @@ class House:
             "model", _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"), lambda: model_for(settings)
         )
         parts = Parts(
-            retriever=kept("retriever", _those(settings, "solr_", "openai_indexes"), lambda: retriever_for(settings)),
+            retriever=kept(
+                "retriever", _those(settings, "solr_", "openai_indexes"), lambda: retriever_for(settings, self._aside)
+            ),
             model=model,
             counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,
             new_nonce=new_nonce,
             clock=time.monotonic,
             endpoint=host_of(settings.rag_api_endpoint),
+            aside=self._aside,
         )
         return Line(
             settings=settings,
@@ -230,10 +235,10 @@ def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | No
     return Application(SettingsFile(conf, overrides=overrides))
 
 
-def retriever_for(settings: Settings) -> Retriever:
+def retriever_for(settings: Settings, aside: Aside = at_once) -> Retriever:
     """Return the search engine of `solr.url`, and of every further index of `openai.indexes`."""
-    main = _engine(settings, settings.solr_url)
-    others = {name: _engine(settings, url) if url else main for name, url in settings.openai_indexes.items()}
+    main = _engine(settings, settings.solr_url, aside)
+    others = {name: _engine(settings, url, aside) if url else main for name, url in settings.openai_indexes.items()}
     return Indexes(main, others) if any(settings.openai_indexes.values()) else main
 
 
@@ -304,10 +309,10 @@ def host_of(url: str) -> str:
     return urlsplit(url).hostname or url
 
 
-def _engine(settings: Settings, url: str) -> Retriever:
+def _engine(settings: Settings, url: str, aside: Aside) -> Retriever:
     if url.startswith(EMBEDDED):
         return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
-    return solr_access.retriever_for(settings, url=url, headers=outgoing)
+    return solr_access.retriever_for(settings, url=url, headers=outgoing, aside=aside)
 
 
 def _header_identity(settings: Settings) -> Identity:

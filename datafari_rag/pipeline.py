@@ -8,9 +8,10 @@ not what stands behind them; it opens no file and no socket of its own, and keep
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Ask
@@ -30,7 +31,7 @@ from datafari_rag.core.search import Browse, Found
 from datafari_rag.core.settings import Settings
 from datafari_rag.core.thoughts import Trace, Tried, thoughts_for
 from datafari_rag.core.voice import Voice
-from datafari_rag.ports import Ending, Model, Retriever, TokenCounter
+from datafari_rag.ports import Aside, Ending, Model, Retriever, TokenCounter, at_once
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +52,8 @@ class Parts:
     new_nonce: Callable[[], str]
     clock: Callable[[], float]
     endpoint: str = ""
+    aside: Aside = at_once
+    """Where passages are chosen from long documents."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
@@ -150,7 +153,7 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
     found, tried, searched = _search(ask, language, access, settings=settings, parts=parts)
     ask = ask if searched is None else replace(ask, search_text=searched)
     laps.lap("search")
-    selected = evidence_for(ask, found.documents, language=language, settings=settings, count=parts.counter.count)
+    selected = _selected(ask, found.documents, language=language, settings=settings, parts=parts)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
     if not is_passed(text, selected.extracts, language=language, least=least):
         selected = Selected((), stopped(selected.candidates))
@@ -181,6 +184,13 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
     trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
     yield Sources(selected.extracts, _thoughts(trace, user, settings), language, laps.ms, is_partial=is_partial)
     yield from _spoken(ask, prompt, settings=settings, model=parts.model, laps=laps)
+
+
+def _selected(ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, parts: Parts) -> Selected:
+    """Choose the passages; from documents of many megabytes aside, so that other answers go on meanwhile."""
+    chars = sum(len(document.text) for document in documents)
+    choose = partial(evidence_for, ask, documents, language=language, settings=settings, count=parts.counter.count)
+    return parts.aside(choose, chars)
 
 
 def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ...]:

@@ -6,9 +6,9 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
@@ -16,6 +16,21 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.prompt import Prompt
 from datafari_rag.core.search import Browse, Found, Search
+
+T = TypeVar("T")
+
+
+class Aside(Protocol):
+    """Does work that takes long where it holds up nobody else."""
+
+    def __call__(self, work: Callable[[], T], chars: int) -> T:
+        """Return what *work* returns, and raise what it raises; it goes through *chars* characters of text."""
+        ...
+
+
+def at_once(work: Callable[[], T], chars: int) -> T:
+    """Be an `Aside` that does everything where it is asked for."""
+    return work()
 
 
 class Retriever(Protocol):

@@ -12,18 +12,21 @@ from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings import Settings, fields_of
 from datafari_rag.core.settings_addresses import ZOOKEEPER
 from datafari_rag.core.solr_schema import Schema
+from datafari_rag.ports import Aside, at_once
 
 WRITE_TIMEOUT_S = 300.0
 """Longest wait for Solr while indexing: a commit of a large collection takes its time."""
 
 
-def retriever_for(settings: Settings, *, url: str | None = None, headers: Headers = dict) -> SolrRetriever:
+def retriever_for(
+    settings: Settings, *, url: str | None = None, headers: Headers = dict, aside: Aside = at_once
+) -> SolrRetriever:
     """
     Return the retriever of *url* (None: `solr.url`); nothing is sent yet.
 
-    *headers* is called for each request: the request's id and trace context.
+    *headers* is called for each request: the request's id and trace context. *aside* is where long answers are read.
     """
-    connection = replace(connection_of(settings), headers=headers)
+    connection = replace(connection_of(settings), headers=headers, aside=aside)
     return SolrRetriever(
         Nodes(addresses_of(url or settings.solr_url, connection), connection),
         schema=schema_of(settings),

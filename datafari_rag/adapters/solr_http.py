@@ -23,6 +23,7 @@ from requests.adapters import HTTPAdapter
 
 from datafari_rag.adapters.solr_json import Decoder
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
+from datafari_rag.ports import Aside, at_once
 
 Headers = Callable[[], Mapping[str, str]]
 
@@ -61,6 +62,8 @@ class Connection:
     key_file: str = ""
     verifies: bool = True
     headers: Headers = dict
+    aside: Aside = at_once
+    """Where long answers are read."""
 
 
 class Unfit(SearchUnavailable):
@@ -95,7 +98,9 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
     def __init__(self, url: str, session: requests.Session, connection: Connection) -> None:
         """Make the client; nothing is sent yet."""
         address, credentials = _without_credentials(url)
-        super().__init__(address, decoder=Decoder(), results_cls=dict, session=session, timeout=connection.timeout_s)
+        super().__init__(
+            address, decoder=Decoder(connection.aside), results_cls=dict, session=session, timeout=connection.timeout_s
+        )
         self._connection = connection
         self._credentials = credentials
         self.place = urlsplit(address).netloc

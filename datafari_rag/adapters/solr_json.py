@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
 
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.ports import Aside, at_once
 
 
 class Decoder:
     """Reads an answer's bytes for pysolr, which would make a string of them first."""
 
+    def __init__(self, aside: Aside = at_once) -> None:
+        """Remember where long answers are read."""
+        self._aside = aside
+
     def decode(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object. Raises: SearchUnavailable: it is none."""
         try:
-            found = orjson.loads(body)
+            found = self._aside(partial(orjson.loads, body), len(body))
         except orjson.JSONDecodeError:
             raise SearchUnavailable(log="Solr's answer is not JSON") from None
         # pysolr itself looks into `response` for its log.

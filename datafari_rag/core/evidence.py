@@ -41,6 +41,7 @@ GROUP_POWER = 0.75
 EARLY_GAIN = 0.1
 
 _UNIT_CHARS = 120.0
+_STRETCH_CHARS = 250_000
 _REACHES = 4
 _BEFORE = tuple(math.exp(-chars / BEFORE_CHARS) for chars in range(int(_REACHES * BEFORE_CHARS)))
 _AFTER = tuple(math.exp(-chars / AFTER_CHARS) for chars in range(int(_REACHES * AFTER_CHARS)))
@@ -85,6 +86,9 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
 
 def lowered(text: str) -> str:
     """Return *text* in lower case with every character at its place."""
+    if len(text) > _STRETCH_CHARS:
+        # In one go a long text would keep every other thread waiting: this is the one step that takes so long.
+        return "".join(lowered(text[at : at + _STRETCH_CHARS]) for at in range(0, len(text), _STRETCH_CHARS))
     # The one character of Unicode that is two in lower case; without it all others keep their places.
     return text.replace("\u0130", "i").lower()
 

@@ -127,3 +127,8 @@ def test_weights_sum_to_one_or_there_are_none() -> None:
 def test_a_word_on_every_line_is_not_counted_for_ever() -> None:
     hits = traces_of(terms_of("ferry", "en"), "ferry " * (MAX_HITS + 500), "en").hits
     assert len(hits[0]) == MAX_HITS
+
+
+def test_a_long_text_in_lower_case_has_every_character_at_its_place() -> None:
+    text = "Ein İ ist GROSS. " * 40_000
+    assert lowered(text) == "ein i ist gross. " * 40_000
