@@ -54,6 +54,7 @@ _NOTHING = {
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
 _GAP = "\n\n"
+"""Stands between stretches that do not touch: an empty line, so that no sentence reaches over it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +175,16 @@ def _ordered(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence
     joined: list[Sentence] = []
     for one in sorted(chosen, key=lambda one: (order.index(one.place), one.start)):
         last = joined[-1] if joined else None
-        if last is not None and last.place == one.place and texts[one.place][last.end : one.start].isspace():
+        if last is not None and last.place == one.place and _touch(texts[one.place][last.end : one.start]):
             joined[-1] = replace(last, end=one.end)
         else:
             joined.append(one)
     return tuple(joined)
+
+
+def _touch(between: str) -> bool:
+    """Say whether what stands *between* two sentences is no more than a line's end: a gap is no neighbourhood."""
+    return between.isspace() and between.count("\n") < len(_GAP)
 
 
 def _seen(extract: Extract) -> str:

@@ -11,27 +11,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from datafari_rag.core.abbreviations import is_abbreviated
+
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""
 
 REGION_CHARS = 2000
 """How far around a place `bounds_around` looks for boundaries."""
 
-_ABBREVIATION_LIST = """mr mrs ms dr prof st sr jr vs etc eg ie inc ltd co corp no nos art arts fig figs al vol
-    pp p ed eds rev gen col sgt capt lt gov sen rep approx dept est min max ca cf resp sec ch ref refs eq eqs
-    univ ave blvd rd mt
-    jan feb mar apr jun jul aug sep sept oct nov dec
-    m mm mme mlle mgr av apr chap env ex hab janv févr avr juil déc tél réf n° al. l r
-    bzw ca usw evtl ggf inkl nr str hr fr hrsg bd jh abs vgl sog geb gest dipl ing mio mrd z d u o
-    sra srta dña ud uds pág págs núm av gral lic dpto aprox
-    sig dott ing avv ecc pag sigg
-    г гг в вв т д п стр см рис табл ул им тыс млн млрд руб др пр проф акад св"""
-_ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
 # The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
 # all line ends at once, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
 _MARK = re.compile(
     r"[.!?…؟۔।。！？\n](?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
-    r"[.!?…؟۔।。！？\n]*[\"'»”’)\]」』）]*(?:\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
+    r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
 )
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
@@ -131,18 +123,7 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
         return False
     if run[0] != "." or run.startswith(".."):
         return True
-    stop = text.rfind(".", begin, after)
-    words = text[max(begin, stop - 30) : stop].rsplit(None, 1)
-    return not words or not _is_abbreviation(words[-1].lstrip(_OPENERS), stop - begin)
-
-
-def _is_abbreviation(word: str, chars: int) -> bool:
-    """Tell "Dr", "J", "U.S" and the number of a section from the last word of a sentence of *chars* characters."""
-    if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):
-        return True
-    if "." in word and word.replace(".", "").isalpha():
-        return True
-    return word.isdigit() and chars <= len(word) + 1
+    return not is_abbreviated(text, begin, text.rfind(".", begin, after), after)
 
 
 def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
@@ -42,7 +42,9 @@ PLAIN_CUT_CHARS = 25
 """A quotation at least this long may begin or end inside a word; a shorter one may not."""
 
 _WORDS = re.compile(r"\w+")
-_BETWEEN = r"[\s.,;:!?'\"()\[\]]{1,6}"
+_BETWEEN = r"(?:[\s.,;:!?'\"()\[\]]|<(?=[^\W\d])|(?<=[^\W\d])>){1,6}"
+"""Signs that an answer may spell otherwise; angle brackets around an address are taken out of it (SPEC.md §6)."""
+
 _WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_]+(?:['’]t)?)[\s\"'“”«»‘’]*$")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]*$")
 _LETTERS_AFTER = re.compile(r"[^\W\d_]*")
@@ -104,10 +106,13 @@ class Seen:
 
     def spelled(self, quote: str, *, around: str = "") -> tuple[int, int] | None:
         """Return where the stored text has the words of *quote* in their order, whatever signs stand between them."""
-        words = _WORDS.findall(folded(quote))
+        wanted = folded(quote)
+        words = list(_WORDS.finditer(wanted))
         if not 2 < len(words) <= MAX_SPELLED_WORDS:
             return None
-        pattern = re.compile(r"\b" + _BETWEEN.join(map(re.escape, words)) + r"\b")
+        between = [_between(wanted, one.end(), other.start()) for one, other in pairwise(words)]
+        spelled = "".join(re.escape(word.group()) + sign for word, sign in zip(words, [*between, ""], strict=True))
+        pattern = re.compile(rf"\b{spelled}\b")
         for match in islice(pattern.finditer(self._folded.text), MAX_PLACES):
             span = self._folded.span(*match.span())
             stored = None if span is None else self.extract.origins.span(*span)
@@ -237,6 +242,15 @@ class Seen:
         if (start, end) not in self._facts:
             self._facts[start, end] = facts_of(self.stored[start:end], self._language)
         return self._facts[start, end]
+
+
+def _between(text: str, start: int, end: int) -> str:
+    """Return the pattern of what may stand between two words instead of what does: between digits nothing else."""
+    own = text[start:end]
+    if text[start - 1].isdigit() and text[end].isdigit():
+        return re.escape(own)
+    # Never two ways to match the same signs: over a hundred words they would be tried in all combinations.
+    return _BETWEEN if re.fullmatch(_BETWEEN, own) else f"(?:{re.escape(own)}|{_BETWEEN})"
 
 
 def _has_all(text: str, beginnings_: Sequence[str]) -> bool:

@@ -89,6 +89,31 @@ def test_a_claim_is_supported_by_the_sentence_that_has_its_facts(answer: str, qu
     assert proofs(answer) == [("unsupported", None) if quote is None else ("supported", quote)]
 
 
+@pytest.mark.parametrize(
+    ("quote", "status"),
+    [
+        pytest.param("please write to help-desk@example.org.", "supported", id="an address without its brackets"),
+        pytest.param("A dose of 1.5 mg is <given> twice", "supported", id="brackets put in"),
+        pytest.param("A dose of 1, 5 mg is given twice", "unsupported", id="a number taken apart"),
+        pytest.param("twice if the load is 5", "unsupported", id="a sign of arithmetic left out"),
+    ],
+)
+def test_other_signs_are_forgiven_where_they_change_nothing(quote: str, status: str) -> None:
+    document = Document(
+        "d", "Then please write to <help-desk@example.org>. A dose of 1.5 mg is given twice if the load is < 5."
+    )
+    shown = extracts_for([(document, (Passage(0, len(document.text)),))], is_cleaned=True)
+    assert [citation.status for citation in resolve(f"“{quote}” [1]", shown)] == [status]
+
+
+def test_a_long_quotation_that_differs_at_its_end_is_soon_given_up() -> None:
+    """Were there two ways to match what stands between words, this would try all of their combinations."""
+    document = Document("d", "again and again, " * 70 + "for ever.")
+    shown = extracts_for([(document, (Passage(0, len(document.text)),))], is_cleaned=True)
+    said = f"“{'again and again ' * 45}never” [1]"
+    assert [citation.status for citation in resolve(said, shown)] == ["unsupported"]
+
+
 def test_two_neighbouring_sentences_may_carry_a_claim_together() -> None:
     ((status, quote),) = proofs("Vision is not covered, employees enrol within 30 days [1].")
     assert status == "supported"

@@ -25,6 +25,7 @@ def extracts(*texts: str, field: str = "exactContent") -> tuple[Extract, ...]:
     return extracts_for([(d, (Passage(0, len(d.text)),)) for d in documents], is_cleaned=True)
 
 
+FISHING = "It was opened in 1932 by the mayor.\n\nFishing is allowed from May to August."
 BOTH = extracts(BRIDGE, FERRY)
 
 
@@ -60,7 +61,7 @@ def test_every_quotation_is_cited_and_verified() -> None:
     ],
 )
 def test_the_form_is_the_one_asked_for(answer_format: AnswerFormat | None, lines: list[str]) -> None:
-    text = answer("bridge opened fishing", extracts(BRIDGE), language="en", answer_format=answer_format)
+    text = answer("When was it opened? Fishing allowed?", extracts(FISHING), language="en", answer_format=answer_format)
     assert [re.fullmatch(line, got) is not None for line, got in zip(lines, text.split("\n"), strict=True)] == [
         True
     ] * len(lines)
@@ -101,6 +102,15 @@ def test_of_a_very_long_text_the_parts_with_the_words_are_looked_at() -> None:
 def test_neighbours_are_one_quotation() -> None:
     said = answer("nine arches, trains twice a day", extracts("It has nine arches. Trains use it."), language="en")
     assert said == "“It has nine arches. Trains use it.” [1]"
+
+
+def test_what_stands_apart_is_never_one_quotation() -> None:
+    text = "The key is kept in main.py of the tool.\nNobody knows why.\nThe key is read by load.py at start."
+    document = Document("d", text, title="T", score=1.0)
+    shown = extracts_for([(document, (Passage(0, 39), Passage(58, len(text))))], is_cleaned=True)
+    said = answer("key kept in main.py, key read by load.py", shown, language="en")
+    assert said.count("[1]") == 2
+    assert {citation.status for citation in resolve(said, shown)} == {"verified"}
 
 
 def test_no_sentence_reaches_over_a_joint() -> None:
