@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
 from datafari_rag.core.cues import Cue, cue_of
 from datafari_rag.core.cutting import between_characters, cut_at, longest_prefix
 from datafari_rag.core.documents import Candidate, Document, Passage
-from datafari_rag.core.evidence import Term, sentence_scores, terms_of, weights_in
+from datafari_rag.core.evidence import Term, Traces, sentence_scores, terms_of, weights_in
 from datafari_rag.core.language import detect
 from datafari_rag.core.packing import Packed, Piece, pack
 from datafari_rag.core.ranking import Ranked, ranked
 from datafari_rag.core.regions import bounds_in
+from datafari_rag.core.sentences import spans
 
 JOINT_CHARS = 3
 """Length of " … ", which stands between passages that do not touch and counts in the budget."""
@@ -71,6 +73,10 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
+_BoundsOf = Callable[[str, Traces, Sequence[float]], list[tuple[int, int]]]
+"""Cuts a text, where that is needed by the places of the question's terms and their weights."""
+
+
 class _Sentence(NamedTuple):
     """A sentence of the document of that rank (from 0); a tuple, since there are hundreds for each question."""
 
@@ -115,7 +121,7 @@ def choose(weighed: Weighed, limit: Limit) -> Selection:
     if _is_within([one.document.text for one in kept], limit):
         whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
-    sentences = _scored(kept, weighed.terms, cue=weighed.cue, limit=limit)
+    sentences = _scored(kept, weighed.terms, weighed.cue, partial(bounds_in, budget_chars=limit.max_chars))
     packed = _packed(sentences, kept, limit)
     chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
     return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))
@@ -149,11 +155,11 @@ def nodes(
     Return the passages of *documents*, each at most *node_size* by *size_of*, best first; nothing is left out.
 
     A document is cut at sentence ends into nodes that do not overlap. Which of them fit a budget is the caller's.
+    *size_of* never gives more than one for each byte (of UTF-8), as tokens, words and characters are.
     """
     language = detect(question)
     order = ranked(question, documents, language=language)
-    limit = Limit(sum(len(document.text) for document in documents), 0)
-    scored = _scored(order, terms_of(question, language), cue=cue_of(question), limit=limit)
+    scored = _scored(order, terms_of(question, language), cue_of(question), lambda text, *_: spans(text))
     found: list[tuple[float, int, Document, Passage]] = []
     for number, one in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
@@ -182,13 +188,13 @@ def _is_within(texts: Sequence[str], limit: Limit) -> bool:
     return sum(map(limit.size_of, texts)) <= limit.max_size
 
 
-def _scored(order: Sequence[Ranked], terms: Sequence[Term], *, cue: Cue | None, limit: Limit) -> list[_Sentence]:
+def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bounds_of: _BoundsOf) -> list[_Sentence]:
     """Return the sentences of all documents, best first and in their order where equal."""
     found: list[_Sentence] = []
     for number, one in enumerate(order):
         text = one.document.text
         weights = weights_in(terms, one.traces)
-        bounds = bounds_in(text, one.traces, weights, limit.max_chars)
+        bounds = bounds_of(text, one.traces, weights)
         prior = PRIOR * one.score
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
         scores = sentence_scores(bounds, one.traces, weights, text=text)
@@ -311,16 +317,30 @@ def _grouped(
     sentences: Sequence[_Sentence], text: str, node_size: int, size_of: Callable[[str], int]
 ) -> list[tuple[int, int, float]]:
     grouped: list[tuple[int, int, float]] = []
+    most = 0
     for sentence in sentences:
         for start, end in _pieces(text, sentence.start, sentence.end, node_size, size_of):
-            if grouped and size_of(text[grouped[-1][0] : end]) <= node_size:
-                grouped[-1] = (grouped[-1][0], end, max(grouped[-1][2], sentence.score))
-            else:
-                grouped.append((start, end, sentence.score))
+            if grouped:
+                begin, before, score = grouped[-1]
+                # To tell a size costs more than all else here: it is told only where all these bytes could be too much.
+                most += _bytes(text[before:end])
+                if most > node_size:
+                    most = size_of(text[begin:end])
+                if most <= node_size:
+                    grouped[-1] = (begin, end, max(score, sentence.score))
+                    continue
+            grouped.append((start, end, sentence.score))
+            most = _bytes(text[start:end])
     return grouped
 
 
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
 def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[str], int]) -> list[tuple[int, int]]:
+    if _bytes(text[start:end]) <= node_size:
+        return [(start, end)]
     found: list[tuple[int, int]] = []
     while start < end:
         stop = start + longest_prefix(text[start:end], end - start, size_of, node_size)
