@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from datafari_rag.adapters.head_in_time import HeadInTime
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
 
 READ_BYTES = 65536
@@ -200,6 +201,7 @@ class Wires:
             )
         else:
             connection = http.client.HTTPConnection(host, port, timeout=connect_s)
+        connection.response_class = HeadInTime
         if self._proxy is not None and self._context is not None:
             connection.set_tunnel(self._url.hostname or "", self._url.port or 443, _proxy_headers(self._proxy))
         try:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import requests
 
+from datafari_rag.adapters.punctual import Punctual
 from datafari_rag.adapters.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
@@ -53,7 +54,7 @@ class AuthorityRights:
         self._headers = headers
         self._url = base_url.rstrip("/") + "/UserACLs"
         self._limits = limits or AuthorityLimits()
-        self._session = session or requests.Session()
+        self._session = session or _session()
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -113,6 +114,13 @@ class AuthorityRights:
             raise AuthorityTimeout(log="it did not answer in time") from error
         except (requests.RequestException, ValueError) as error:
             raise AuthorityUnavailable(log=f"it could not be asked ({type(error).__name__})") from error
+
+
+def _session() -> requests.Session:
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, Punctual())
+    return session
 
 
 def _body(response: requests.Response, deadline: float) -> bytes:

@@ -19,8 +19,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pysolr
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 
+from datafari_rag.adapters.punctual import Punctual
 from datafari_rag.adapters.solr_json import Decoder
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 from datafari_rag.ports import Aside, at_once
@@ -88,7 +88,7 @@ def session_for(connection: Connection) -> requests.Session:
     if connection.user:
         session.auth = (connection.user, connection.password)
     for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=16, pool_maxsize=_POOL))
+        session.mount(scheme, Punctual(pool_connections=16, pool_maxsize=_POOL))
     return session
 
 
