@@ -104,8 +104,9 @@ def now(desk: Desk) -> Response:
         status, body = failure(error, desk.service.line().settings)
         return json_response(plain(body), status)
     state = [asdict(part) for part in state_of(desk, office.reader.translate)]
-    counts = asdict(counts_of(desk.metrics.exposition()))
-    return json_response(plain({"at_s": desk.now(), "state": state, **counts}))
+    exposition = desk.metrics.exposition()
+    charts = asdict(charts_of(exposition, chart_names(office.reader.translate)))
+    return json_response(plain({"state": state, "charts": charts, **asdict(counts_of(exposition))}))
 
 
 def problems_of(

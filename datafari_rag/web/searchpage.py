@@ -25,7 +25,7 @@ from datafari_rag.web.reader import Reader, reader_of
 from datafari_rag.web.rendering import failure_page, page
 from datafari_rag.web.results import ROWS, address_with, choices_of, hits_of, parameters_for
 from datafari_rag.web.searching import searched
-from datafari_rag.web.sentences import script_words, statuses, title_and_hint
+from datafari_rag.web.sentences import field_names, script_words, statuses, title_and_hint
 
 PAGE = Row("page", page_dialect, NDJSON)
 
@@ -66,6 +66,7 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
         "filters": arguments.get("fq", []),
         "wanted_format": arguments.get("format", ["default"])[0].lower(),
         "formats": ANSWER_FORMATS,
+        "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo_users else (),
         "has_feedback": bool(settings.feedback_file),
         "setup": orjson.dumps(setup).decode(),

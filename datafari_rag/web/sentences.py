@@ -128,6 +128,8 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "extractive": _("No language model was used: these sentences stand word for word in the documents."),
         "fallback": _("The usual language model did not answer; a substitute did."),
         "model": _("Model"),
+        "calls": [_("asked once"), _("asked {tries} times")],
+        "substitute": _("a substitute, for the usual one did not answer"),
         "followups": _("You could ask next"),
         "next_about": _("What does “{title}” say about this?"),
         "you_asked": _("You asked"),
@@ -153,12 +155,27 @@ def _made_words(_: Translate) -> Mapping[str, object]:
     return {
         "stages": _stages(_),
         "how_made": _("How this answer was made"),
+        "steps": {
+            "asked": _("as asked"),
+            "a third of the words": _("a third of the words"),
+            "any word": _("any word"),
+        },
+        "verdicts": {
+            "chosen": _("in: chosen"),
+            "budget": _("out: no room left"),
+            "below the floor": _("out: too little evidence"),
+            "duplicate": _("out: said already"),
+            "rank": _("out: beyond the number of documents"),
+            "no evidence": _("out: the passages give no evidence"),
+        },
+        "columns": [_("Document"), _("Score"), _("Place"), _("In or out")],
         "query_sent": _("What was searched for"),
         "step": _("Step"),
         "found": _("found"),
         "characters": _("characters"),
         "chosen": _("Passages chosen in each document"),
         "budget": _("{chars} characters of documents were sent to the model"),
+        "prompt_size": _("The whole prompt: {chars} characters in {messages} messages, room for {tokens} tokens of answer"),
         "candidates": _("Candidates, and why they are in or out"),
         "prompt": _("What the model was told"),
         "times": _("Where the time went"),
@@ -178,8 +195,19 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "following": _("Next"),
         "pages": _("Pages of results"),
         "filters": _("Filters"),
+        "fields": field_names(_),
         "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
         "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
+    }
+
+
+def field_names(_: Translate) -> Mapping[str, str]:
+    """Return what the usual fields of a filter are called; others keep the name of the schema."""
+    return {
+        "extension": _("File type"),
+        "language": _("Language"),
+        "source": _("Source"),
+        "author": _("Author"),
     }
 
 
@@ -218,11 +246,14 @@ def admin_words(_: Translate) -> Mapping[str, object]:
         "outcomes": chart_names(_).outcomes,
         "works": _("works"),
         "last_failure": _("last failure: {what}"),
-        "per_minute": _("{count} answers and searches in the last minute, {failed} of them failed"),
+        "per_minute": [
+            _("1 answer or search in the last minute, {failed} failed"),
+            _("{count} answers and searches in the last minute, {failed} failed"),
+        ],
         "quiet": _("Nothing was asked in the last minute"),
         "at_most": _("at most {count} in {seconds} seconds"),
-        "waits": _("whole answer: half within {median}, 95 % within {slow} (last ten minutes)"),
-        "no_waits": _("No answer in the last ten minutes"),
+        "waits": _("Half of the answers were whole within {median}, 95 % within {slow}."),
+        "no_waits": _("No answer yet"),
         "unreachable": _("The service does not answer; the numbers are old."),
         "minutes_ago": _("{count} minutes ago"),
         "now": _("now"),

@@ -25,7 +25,7 @@ def first(reader: Surfer) -> None:
 
 def answer(reader: Surfer) -> None:
     reader.ask(COPY)
-    reader.page.get_by_text("How this answer was made").click()
+    reader.page.locator(".made > summary").click()
 
 
 def passage(reader: Surfer) -> None:

@@ -127,11 +127,80 @@ def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running
 
 def test_the_state_is_shown_and_the_model_tried(own_demo: Running, come: Come) -> None:
     page = office(own_demo, come)
-    assert page.locator(".state .good").count() >= 3
-    page.get_by_role("button", name="Try it now").click()
-    expect(page.locator("#model-state [role=status]")).to_contain_text("ms")
+    assert page.locator(".state .good").count() == 5
+    page.get_by_role("button", name="Ask the language model now").click()
+    expect(page.locator("#model-state [role=status]")).to_contain_text("It answered in")
 
-    assert page.locator(".tiles svg.bar").count() > 0
+    assert page.locator(".tiles .bars .value").count() > 0
+
+
+def test_the_last_minutes_are_drawn_as_they_go_by(own_demo: Running, come: Come) -> None:
+    reader = administrator(own_demo, come)
+    page = reader.page
+    page.clock.install()
+    page.reload()
+    expect(page.locator("#rates")).to_contain_text("Nothing was asked in the last minute")
+    asked = page.request.post(
+        f"{own_demo.url}/search/select", form={"action": "rag", "q": "How do I copy a file in Python?"}
+    )
+    assert asked.json()["status"] == "OK"
+    with page.expect_response("**/admin/now"):
+        page.clock.run_for(5_000)
+
+    expect(page.locator("#rates")).to_contain_text("1 answer or search in the last minute, 0 failed")
+    expect(page.locator("#waits")).to_contain_text("Half of the answers were whole within")
+    assert page.locator("#rates rect").count() == 1
+    expect(page.locator("#outcomes")).to_contain_text("answered")
+    for _ in range(13):
+        with page.expect_response("**/admin/now"):
+            page.clock.run_for(5_000)
+    expect(page.locator("#rates")).to_contain_text("Nothing was asked in the last minute")
+
+
+def test_a_service_that_went_away_is_said_and_comes_back(own_demo: Running, come: Come) -> None:
+    reader = administrator(own_demo, come)
+    page = reader.page
+    page.clock.install()
+    page.reload()
+    page.wait_for_selector("#rates p")
+    page.route("**/admin/now", lambda route: route.fulfill(status=502, body="{}"))
+    page.clock.run_for(5_000)
+    expect(page.locator("#rates .warn")).to_have_text("The service does not answer; the numbers are old.")
+    part = {"what": "search", "name": "search engine", "problem": "It is gone <b>", "last": ""}
+    now = {"state": [part], "outcomes": {}, "whole": [], "charts": {}}
+    page.unroute("**/admin/now")
+    page.route("**/admin/now", lambda route: route.fulfill(json=now))
+    page.clock.run_for(5_000)
+
+    expect(page.locator("#state .bad .said")).to_have_text("It is gone <b>")
+    assert page.locator("#rates .warn").count() == 0
+    reader.complaints.clear()  # the browser itself notes the 502
+
+
+LIVE = """async ([counts, at]) => {
+  const { kept, quantile, MOST } = await import("/static/live.js");
+  const samples = [];
+  for (const ok of counts) kept(samples, { at: 0, outcomes: { ok }, whole: [[0.5, ok / 2], [1, ok], [null, ok]] });
+  return { kept: samples.length, most: MOST, slow: quantile(samples[0], samples.at(-1), at) };
+}"""
+
+
+@pytest.mark.parametrize(
+    ("counts", "at", "kept", "slow"),
+    [
+        pytest.param([4, 8], 0.5, 2, 0.5, id="a difference"),
+        pytest.param([4, 8], 1.0, 2, 1.0, id="all of them"),
+        pytest.param([8, 8], 0.5, 2, None, id="nothing happened"),
+        pytest.param([8, 2, 4], 0.5, 2, 0.5, id="a service that started again begins anew"),
+        pytest.param(range(500), 0.5, 121, 0.5, id="no more than ten minutes are kept"),
+    ],
+)
+def test_what_is_kept_in_the_browser(
+    own_demo: Running, come: Come, counts: list[int], at: float, kept: int, slow: float | None
+) -> None:
+    page = come(own_demo.url).open()
+    found = page.evaluate(LIVE, [list(counts), at])
+    assert (found["kept"], found["slow"], found["most"]) == (kept, slow, 121)
 
 
 def test_settings_are_found_and_narrowed(own_demo: Running, come: Come) -> None:

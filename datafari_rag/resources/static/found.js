@@ -101,7 +101,7 @@ function filters(fields, wanted, words) {
       const inner = [element("span", { dir: "auto" }, String(flat[place])), element("span", { class: "count" }, String(flat[place + 1]))];
       links.push(element("li", {}, element("a", { href: address, "aria-current": isOn && "true" }, ...inner)));
     }
-    return links.length ? [element("h3", {}, name), element("ul", {}, ...links)] : [];
+    return links.length ? [element("h3", {}, words.fields[name] ?? name), element("ul", {}, ...links)] : [];
   });
   return groups.length ? element("nav", { class: "facets", "aria-label": words.filters }, ...groups) : null;
 }

@@ -4,7 +4,8 @@
  * counted so far comes from the server, over all its workers; the differences are made and kept here, ten minutes of
  * them, and nothing of it on the server.
  */
-import { element, filled } from "./element.js";
+import { counted, element, filled } from "./element.js";
+import { row } from "./made.js";
 
 /** @typedef {import("./types.js").Words} Words */
 /** @typedef {[number | null, number][]} Bounds upper bound in seconds, null for all, with the count up to it */
@@ -32,9 +33,10 @@ async function taken(samples, words) {
   try {
     const response = await fetch("/admin/now");
     if (!response.ok) throw new Error(String(response.status));
-    const { state, outcomes, whole } = await response.json();
+    const { state, outcomes, whole, charts } = await response.json();
     kept(samples, { at: performance.now(), outcomes, whole });
     showState(state, words);
+    for (const [id, bars] of Object.entries(charts)) showBars(id, bars);
     showRates(samples, words);
     showWaits(samples, words);
   } catch {
@@ -103,6 +105,11 @@ function showState(state, words) {
   if (isNew) place.replaceChildren(...rows);
 }
 
+/** @param {string} id @param {{name: string, share: number, text: string}[]} bars */
+function showBars(id, bars) {
+  if (bars.length) document.getElementById(id)?.replaceChildren(...bars.flatMap((bar) => row(bar.name, [[0, bar.share / 100]], bar.text)));
+}
+
 /** @param {Sample[]} samples @param {Words} words */
 function showRates(samples, words) {
   const steps = samples.slice(1).map((sample, place) => counts(between(/** @type {Sample} */ (samples[place]), sample)));
@@ -114,7 +121,7 @@ function showRates(samples, words) {
   });
   const last = /** @type {Sample} */ (samples.at(-1));
   const { all, failed } = counts(between(ago(samples, MINUTE_MS), last));
-  const said = all ? filled(words.per_minute, { count: all, failed }) : words.quiet;
+  const said = all ? filled(counted(words.per_minute, all), { count: all, failed }) : words.quiet;
   show("rates", marks, [said, filled(words.at_most, { count: most, seconds: EVERY_MS / 1000 })], words);
 }
 

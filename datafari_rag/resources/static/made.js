@@ -1,6 +1,6 @@
 // @ts-check
 /** "How this answer was made": what the service says of its steps to this reader, with pictures. */
-import { element, filled } from "./element.js";
+import { counted, element, filled } from "./element.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 
@@ -21,14 +21,23 @@ export function madeOf(answer, words) {
     ...told(prompt, words),
     element("h4", {}, words.times),
     times(answer, prompt.props?.timings_ms ?? {}, words),
-    element("p", { class: "fine" }, `${words.model}: ${answer.model.replaceAll(";", " ·")}`),
+    element("p", { class: "fine" }, modelOf(answer.model, words)),
   );
   return details;
 }
 
+/** The header `X-RAG-Model: NAME; tries=N; fallback=0|1` in words. @param {string} header @param {import("./types.js").Words} words */
+function modelOf(header, words) {
+  const [name, ...facts] = header.split(";").map((part) => part.trim());
+  const known = new Map(facts.map((fact) => /** @type {[string, string]} */ (fact.split("="))));
+  const tries = Number(known.get("tries") ?? 0);
+  const said = [name, tries && filled(counted(words.calls, tries), { tries }), known.get("fallback") === "1" && words.substitute];
+  return `${words.model}: ${said.filter(Boolean).join(" · ")}`;
+}
+
 /** @param {{step: string, query: string, found: number}[]} all @param {import("./types.js").Words} words */
 function steps(all, words) {
-  const rows = all.map((one) => element("tr", {}, element("td", {}, one.step), element("td", { dir: "auto" }, one.query), element("td", {}, `${one.found} ${words.found}`)));
+  const rows = all.map((one) => element("tr", {}, element("td", {}, words.steps[one.step] ?? one.step), element("td", { dir: "auto" }, one.query), element("td", {}, String(one.found))));
   const head = element("tr", {}, element("th", { scope: "col" }, words.step), element("th", { scope: "col" }, words.query_sent), element("th", { scope: "col" }, words.found));
   return element("div", { class: "wide" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
@@ -52,9 +61,11 @@ function candidates(all, words) {
   if (!all.length) return [];
   const rows = all.slice(0, 60).map((one) => {
     const place = one.start === undefined ? "" : `${one.start}–${one.end}`;
-    return element("tr", {}, ...[one.id, String(one.score), place, one.verdict].map((text) => element("td", {}, text)));
+    const cells = [String(one.score), place, words.verdicts[one.verdict] ?? one.verdict].map((text) => element("td", {}, text));
+    return element("tr", {}, element("td", { dir: "auto" }, one.id), ...cells);
   });
-  const table = element("div", { class: "wide" }, element("table", {}, element("tbody", {}, ...rows)));
+  const head = element("tr", {}, ...words.columns.map((/** @type {string} */ name) => element("th", { scope: "col" }, name)));
+  const table = element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": words.candidates }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
   return [element("details", {}, element("summary", {}, words.candidates), table)];
 }
 
@@ -62,7 +73,9 @@ function candidates(all, words) {
 function told(prompt, words) {
   if (!Array.isArray(prompt.description)) return [];
   const all = prompt.description.map((/** @type {string} */ one) => element("pre", { dir: "auto" }, one));
-  return [element("details", {}, element("summary", {}, words.prompt), ...all)];
+  const chars = prompt.description.reduce((/** @type {number} */ sum, /** @type {string} */ one) => sum + one.length, 0);
+  const size = filled(words.prompt_size, { chars, messages: all.length, tokens: prompt.props?.["max_tokens"] ?? "–" });
+  return [element("p", { class: "fine" }, size), element("details", {}, element("summary", {}, words.prompt), ...all)];
 }
 
 /** @param {Answer} answer @param {Record<string, number>} stages @param {import("./types.js").Words} words */
@@ -75,7 +88,7 @@ function times(answer, stages, words) {
 }
 
 /** @param {string} name @param {number[][]} parts from 0 to 1 @param {string} value */
-function row(name, parts, value) {
+export function row(name, parts, value) {
   const track = element("div", { class: "track", "aria-hidden": "true" });
   for (const [start, end] of parts) {
     const part = element("i");

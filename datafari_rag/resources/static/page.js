@@ -144,7 +144,7 @@ async function propose(card, place) {
 function speak(text, told) {
   const end = Math.max(text.lastIndexOf(". "), text.lastIndexOf("\n"), text.lastIndexOf("? "), text.lastIndexOf("! "));
   if (end < told) return told;
-  spoken.append(element("p", {}, text.slice(told, end + 1).replace(/\[\d+\]/g, "")));
+  spoken.append(element("p", { dir: "auto" }, text.slice(told, end + 1).replace(/\[\d+\]/g, "")));
   return end + 1;
 }
 
