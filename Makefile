@@ -84,9 +84,9 @@ bench-index: $(DEV_STAMP)
 faults: $(DEV_STAMP)
 	$(BIN)/python -m pytest -q -m "slow or not slow" tests/end_to_end/test_faults.py tests/end_to_end/test_model_faults.py
 
-# 100,000 streamed requests: memory, descriptors and errors as they go on. Takes about an hour on two cores.
+# 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/operating.md. A quarter of an hour.
 soak: $(DEV_STAMP)
-	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.soak --write
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
@@ -115,7 +115,7 @@ lock: $(VENV)/bin/python
 # The tables of docs/quality.md, on the embedded index and on a real Solr, from the sets beside the project.
 SETS ?= ../shared/data
 eval: $(DEV_STAMP)
-	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval
+	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval --page docs/quality.md
 
 clean:
 	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,8 +1,9 @@
 """
 Soak: many streamed requests through the real server, the model a stub; memory, descriptors and errors as it goes on.
 
-`make soak` asks 100,000 times; the suite runs the same code with fewer. The slope of the memory is a straight line
-through what the worker held after each round, the first rounds left out: caches and pools fill then.
+`make soak` asks 100,000 times and writes its table into docs/operating.md; the suite runs the same code with fewer. The
+documents are short: what a request leaves behind is the subject, not what it costs. The slope of the memory is a
+straight line through what the worker held after each round, the first rounds left out: caches and pools fill then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import math
+import os
+import platform
 import sys
 import tempfile
 import threading
@@ -21,7 +25,18 @@ from pathlib import Path
 
 from benchmarks.processes import Running, free_port, running
 
-QUESTION = "/search/select?action=rag&stream=true&q=How+do+I+copy+a+file"
+QUESTION = "/search/select?action=rag&stream=true&q=What+does+the+pump+need"
+DOCUMENTS = (
+    ("pump", "Pumps", "The pump needs oil every spring. It stands in the cellar."),
+    ("belt", "Belts", "The belt of the pump needs a look once a month."),
+    ("filter", "Filters", "The filter needs water; the pump needs none."),
+)
+PAGE = Path(__file__).parents[1] / "docs" / "operating.md"
+FROM, TO = "<!-- soak: written by make soak -->", "<!-- end of soak -->"
+MOST_BYTES = 100.0
+"""Most that a request may leave behind; one leaked object of the smallest kind is more than half of that."""
+
+CALLERS = 8
 WARM_UP = 0.25
 """Share of the rounds that is left out of the slope."""
 
@@ -36,7 +51,7 @@ class Round:
     descriptors: int
 
 
-def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = 8) -> Iterator[Round]:
+def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = CALLERS) -> Iterator[Round]:
     """Ask *requests* times in *rounds*, with *callers* at once, and yield what was seen after each round."""
     each = max(1, requests // rounds // callers)
     asked = failed = 0
@@ -54,26 +69,41 @@ def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = 8) 
 
 def slope_bytes(rounds: Sequence[Round]) -> float:
     """Return the bytes that each request left behind: the slope of the memory after the warm-up."""
+    return line_through(rounds)[0]
+
+
+def line_through(rounds: Sequence[Round]) -> tuple[float, float]:
+    """Return the slope in bytes a request, by least squares over the rounds after the warm-up, and its error."""
     kept = rounds[int(len(rounds) * WARM_UP) :]
     mean_x = sum(one.asked for one in kept) / len(kept)
     mean_y = sum(one.memory_kib for one in kept) / len(kept)
     spread = sum((one.asked - mean_x) ** 2 for one in kept)
-    return 1024 * sum((one.asked - mean_x) * (one.memory_kib - mean_y) for one in kept) / spread if spread else 0.0
+    if not spread:
+        return 0.0, 0.0
+    slope = sum((one.asked - mean_x) * (one.memory_kib - mean_y) for one in kept) / spread
+    rest = sum((one.memory_kib - mean_y - slope * (one.asked - mean_x)) ** 2 for one in kept)
+    error = math.sqrt(rest / (len(kept) - 2) / spread) if len(kept) > 2 else 0.0
+    return 1024 * slope, 1024 * error
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[Running]:
-    """Run the stub model and the server over the demo's documents, one worker."""
-    from datafari_rag.commands.demo_index import build_demo_index
+    """Run the stub model and the server over three short documents, one worker."""
+    from datafari_rag.adapters.embedded_writer import EmbeddedWriter
 
-    build_demo_index(folder / "index")
+    writer = EmbeddedWriter(folder / "index")
+    writer.add(
+        [{"id": name, "title": title, "exactContent": text, "language": "en"} for name, title, text in DOCUMENTS]
+    )
+    writer.commit()
+    writer.close()
     model, port = free_port(), free_port()
     program = [sys.executable, "-m", "datafari_rag"]
     conf = folder / "rag.properties"
     conf.write_text(
         f"solr.url=embedded:{folder / 'index'}\n"
         f"rag.api.endpoint=http://127.0.0.1:{model}/v1/chat/completions\n"
-        "rag.model=words-10\nrag.maxJsonLength=3000\nlog.level=WARNING\n",
+        "rag.model=words-10\nlog.level=WARNING\n",
         encoding="utf-8",
     )
     conf.chmod(0o600)
@@ -114,23 +144,64 @@ def _memory_kib(pid: int) -> int:
     return next(int(row.split()[1]) for row in rows if row.startswith("VmRSS"))
 
 
+def is_flat(seen: Sequence[Round], *, callers: int = CALLERS) -> bool:
+    """Say whether nothing failed, no request left memory behind, and no descriptor more than the callers' was kept."""
+    slope, error = line_through(seen)
+    half = len(seen) // 2
+    begun, ended = (max(one.descriptors for one in part) for part in (seen[:half], seen[half:]))
+    return seen[-1].failed == 0 and slope - 2 * error <= MOST_BYTES and ended <= begun + callers
+
+
+def told(seen: Sequence[Round], took_s: float) -> list[str]:
+    """Return the page's lines: the table of ten rounds and what it comes to."""
+    slope, error = line_through(seen)
+    every = max(1, len(seen) // 10)
+    last, descriptors = seen[-1], [one.descriptors for one in seen]
+    where = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return [
+        f"{last.asked:,} streams in {took_s / 60:.0f} minutes ({last.asked / took_s:.0f} a second; {where}):",
+        f"**{last.failed} failed, {slope:.2f} ± {2 * error:.2f} bytes a request** after the warm-up (the first",
+        f"{WARM_UP:.0%}; least squares, twice the standard error), "
+        f"{min(descriptors)} to {max(descriptors)} descriptors.",
+        "",
+        "| requests | failed | memory (MiB) | descriptors |",
+        "|---|---|---|---|",
+        *(
+            f"| {one.asked:,} | {one.failed} | {one.memory_kib / 1024:.1f} | {one.descriptors} |"
+            for one in seen[every - 1 :: every]
+        ),
+    ]
+
+
+def write_page(lines: Sequence[str], page: Path = PAGE) -> None:
+    """Put *lines* between the page's two marks. Raises: ValueError: it has none."""
+    text = page.read_text(encoding="utf-8")
+    head, tail = text.index(FROM) + len(FROM), text.index(TO)
+    page.write_text(f"{text[:head]}\n{chr(10).join(lines)}\n{text[tail:]}", encoding="utf-8")
+
+
 def main() -> int:
     """Run it and print a line for each round, then the slope; 1 when something failed or grew."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--write", action="store_true", help="write the table into docs/operating.md")
     options = parser.parse_args()
     seen: list[Round] = []
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
         began = time.monotonic()
-        print(f"{'requests':>9} {'failed':>6} {'memory MiB':>11} {'descriptors':>11} {'seconds':>8}", flush=True)
+        print(f"{'requests':>9} {'failed':>6} {'memory MiB':>11} {'descriptors':>11} {'left':>8}", flush=True)
         for one in soak(server, requests=options.requests, rounds=options.rounds):
             seen.append(one)
             took_s = time.monotonic() - began
+            left_s = took_s * (options.rounds / len(seen) - 1)
             memory = one.memory_kib / 1024
-            print(f"{one.asked:9} {one.failed:6} {memory:11.1f} {one.descriptors:11} {took_s:8.0f}", flush=True)
-    print(f"slope after the warm-up: {slope_bytes(seen):.1f} bytes a request")
-    return int(seen[-1].failed > 0 or slope_bytes(seen) > 100)
+            print(f"{one.asked:9} {one.failed:6} {memory:11.1f} {one.descriptors:11} {left_s:6.0f} s", flush=True)
+        lines = told(seen, time.monotonic() - began)
+    print("\n".join(lines))
+    if options.write:
+        write_page(lines)
+    return int(not is_flat(seen))
 
 
 if __name__ == "__main__":

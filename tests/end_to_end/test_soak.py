@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.soak import Round, served, slope_bytes, soak
+from benchmarks.soak import FROM, TO, Round, is_flat, line_through, served, slope_bytes, soak, told, write_page
 
 REQUESTS = 2_000
 CALLERS = 8
@@ -27,3 +28,36 @@ def test_the_slope_is_that_of_the_line_after_the_warm_up() -> None:
 
     assert round(slope_bytes(rising), 2) == 10.24
     assert slope_bytes(flat_at_last) == 0
+
+
+STEADY = [
+    Round(asked, 0, 60_000 + (asked // 1000) % 3, 23 + (asked // 1000) % 2) for asked in range(1000, 41_000, 1000)
+]
+
+
+def test_a_steady_run_is_flat_and_its_error_is_stated() -> None:
+    slope, error = line_through(STEADY)
+
+    assert is_flat(STEADY)
+    assert abs(slope) < 2 * error < 1
+
+
+def test_what_grows_or_fails_is_not_flat() -> None:
+    leaking = [replace(one, memory_kib=one.memory_kib + one.asked // 8) for one in STEADY]
+    opening = [replace(one, descriptors=one.descriptors + one.asked // 1000) for one in STEADY]
+
+    assert not is_flat(leaking)
+    assert not is_flat(opening)
+    assert not is_flat([*STEADY[:-1], replace(STEADY[-1], failed=1)])
+
+
+def test_the_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{FROM}\nold\n{TO}\nafter\n")
+    write_page(told(STEADY, 600.0), page)
+    text = page.read_text()
+
+    assert text.startswith(f"before\n{FROM}\n40,000 streams in 10 minutes (67 a second; ")
+    assert "| 40,000 | 0 | 58.6 | 23 |" in text
+    assert "old" not in text
+    assert text.endswith(f"|\n{TO}\nafter\n")
