@@ -16,7 +16,7 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings_snapshot import StartRefused
 from datafari_rag.commands.eval_runs import CannotMeasure, Course, Variant, run
-from datafari_rag.commands.eval_sets import NoSets, places, questions_of, readers_of, rights_of
+from datafari_rag.commands.eval_sets import PATIENT, NoSets, places, questions_of, readers_of, rights_of
 from datafari_rag.core.errors import RagError
 from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
@@ -102,7 +102,7 @@ def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[t
         for place in indexed:
             asked = questions_of(folder, place.sets)[:: options["every"]]
             course = Course(asked, tokens, readers, rights)
-            for variant in _variants(options, {"solr.url": place.url}, place.name):
+            for variant in _variants(options, {"solr.url": place.url, **PATIENT}, place.name):
                 yield variant.name, _measured(course, variant, options, console)
 
 

@@ -27,6 +27,9 @@ ALONE = ("xquad", "multihop")
 BY_LANGUAGE = "xquad"
 """The set whose languages are counted apart."""
 
+PATIENT = {"solr.timeout_s": "120"}
+"""On a machine with other work Solr may need longer for a thousand documents than a reader would wait."""
+
 Say = Callable[[str], None]
 
 
@@ -111,7 +114,9 @@ def _solr(home: Path, say: Say) -> str:
 def _indexed(documents: Path, url: str, say: Say) -> str:
     say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
     conf = documents.with_suffix(".properties")
-    conf.write_text(f"solr.url={url}\n", encoding="utf-8")
+    conf.write_text(
+        "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT}.items()), encoding="utf-8"
+    )
     conf.chmod(0o600)
     indexed([documents], settings=settings_for(conf), rights=Rights(), listener=Lines())
     return url

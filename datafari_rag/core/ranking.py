@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.evidence import Term, Traces, terms_of, traces_of
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 4.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
+
+BRIDGE, MIN_NAME_CHARS = 3.0, 4
+"""What being named by the best document is worth, and how long a title must be to be a name."""
 
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
@@ -46,7 +49,7 @@ def ranked(question: str, documents: Sequence[Document], *, language: str) -> tu
     best = max((document.score for document in documents), default=0.0)
     field = _Field(terms, _rarity(terms, traces), best, language)
     found = [_ranked(document, trace, field) for document, trace in zip(documents, traces, strict=True)]
-    return tuple(sorted(found, key=lambda one: -one.score))
+    return _bridged(sorted(found, key=lambda one: -one.score))
 
 
 def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> float:
@@ -91,6 +94,36 @@ def _ranked(document: Document, traces: Traces, field: _Field) -> Ranked:
         + (LANGUAGE if document.language == field.language else 0.0)
     )
     return Ranked(document, score, traces, sum(there) / total)
+
+
+def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """
+    Raise the documents whose title the first one's text names, at most as high as the first.
+
+    A question that needs two documents names one of them; what it asks for stands in the other, which that one names.
+    """
+    if not order:
+        return ()
+    first = order[0]
+    raised = [
+        replace(one, score=min(first.score, one.score + BRIDGE)) if _is_named(one.document, first.document) else one
+        for one in order[1:]
+    ]
+    return (first, *sorted(raised, key=lambda one: -one.score))
+
+
+def _is_named(document: Document, by: Document) -> bool:
+    """Say whether the text of *by* holds the title, as whole words; "Lilu (mythology)" is named by "Lilu"."""
+    name = (document.title or "").partition(" (")[0].strip()
+    if len(name) < MIN_NAME_CHARS:
+        return False
+    at = by.text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not by.text[at - 1 : at].isalnum() and not by.text[end : end + 1].isalnum():
+            return True
+        at = by.text.find(name, end)
+    return False
 
 
 def _rarity(terms: Sequence[Term], traces: Sequence[Traces]) -> tuple[float, ...]:

@@ -1,3 +1,7 @@
+from typing import Any
+
+import pytest
+
 from datafari_rag.core.documents import Document
 from datafari_rag.core.evidence import terms_of, traces_of
 from datafari_rag.core.ranking import MAX_EVENTS, best_window, ranked
@@ -9,7 +13,7 @@ def order(question: str, *documents: Document) -> list[str]:
     return [one.document.id for one in ranked(question, documents, language="en")]
 
 
-def document(name: str, text: str, score: float = 5.0, **more: str) -> Document:
+def document(name: str, text: str, score: float = 5.0, **more: Any) -> Document:
     return Document(name, text, score=score, language="en", **more)
 
 
@@ -61,3 +65,25 @@ def test_a_text_full_of_one_word_is_still_searched_for_the_other() -> None:
     text = "ferry " * (MAX_EVENTS + 100) + "island"
     traces = traces_of(terms_of("ferry island", "en"), text, "en")
     assert best_window(traces, (1.0, 1.0), 250) == 1.0
+
+
+SINGER = document("singer", "The Harbour Song was written by Ada Quill of the island choir.", 9.0, title="Harbour Song")
+
+
+def test_a_document_that_the_best_one_names_comes_before_others() -> None:
+    other = document("other", "The choir of the harbour has a song of its own.", 5.0, title="Harbour choir")
+    named = document("named", "Born in 1931 on the mainland.", 3.0, title="Ada Quill (writer)")
+    assert order("Where was the writer of the Harbour Song born?", SINGER, other, named) == ["singer", "named", "other"]
+
+
+@pytest.mark.parametrize("title", ["Ada Quillon", "song", "Ada", "", "Quill Ada"], ids=repr)
+def test_a_title_that_is_no_name_in_the_best_document_changes_nothing(title: str) -> None:
+    other = document("other", "The choir of the harbour has a song of its own.", 5.0)
+    unnamed = document("unnamed", "Born in 1931 on the mainland.", 3.0, title=title)
+    assert order("Where was the writer of the Harbour Song born?", SINGER, other, unnamed)[-1] == "unnamed"
+
+
+def test_a_named_document_never_passes_the_one_that_names_it() -> None:
+    near = document("near", "The Harbour Song of the island choir, written long ago.", 8.9, title="Ada Quill")
+    (first, second) = ranked("the Harbour Song of the island choir", [SINGER, near], language="en")
+    assert first.score >= second.score
