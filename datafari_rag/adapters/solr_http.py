@@ -20,6 +20,7 @@ import pysolr
 import requests
 import urllib3
 
+from datafari_rag.adapters.large_answers import LARGE_BYTES, LargeAnswers
 from datafari_rag.adapters.punctual import Punctual
 from datafari_rag.adapters.solr_json import Decoder
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
@@ -95,14 +96,17 @@ def session_for(connection: Connection) -> requests.Session:
 class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
     """pysolr's client of one node, with our session, and errors that say what happened."""
 
-    def __init__(self, url: str, session: requests.Session, connection: Connection) -> None:
-        """Make the client; nothing is sent yet."""
+    def __init__(
+        self, url: str, session: requests.Session, connection: Connection, large: LargeAnswers | None = None
+    ) -> None:
+        """Make the client; nothing is sent yet. Whoever asks leaves *large* when he has taken the answer apart."""
         address, credentials = _without_credentials(url)
         super().__init__(
             address, decoder=Decoder(connection.aside), results_cls=dict, session=session, timeout=connection.timeout_s
         )
         self._connection = connection
         self._credentials = credentials
+        self._large = large
         self.place = urlsplit(address).netloc
 
     def _send_request(
@@ -169,6 +173,8 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
             size += body.write(part)
             if size > MAX_ANSWER_BYTES:
                 raise SearchUnavailable(log=f"{self.place}: an answer of more than {MAX_ANSWER_BYTES} bytes")
+            if size > LARGE_BYTES and self._large is not None and not self._large.enter(limit - time.monotonic()):
+                raise SearchTimeout(log=f"{self.place}: other large answers took the time")
             if time.monotonic() > limit:
                 # The limit of the socket is for silence; an answer that drips has to end, too.
                 raise SearchTimeout(log=f"{self.place}: an answer that does not end")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from datafari_rag.adapters.large_answers import LargeAnswers
 from datafari_rag.adapters.solr_http import Connection, Refused, TypedSolr, Unfit, session_for
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 from datafari_rag.core.solr_schema import Kind, Schema, kinds_of
@@ -52,6 +53,7 @@ class Nodes:
         self._addresses = addresses
         self._connection = connection
         self._session = session_for(connection)
+        self._large = LargeAnswers()
         self._clients: dict[str, TypedSolr] = {}
         self._failed_at: dict[str, float] = {}
         self._lock = threading.Lock()
@@ -89,6 +91,8 @@ class Nodes:
             else:
                 self._failed_at.pop(url, None)
                 return answer
+            finally:
+                self._large.leave()
         raise failure
 
     def _in_order(self, urls: Iterable[str]) -> list[str]:
@@ -98,7 +102,7 @@ class Nodes:
     def _client(self, url: str) -> TypedSolr:
         with self._lock:
             if url not in self._clients:
-                self._clients[url] = TypedSolr(url, self._session, self._connection)
+                self._clients[url] = TypedSolr(url, self._session, self._connection, self._large)
             return self._clients[url]
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -78,6 +79,7 @@ class Load:
     totals: Counter[int] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     good_at: list[float] = field(default_factory=list)
+    why: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
         again = sum(count for tries, count in self.tries.items() if tries > 1)
@@ -98,6 +100,7 @@ def loaded(ask: Callable[[Load], None]) -> Iterator[Load]:
                 load.good_at.append(time.monotonic())
             except SearchError as error:
                 load.failures.append(error.label)
+                load.why[error.log] += 1
                 is_over.wait(0.05)
             load.took_s.append(time.monotonic() - began)
 
@@ -146,22 +149,48 @@ def nodes_of(folder: Path) -> list[Process]:
     return [Process(**one) for one in running if one["role"].startswith("node")]
 
 
+def cluster(node: Process) -> Mapping[str, Any]:
+    """Return what *node* knows of the cluster."""
+    found = requests.get(f"http://127.0.0.1:{node.port}/solr/admin/collections?action=CLUSTERSTATUS", timeout=30)
+    known: Mapping[str, Any] = found.json()["cluster"]
+    return known
+
+
+def until(holds: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.3)
+
+
 def wait_until_whole(folder: Path) -> None:
-    """Wait until every replica of every collection is active on a node that lives."""
-    port = next(node.port for node in nodes_of(folder))
-    url, limit = f"http://127.0.0.1:{port}/solr/admin/collections?action=CLUSTERSTATUS", time.monotonic() + 120
-    while True:
-        cluster = requests.get(url, timeout=30).json()["cluster"]
+    """Wait until every replica of every collection is active, on a node that lives, and answers by itself."""
+    until(lambda: all(_is_whole(node) for node in nodes_of(folder)))
+
+
+def _is_whole(node: Process) -> bool:
+    try:
+        known = cluster(node)
         replicas = [
             replica
-            for collection in cluster["collections"].values()
+            for collection in known["collections"].values()
             for shard in collection["shards"].values()
             for replica in shard["replicas"].values()
         ]
-        if all(one["state"] == "active" and one["node_name"] in cluster["live_nodes"] for one in replicas):
-            return
-        assert time.monotonic() < limit, replicas
-        time.sleep(0.3)
+        return all(
+            one["state"] == "active"
+            and one["node_name"] in known["live_nodes"]
+            and requests.get(f"{one['base_url']}/{one['core']}/select?q=*:*&distrib=false", timeout=30).ok
+            for one in replicas
+        )
+    except (requests.RequestException, KeyError, ValueError):
+        return False
+
+
+def wait_until_missed(folder: Path, dead: Process) -> None:
+    """Wait until the others know that *dead* is gone: until then its replicas count as active and it as alive."""
+    other = next(node for node in nodes_of(folder) if node != dead)
+    until(lambda: not any(f":{dead.port}_" in name for name in cluster(other)["live_nodes"]))
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
@@ -172,14 +201,15 @@ def test_nodes_killed_in_turn_under_load_fail_no_request(
     with counted(cloud.url) as ask, loaded(ask) as load:
         for number in range(kills):
             time.sleep(1)
-            solr_process.signalled(nodes_of(folder)[number % 2], how=signal.SIGKILL)
-            time.sleep(3)
+            victim = nodes_of(folder)[number % 2]
+            solr_process.signalled(victim, how=signal.SIGKILL)
+            wait_until_missed(folder, victim)
             solr_process.revived(folder, owner=os.getpid())
             wait_until_whole(folder)
     with capsys.disabled():
         print(f"\n{kills} nodes killed in turn under load: {load}")  # noqa: T201
 
-    assert load.failures == []
+    assert load.failures == [], load.why
     assert set(load.totals) == {DOCUMENTS}
     assert max(load.tries) <= 2
 

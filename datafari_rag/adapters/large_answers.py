@@ -1,0 +1,40 @@
+"""
+One large answer at a time: reading and taking apart one costs three times its size, and several at once that for each.
+
+What is left of it afterwards, the texts of the documents that are used, is the request's own.
+"""
+
+from __future__ import annotations
+
+import threading
+
+LARGE_BYTES = 16 * 1024 * 1024
+"""From here on an answer is large. Ten documents of Datafari's usual size are a hundredth of it."""
+
+
+class LargeAnswers:
+    """
+    The turn of whoever reads a large answer; all others wait for it with what they have read, and their servers too.
+
+    Belongs to a thread or greenlet: it enters as often as it likes and leaves once.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nobody's turn."""
+        self._turn = threading.Lock()
+        self._mine = threading.local()
+
+    def enter(self, wait_s: float) -> bool:
+        """Take the turn, waiting *wait_s* seconds for it; say whether it was had."""
+        if getattr(self._mine, "is_held", False):
+            return True
+        if not self._turn.acquire(timeout=max(0.0, wait_s)):
+            return False
+        self._mine.is_held = True
+        return True
+
+    def leave(self) -> None:
+        """Give the turn back, where it was taken."""
+        if getattr(self._mine, "is_held", False):
+            self._mine.is_held = False
+            self._turn.release()
