@@ -21,9 +21,9 @@ PAIR_SHARE = 0.75
 REACH = 5
 """How many words a negation reaches, up to a sign or a joining word."""
 
-_TOKEN = re.compile(r"\d+(?:[.,' ]\d{3}(?!\d))*(?:[.,]\d+)*|[^\W\d_]+|[%€$£¥.,;:!?()]")
+_TOKEN = re.compile(r"\d+(?:[.,' ]\d{3}(?!\d))*(?:[.,]\d+)*|[^\W\d_]+(?:\d\w*)?|[%€$£¥.,;:!?()]")
 _GROUPED = re.compile(r"(?<=\d)[.,' ](?=\d{3}(?!\d))")
-_STOPS = frozenset(".,;:!?()")
+STOPS = frozenset(".,;:!?()")
 _SIGNS = {
     **dict.fromkeys(("percent", "prozent", "pourcent"), "%"),
     **dict.fromkeys(("euro", "euros"), "€"),
@@ -46,7 +46,7 @@ NEGATING_CHARACTERS = frozenset("不没沒無无未非勿莫别別")
 _CONTRACTED = re.compile(r"n't\b")
 _BOUND = re.compile(r"\b(?:no|not|nicht|pas|non) (?=(?:more|less|later|fewer|earlier|only|just|nur|seulement)\b)")
 _JOINING_WORDS = "and but or while whereas although et mais ou und aber oder sondern y pero sino o e ma però"
-_JOINING = frozenset(_JOINING_WORDS.split())
+JOINING = frozenset(_JOINING_WORDS.split())
 _REPORTING_LISTS = {
     "en": """according additionally also available based called describes described document documents explains
         following furthermore generally get gets however includes include including indicates known listed make makes
@@ -84,7 +84,7 @@ _CONTRARY_LIST = """before/after above/below over/under more/less more/fewer up/
     avant/après plus/moins dessus/dessous sur/sous vor/nach über/unter mehr/weniger kann/muss
     antes/después más/menos sobre/bajo"""
 _CONTRARY_PAIRS = [pair.split("/") for pair in _CONTRARY_LIST.split()]
-_CONTRARIES = {
+CONTRARIES = {
     word: frozenset(other for pair in _CONTRARY_PAIRS if word in pair for other in pair if other != word)
     for word in {word for pair in _CONTRARY_PAIRS for word in pair}
 }
@@ -116,8 +116,7 @@ class Facts:
 
 def facts_of(text: str, language: str) -> Facts:
     """Return what *text* states; empty for words that only point at a source."""
-    spelled = _BOUND.sub("", _CONTRACTED.sub(" not", folded(text)))
-    tokens = [_numbered(token, language) for token in _TOKEN.findall(spelled)]
+    tokens = tokens_of(text, language)
     reached = _reached(tokens, language)
     words: list[str] = []
     pairs: list[str] = []
@@ -138,14 +137,20 @@ def facts_of(text: str, language: str) -> Facts:
         tuple(numbers),
         frozenset(denied),
         frozenset(said),
-        frozenset(token for token in tokens if token in _CONTRARIES),
+        frozenset(token for token in tokens if token in CONTRARIES),
         any(token in _NEGATIONS.get(language, _EMPTY) for token in tokens),
     )
 
 
+def tokens_of(text: str, language: str) -> list[str]:
+    """Return the folded words, numbers and signs of *text* in order, numbers and units spelled one way."""
+    spelled = _BOUND.sub("", _CONTRACTED.sub(" not", folded(text)))
+    return [_numbered(token, language) for token in _TOKEN.findall(spelled)]
+
+
 def is_content(word: str, language: str) -> bool:
     """Say whether the folded *word* states something by itself."""
-    if word in _STOPS or (len(word) == 1 and word.isalpha()):
+    if word in STOPS or (len(word) == 1 and word.isalpha()):
         return False
     is_pointing = word in _REPORTING.get(language, _EMPTY) or word in _NEGATIONS.get(language, _EMPTY)
     return not is_pointing and not is_empty_word(word, language)
@@ -177,7 +182,7 @@ def carries(claim: Facts, place: Facts, terms: Terms) -> bool:
     # No word may be missing: which one is a synonym and which the contrary, words alone do not tell.
     if not all(word in terms.known or _has(place.words, word, terms.language) for word in claim.words):
         return False
-    if any(word not in place.turns and _CONTRARIES[word] & place.turns for word in claim.turns):
+    if any(word not in place.turns and CONTRARIES[word] & place.turns for word in claim.turns):
         return False
     if claim.pairs and not _shares_pairs(claim.pairs, place.pairs):
         return False
@@ -230,7 +235,7 @@ def _reached(tokens: Sequence[str], language: str) -> list[bool]:
 def _reach(tokens: Sequence[str], at: int, step: int) -> Iterator[int]:
     for distance in range(1, REACH + 1):
         place = at + step * distance
-        if not 0 <= place < len(tokens) or tokens[place] in _STOPS or tokens[place] in _JOINING:
+        if not 0 <= place < len(tokens) or tokens[place] in STOPS or tokens[place] in JOINING:
             return
         yield place
 

@@ -17,6 +17,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
 from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, beginnings, carries, facts_of, is_negation
 from datafari_rag.core.folding import Folded, fold, folded
+from datafari_rag.core.relations import agrees
 from datafari_rag.core.sentences import MAX_CHARS, bounds_around, index_at
 from datafari_rag.core.stems import stem
 
@@ -128,18 +129,23 @@ class Seen:
         tried: set[tuple[int, int]] = set()
         pair: tuple[int, int] | None = None
         needed = beginnings(stated, self._known)
-        for start, end, is_single in self._windows(stated, needed):
+        for window in self._windows(stated, needed):
+            start, end = window[0][0], window[-1][1]
             if (start, end) in tried:
                 continue
             tried.add((start, end))
             if not _has_all(self._text_at(start, end), needed):
                 continue
-            terms = Terms(self._language, self._known, is_pair=not is_single)
-            if carries(stated, self._facts_at(start, end), terms):
-                if is_single:
+            terms = Terms(self._language, self._known, is_pair=len(window) > 1)
+            if carries(stated, self._facts_at(start, end), terms) and self._agrees(claim, window):
+                if len(window) == 1:
                     return start, end
                 pair = pair or (start, end)
         return pair
+
+    def _agrees(self, claim: str, window: Sequence[tuple[int, int]]) -> bool:
+        sentences = [self.stored[start:end] for start, end in window]
+        return agrees(_without(claim, self.extract.label), sentences, self._language)
 
     def is_statement(self, words: str) -> bool:
         """Say whether *words* state anything that the document's text would have to carry."""
@@ -179,7 +185,7 @@ class Seen:
             return False
         return not facts_of(around, self._language).is_negated
 
-    def _windows(self, stated: Facts, needed: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
+    def _windows(self, stated: Facts, needed: Sequence[str]) -> Iterator[tuple[tuple[int, int], ...]]:
         """
         Yield the stored sentences, and pairs of neighbours, that hold one of the claim's rarest words.
 
@@ -189,11 +195,11 @@ class Seen:
             for at in self._places_of_word(anchor, needed):
                 bounds = self._bounds_at(at)
                 own = bisect_right([low for low, _ in bounds], at) - 1
-                yield (*bounds[own], True)
+                yield (bounds[own],)
                 if own > 0:
-                    yield bounds[own - 1][0], bounds[own][1], False
+                    yield bounds[own - 1], bounds[own]
                 if own + 1 < len(bounds):
-                    yield bounds[own][0], bounds[own + 1][1], False
+                    yield bounds[own], bounds[own + 1]
 
     def _bounds_at(self, at: int) -> list[tuple[int, int]]:
         """Return the sentence at *at* and its neighbours, as far as the model saw them."""
