@@ -86,7 +86,10 @@ class HttpModel:
         failure: RagError | None = None
         try:
             patience = Patience(self._limits, self._clock, is_streamed=body.get("stream") is True, until=until)
-            with self._answered(body, patience) as wire:
+            asked = encoded(body)
+            del body, prompt  # sent once; held on to, they would be the largest part of an open stream
+            with self._answered(asked, patience) as wire:
+                del asked
                 yield from self._pieces(wire, tally, patience)
             failure = tally.failure()
         except ModelError as error:
@@ -103,7 +106,7 @@ class HttpModel:
         failure: RagError | None = None
         try:
             patience = Patience(self._limits, self._clock, is_streamed=is_streamed, until=until)
-            with self._answered(body, patience, is_relayed=True) as wire:
+            with self._answered(encoded(body), patience, is_relayed=True) as wire:
                 read = openai.delta if _is_stream(wire, patience) else openai.answer
                 unfinished = _choices_asked(body)
                 for chunk in self._chunks(wire, tally, patience):
@@ -121,10 +124,10 @@ class HttpModel:
         """Close the idle connections."""
         self._wires.close()
 
-    def _answered(self, body: Mapping[str, object], patience: Patience, *, is_relayed: bool = False) -> Wire:
+    def _answered(self, body: bytes, patience: Patience, *, is_relayed: bool = False) -> Wire:
         """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""
         wire = self._wires.post(
-            encoded(body),
+            body,
             accept="text/event-stream, application/json" if patience.is_streamed else "application/json",
             connect_s=self._limits.connect_s,
             left_s=patience.left_s,

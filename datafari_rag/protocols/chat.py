@@ -59,8 +59,12 @@ def bare_stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json
     for event in events:
         match event:
             case Sources():
-                opening = fitted_context(event)
-                yield {"delta": {"role": "assistant"}, "context": opening, "session_state": opening_state(context)}
+                # Without a name the text of all documents goes when the line is sent, not when the stream ends.
+                yield {
+                    "delta": {"role": "assistant"},
+                    "context": fitted_context(event),
+                    "session_state": opening_state(context),
+                }
             case Delta():
                 yield {"delta": {"content": event.text, "role": "assistant"}}
             case Finished():
