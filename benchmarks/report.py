@@ -36,11 +36,11 @@ def into_docs(found: Rows, folder: Path, docs: Path) -> None:
     begin, end = (mark.format(run=run, target=TARGETS[run]) for mark in MARKS)
     page = docs / "performance.md"
     table = (folder / f"{run}.md").read_text(encoding="utf-8")
-    before, rest = page.read_text(encoding="utf-8").split(begin)
-    after = rest.split(end)[1]
-    page.write_text(f"{before}{begin}\n{table}{end}{after}", encoding="utf-8")
-    for plot in folder.glob(f"{run}-*.png"):
+    for plot in sorted(folder.glob(f"{run}-*.png")):
         shutil.copy(plot, docs / "images" / f"performance-{plot.name}")
+        table += f"\n![{plot.stem}](images/performance-{plot.name})\n"
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    page.write_text(f"{before}{begin}\n{table}{end}{rest.split(end)[1]}", encoding="utf-8")
 
 
 def _head(found: Rows) -> str:
@@ -187,6 +187,33 @@ def _growth(name: str, row: Rows) -> Iterator[Row]:
         yield f"CPU ms for {each} / wait, against {against}", "service", "linear", found
 
 
+def _embedded(name: str, row: Rows) -> Iterator[Row]:
+    if row["documents"] < row["wanted"]:
+        yield f"{name}: built so far", "embedded", "", f"{row['documents']:,} documents; run again to go on"
+    size = f"{row['mb']:,.0f} MB on the disk, {row['more_mib']:.0f} MiB more in memory while it is searched"
+    yield f"{name}: size", "embedded", "", size
+    yield f"{name}: built in", "embedded", "", f"{row['build_s']:.0f} s"
+    for search, found in row["rows"].items():
+        spread = found["first_ms"]
+        told = f"{_ms(spread['p50'])} / {_ms(spread['p99'])}, CPU {_ms(spread['cpu_p50'])}"
+        is_wanted = row["documents"] == 100_000 and "highlighting, 50 rights" in search
+        what = f"{name}: ten words, {search}, median / p99"
+        yield what, "embedded", "≤ 10 ms" if is_wanted else "", f"{told}; {found['found']:,.0f} found"
+
+
+def _solr(name: str, row: Rows) -> Iterator[Row]:
+    if row["documents"] < row["wanted"]:
+        yield f"{name}: built so far", "Solr", "", f"{row['documents']:,} documents; run again to go on"
+    yield f"{name}: built in", "Solr", "", f"{row['build_s']:.0f} s"
+    for who, found in row["rows"].items():
+        bare, narrowed = found["first_own_ms"], found["others_own_ms"]
+        added = (narrowed / bare - 1) if bare else 0.0
+        wanted = "≤ +10 %" if who == "the same user" else ""
+        told = f"{bare:.2f} → {narrowed:.2f} ms ({added:+.0%}); on the wire, median "
+        told += f"{_ms(found['first_ms']['p50'])} → {_ms(found['others_ms']['p50'])}"
+        yield f"{name}: mean QTime without → with 50 rights, {who}", "Solr", wanted, told
+
+
 _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Row]]] = {
     "start": _start,
     "size": _size,
@@ -196,6 +223,9 @@ _MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Row]]] = {
     "full house": _full_house,
     "gap": _gap,
     "growth": _growth,
+    "embedded 100,000": _embedded,
+    "embedded 1,000,000": _embedded,
+    "Solr 100,000": _solr,
 }
 
 

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import growth, peering, report, starting, streaming, whole
+from benchmarks import growth, large, peering, report, starting, streaming, whole
 from benchmarks.bench import Bench, TooLong, bounded
 from benchmarks.measuring import Result
 
@@ -56,6 +56,9 @@ ROWS: dict[str, Row] = {
     "growth": Row(growth.growth, 240),
     "size": Row(starting.size, 300),
     "2000x10": Row(streaming.many_streams("2000x10"), 360),
+    "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),
+    "Solr 100,000": Row(large.real_solr, 420, ("index",)),
+    "embedded 1,000,000": Row(large.embedded(1_000_000), 420, ("index",)),
 }
 
 
