@@ -114,14 +114,49 @@ def test_who_wants_no_motion_sees_none(zoo_service: Zoo, come: Come) -> None:
     reader.ended()
 
 
-def test_those_who_listen_are_told_sentence_by_sentence(zoo_service: Zoo, come: Come) -> None:
-    zoo_service.behave("quote-gap-20ms")
+LISTEN = """() => {
+  window.told = [];
+  const listener = new MutationObserver((all) => all.forEach((one) => one.addedNodes.forEach((node) => window.told.push(
+    { text: node.textContent, isBusy: Boolean(document.querySelector(".card.busy")) }))));
+  listener.observe(document.querySelector("[role=log]"), { childList: true });
+}"""
+
+
+def listened(zoo_service: Zoo, come: Come, question: str) -> tuple[list[dict[str, Any]], Page]:
+    """Return what a reader who listens is told of an answer that repeats *question* word by word, and the page."""
+    zoo_service.behave("echo-gap-10ms")
     reader = come(zoo_service.url)
     page = reader.open()
-    page.evaluate("""() => { window.told = []; new MutationObserver((all) => all.forEach((one) =>
-        one.addedNodes.forEach((node) => window.told.push(node.textContent)))).observe(
-        document.querySelector('[role=log]'), { childList: true }); }""")
-    reader.ask("giraffe fence metres")
+    page.evaluate(LISTEN)
+    reader.ask(question)
+    told: list[dict[str, Any]] = page.evaluate("window.told")
+    return told, page
+
+
+def test_those_who_listen_are_told_sentence_by_sentence(zoo_service: Zoo, come: Come) -> None:
+    sentences = ["Is the giraffe tall?", "It needs a fence.", "The fence costs forty crowns.", "A keeper looks at it"]
+    told, page = listened(zoo_service, come, " ".join(sentences))
 
     assert page.locator("[role=log]").get_attribute("aria-live") == "polite"
+    assert [one["text"] for one in told] == sentences
+    assert told[0]["isBusy"] and told[1]["isBusy"]
     assert page.locator("#state").inner_text().startswith("Answer complete")
+
+
+def test_a_sentence_without_end_is_told_in_pieces_of_whole_words(zoo_service: Zoo, come: Come) -> None:
+    question = " ".join(["giraffe fence"] * 60)
+    told, _ = listened(zoo_service, come, question)
+
+    assert 3 <= len(told) <= 6
+    assert " ".join(one["text"] for one in told) == question
+    assert all(one["text"].split()[-1] in ("giraffe", "fence") for one in told)
+
+
+def test_a_follow_up_is_told_without_what_was_told_before(zoo_service: Zoo, come: Come) -> None:
+    _, page = listened(zoo_service, come, "The first giraffe. It is tall.")
+    page.get_by_role("textbox", name="Ask a follow-up question").fill("The second giraffe. It is small.")
+    page.evaluate("window.told = []")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".turn:nth-child(2) .counts")
+
+    assert [one["text"] for one in page.evaluate("window.told")] == ["The second giraffe.", "It is small."]

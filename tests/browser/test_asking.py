@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -318,18 +317,6 @@ def test_how_it_was_made_shows_more_to_administrators(demo_service: Running, com
 
     assert page.get_by_text("What the model was told").count() == 1
     assert page.locator(".made .track i").count() > 5
-
-
-def test_a_thumb_is_kept_with_ids_only(demo_service: Running, come: Come) -> None:
-    page = come(demo_service.url).ask(COPY)
-    page.locator(".thumbs").get_by_role("button", name="No").click()
-    page.locator(".thumbs select").select_option("incomplete")
-    page.locator(".thumbs").get_by_role("button", name="Send").click()
-    page.get_by_text("Thank you").wait_for()
-    kept = json.loads((demo_service.log.parent / "feedback.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-
-    assert kept["verdict"] == "down" and kept["reason"] == "incomplete"
-    assert kept["documents"] and set(kept) == {"at", "request_id", "verdict", "reason", "documents", "cited"}
 
 
 def test_the_page_speaks_french(demo_service: Running, come: Come) -> None:

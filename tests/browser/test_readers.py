@@ -83,35 +83,186 @@ def test_a_hostile_filter_and_language_stay_text(zoo_service: Zoo, come: Come) -
     assert reader.page.locator("main script").count() == 0
 
 
-def replying(lines: str) -> Callable[[Route], None]:
-    return lambda route: route.fulfill(body=lines, content_type="application/x-ndjson")
+def attacks() -> list[str]:
+    """Return strings that break things: every fortieth of the fuzzed queries, each with markup, and some injections."""
+    queries = [json.loads(line)["q"] for line in (DATA / "query-fuzz/queries.jsonl").read_text("utf-8").splitlines()]
+    told = [json.loads(line)["text"] for line in (DATA / "injection/attacks.jsonl").read_text("utf-8").splitlines()]
+    return [query for place, query in enumerate(queries) if place % 40 == 0 or "<" in query][:40] + told[::20]
+
+
+NDJSON = "application/x-ndjson"
+OWN = [
+    ATTACK,
+    "javascript:alert(1)",
+    '"><svg onload=alert(1)>',
+    "[x](javascript:alert(1)) ![y](https://exfil.invalid/p)",
+]
+
+
+def strings() -> list[str]:
+    return [*OWN, *(attacks() if DATA.exists() else [])]
+
+
+def content(text: str) -> dict[str, object]:
+    """Return an answer in which everything that can be a text is *text*."""
+    cited = {"label": text, "document_id": text, "url": text, "title": text, "field": text}
+    marks = [{**cited, "start": 0, "end": 3, "quote": text, "status": status} for status in ("verified", text)]
+    steps = [{"step": text, "query": text, "found": 1}]
+    props = {"steps": steps, "candidates": [{"id": text, "score": 1, "verdict": text}], "passages": []}
+    thoughts = [{"title": text, "description": text, "props": props} for _ in range(4)]
+    documents = [{"id": text, "url": text, "title": text, "content": f"What is {text} here?"}]
+    return {"message": f"{text} [1] {text}", "documents": documents, "citations": marks, "thoughts": thoughts}
+
+
+def lines_of(text: str) -> str:
+    """Return the stream of that answer."""
+    whole = content(text)
+    events = [
+        {"type": "sources.final", "data": {"items": whole.pop("documents")}},
+        {"type": "message.delta", "data": {"text": whole["message"]}},
+        {"type": "message.final", "data": {"text": whole.pop("message"), **whole, "followup_questions": [text]}},
+        {"type": "stream.completed", "data": {"status": "OK"}},
+    ]
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+HARM = """(host) => {
+  const found = [];
+  const isOwn = (place) => /^(\\/static\\/|http:\\/\\/127)/.test(place.getAttribute("src") ?? "");
+  const harms = [
+    (place) => place.matches("iframe, object, embed, base, svg [href]"),
+    (place) => place.getAttributeNames().some((name) => name.startsWith("on")),
+    (place) => place.matches("img, script") && !isOwn(place),
+    (place) => place.matches("a[href]") && !place.href.startsWith(host),
+  ];
+  const look = (root) => {
+    for (const place of root.querySelectorAll("*")) {
+      if (place.shadowRoot) look(place.shadowRoot);
+      if (harms.some((harm) => harm(place))) found.push(place.outerHTML);
+    }
+  };
+  look(document);
+  return found;
+}"""
+"""What could do harm in a page: nothing may load, run or lead away from *host*."""
+
+
+def replying(body: object, kind: str, **headers: str) -> Callable[[Route], None]:
+    """Return how a request is answered with *body*, text or an object for JSON."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    return lambda route: route.fulfill(body=text, content_type=kind, headers=headers)
+
+
+def answering(text: str) -> Callable[[Route], None]:
+    """Return how a request for an answer is answered; any other goes on."""
+
+    def reply(route: Route) -> None:
+        if "action=rag" in (route.request.post_data or "") or "/talk" in route.request.url:
+            replying(lines_of(text), NDJSON)(route)
+        else:
+            route.continue_()
+
+    return reply
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the evaluation data is not beside the repository")
 def test_strings_that_break_things_break_nothing(zoo_service: Zoo, come: Come) -> None:
-    """Every ninth of the fuzzed queries, and every markup among them, through the answer of an echoing model."""
+    """As everything that an answer holds, on the page and when it comes back from what the browser kept."""
     zoo_service.behave("echo")
-    queries = [json.loads(line)["q"] for line in (DATA / "query-fuzz/queries.jsonl").read_text("utf-8").splitlines()]
-    attacks = [json.loads(line)["text"] for line in (DATA / "injection/attacks.jsonl").read_text("utf-8").splitlines()]
-    chosen = [query for place, query in enumerate(queries) if place % 40 == 0 or "<" in query][:40] + attacks[::20]
     reader = come(zoo_service.url)
     page = reader.open()
-    for text in chosen:
-        body = {
-            "message": f"{text} [1] {text}",
-            "documents": [{"id": text, "url": text, "title": text, "content": text}],
-        }
-        events = [
-            {"type": "sources.final", "data": {"items": body["documents"]}},
-            {"type": "message.delta", "data": {"text": body["message"]}},
-            {"type": "message.final", "data": {"text": body["message"], "citations": []}},
-            {"type": "stream.completed", "data": {"status": "OK"}},
-        ]
-        lines = "".join(json.dumps(event) + "\n" for event in events)
+    for place, text in enumerate(strings()):
         page.unroute_all()
-        page.route("**/search/select", replying(lines))
+        page.route("**/search/select", answering(text))
         reader.ask("giraffe")
-        assert page.locator(".prose img, .prose script, .prose iframe, .prose [onerror], .prose form").count() == 0
-        links = page.eval_on_selector_all("main a[href]", "all => all.map(a => a.href)")
-        assert [link for link in links if not link.startswith(zoo_service.url)] == []
-    page.unroute_all()
+        page.locator(".made > summary").click()
+        assert page.evaluate(HARM, zoo_service.url) == []
+        if place % 6 == 0:
+            before = page.locator(".prose").inner_text()
+            page.reload()
+            page.wait_for_selector(".again")
+            assert page.locator(".prose").inner_text() == before
+            assert page.evaluate(HARM, zoo_service.url) == []
+
+
+KEEP = """([turns, address]) => {
+  const key = Object.keys(sessionStorage).find((name) => name.startsWith("datafari_rag conversation"));
+  sessionStorage.setItem(key, JSON.stringify({ address, turns }));
+}"""
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        pytest.param([{"question": 3, "answer": None}], id="no answer"),
+        pytest.param([None], id="no turn"),
+        pytest.param([{"question": "a", "answer": {"content": {"message": 1, "documents": 2}}}], id="other types"),
+    ],
+)
+def test_a_kept_conversation_that_is_none_is_asked_again(zoo_service: Zoo, come: Come, turns: list[object]) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    page = reader.ask("giraffe fence")
+    address = page.evaluate("JSON.parse(Object.values(sessionStorage)[0]).address")
+    page.evaluate(KEEP, [turns, address])
+    page.reload()
+    reader.ended()
+
+    assert "giraffe" in page.locator(".prose").inner_text()
+    assert page.locator(".turn").count() == 1
+
+
+def test_a_kept_conversation_with_attacks_stays_text(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    page = reader.ask("giraffe fence")
+    address = page.evaluate("JSON.parse(Object.values(sessionStorage)[0]).address")
+    for text in OWN:
+        answer = {"content": content(text), "model": text, "id": text, "followups": [text]}
+        page.evaluate(KEEP, [[{"question": text, "answer": answer}] * 2, address])
+        page.reload()
+        page.wait_for_selector(".again")
+
+        assert text in page.locator(".asked").inner_text()
+        assert page.locator(".next button").last.inner_text() == text
+        assert page.evaluate(HARM, zoo_service.url) == []
+
+
+def test_attacks_in_the_dry_run_stay_text(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    reader.open()
+    page = reader.be("admin")
+    reader.open("/admin")
+    page.wait_for_selector("#rates p")
+    page.get_by_role("button", name="Ask with these settings").click()
+    page.fill("#try", f"zebra rule stripes {ATTACK}")
+    page.press("#try", "Enter")
+    page.wait_for_selector("#changed .counts")
+    assert ATTACK in page.locator("#changed .sources").inner_text()
+    assert page.evaluate(HARM, zoo_service.url) == []
+    for text in strings()[::4]:
+        answer = {"content": content(text), "model": text, "id": "1"}
+        page.unroute_all()
+        both = {"present": answer, "changed": {"error": {"label": text, "reason": text}}}
+        page.route("**/admin/try", replying(both, "application/json"))
+        page.locator("#present > *").evaluate("card => card.remove()")
+        page.press("#try", "Enter")
+        page.wait_for_selector("#present .counts")
+        assert page.evaluate(HARM, zoo_service.url) == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["<img src=x>", "<a href='javascript:0'>a</a>", "<p onclick='0'>a</p>", "<iframe></iframe>", "<base href='/'>"],
+)
+def test_harm_that_is_there_is_found(zoo_service: Zoo, come: Come, planted: str) -> None:
+    """Else its absence would mean nothing; also in the shadow of an element."""
+    reader = come(zoo_service.url)
+    page = reader.open()
+    page.evaluate(
+        "(html) => { document.querySelector('main').attachShadow({ mode: 'open' }).innerHTML = html; }", planted
+    )
+    assert len(page.evaluate(HARM, zoo_service.url)) == 1
+    reader.complaints.clear()  # the policy of the page, too, has found it
+    reader.strange_requests.clear()

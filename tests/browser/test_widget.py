@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.conftest import Come
 from tests.browser.places import Zoo, zoo
 from tests.browser.surfing import Surfer
+from tests.browser.test_readers import HARM, NDJSON, lines_of, replying, strings
 
 pytestmark = pytest.mark.browser
 
@@ -83,6 +84,23 @@ def test_the_sites_own_form_asks(own_zoo: Zoo, come: Come) -> None:
         reader.strange_requests = [url for url in reader.strange_requests if not url.startswith(own_zoo.url)]
 
         assert reader.page.locator("datafari-answer script, datafari-answer img").count() == 0
+
+
+def test_attacks_stay_text_in_the_page_of_another_site(own_zoo: Zoo, come: Come) -> None:
+    with foreign_site(own_zoo.url) as site:
+        own_zoo.behave("cite", server__cors__origins=site)
+        reader = come(site)
+        for text in strings()[::3]:
+            reader.page.unroute_all()
+            told = replying(lines_of(text), NDJSON, **{"Access-Control-Allow-Origin": site})
+            reader.page.route("**/search/select", told)
+            reader.page.goto(f"{site}/?q=giraffe")
+            reader.page.wait_for_selector("datafari-answer .counts")
+
+            assert reader.page.locator("datafari-answer .prose").inner_text().strip()
+            found = reader.page.evaluate(HARM, own_zoo.url)
+            assert [place for place in found if own_zoo.url not in place] == []
+        reader.strange_requests = [url for url in reader.strange_requests if not url.startswith(own_zoo.url)]
 
 
 def test_any_other_site_gets_nothing(own_zoo: Zoo, come: Come) -> None:

@@ -110,6 +110,7 @@ async function grow(card, question, place, signal) {
   };
   for await (const { answer, isDone } of asked(wish)) {
     if (isDone) {
+      speak(answer.content.message, told, true);
       card.finish(answer);
       talk.put({ question, answer }, place);
       propose(card, place);
@@ -140,12 +141,23 @@ async function propose(card, place) {
   card.propose(turn.answer.followups);
 }
 
-/** Hands whole sentences to readers who listen. @param {string} text @param {number} told */
-function speak(text, told) {
-  const end = Math.max(text.lastIndexOf(". "), text.lastIndexOf("\n"), text.lastIndexOf("? "), text.lastIndexOf("! "));
-  if (end < told) return told;
-  spoken.append(element("p", { dir: "auto" }, text.slice(told, end + 1).replace(/\[\d+\]/g, "")));
-  return end + 1;
+const SENTENCE_END = /[.!?…؟]["”»’)\]]*(?=\s)|[。！？]|\n/gu;
+const LONGEST = 240;
+
+/**
+ * Hands what is new of *text* to readers who listen, in whole sentences: a word at a time cannot be followed, and all
+ * of it at the end is too late. A sentence without end is cut between words; *isWhole* hands out the rest.
+ * @param {string} text @param {number} told how much was handed out @param {boolean} [isWhole]
+ * @returns {number} how much is handed out now
+ */
+function speak(text, told, isWhole = false) {
+  const fresh = text.slice(told);
+  const end = [...fresh.matchAll(SENTENCE_END)].at(-1);
+  const last = end ? end.index + end[0].length : 0;
+  const length = isWhole ? fresh.length : last || (fresh.length > LONGEST ? fresh.lastIndexOf(" ") : 0);
+  const said = fresh.slice(0, length).replace(/\[[^[\]\n]{1,80}\]|[*`#]/g, "").replace(/\s+/g, " ").trim();
+  if (said) spoken.append(element("p", { dir: "auto" }, said));
+  return told + Math.max(0, length);
 }
 
 /** @param {Card} card @param {unknown} error @param {AbortController} mine */
@@ -165,7 +177,8 @@ function settle() {
   clear.hidden = !talk.turns.length;
   if (!talk.turns.length) again.remove();
   else if (!again.isConnected) answers.append(again);
-  setTimeout(() => spoken.replaceChildren(), 4000);
+  // It was read out by then, and is nothing to be found again beside the answer itself.
+  setTimeout(() => running || spoken.replaceChildren(), 4000);
 }
 
 /** Shows what the address asks for. @param {boolean} isNew whether the answer must be asked for again */
@@ -185,14 +198,21 @@ function show(isNew) {
   shown = showFound(found, wanted, setup.facets, words)
     .catch(() => found.replaceChildren())
     .finally(() => found.removeAttribute("aria-busy"));
-  if (!isNew && talk.recall(addressOf(wanted))) {
-    answers.replaceChildren();
-    talk.turns.forEach((turn, place) => cardFor(turn.question, place).finish(turn.answer));
-    settle();
-    return;
-  }
+  answers.replaceChildren();
+  if (!isNew && talk.recall(addressOf(wanted)) && isRestored()) return;
   answers.replaceChildren();
   ask(question, 0);
+}
+
+/** Shows the turns that were kept; says no when they are not what was written there. */
+function isRestored() {
+  try {
+    talk.turns.forEach((turn, place) => cardFor(String(turn.question), place).finish(turn.answer));
+  } catch {
+    return false;
+  }
+  settle();
+  return true;
 }
 
 form.addEventListener("submit", (event) => {
