@@ -2,8 +2,9 @@
 Which of the found documents come first: the engine's order, mended by what their texts hold.
 
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
-together, words in their order and the title can speak. Rarity is taken from the candidates alone, so the order does
-not depend on which engine found them. A linear sum; the weights are fitted and rounded (docs/quality.md).
+together, words in their order, phrases word for word and the title can speak, and one document for another. Rarity is
+taken from the candidates alone, so the order does not depend on which engine found them. A linear sum; the weights are
+fitted and rounded (docs/quality.md).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.evidence import Term, Traces, terms_of, traces_of
+from datafari_rag.core.phrases import phrases_of, said_in
 
-ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 4.5, 3.0
+ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
 
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
@@ -48,7 +50,8 @@ def ranked(question: str, documents: Sequence[Document], *, language: str) -> tu
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
     field = _Field(terms, _rarity(terms, traces), best, language)
-    found = [_ranked(document, trace, field) for document, trace in zip(documents, traces, strict=True)]
+    said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
+    found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     return _bridged(sorted(found, key=lambda one: -one.score))
 
 
@@ -82,7 +85,7 @@ class _Field:
     language: str
 
 
-def _ranked(document: Document, traces: Traces, field: _Field) -> Ranked:
+def _ranked(document: Document, traces: Traces, said: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     score = (
@@ -91,6 +94,7 @@ def _ranked(document: Document, traces: Traces, field: _Field) -> Ranked:
         + AROUND * best_window(traces, field.rarity, AROUND_CHARS) / total
         + PAIRS * _pairs(traces, field) / total
         + TITLE * _in_title(document, field) / total
+        + said
         + (LANGUAGE if document.language == field.language else 0.0)
     )
     return Ranked(document, score, traces, sum(there) / total)
