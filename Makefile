@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients peers browser check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults soak
+.PHONY: run test test-long clients peers browser check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -80,9 +80,14 @@ bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 bench-index: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --index --docs
 
-# The fault matrix with real processes, printed as a table.
+# The fault matrix with real processes, printed as a table and written into docs/faults.md. About ten minutes.
+FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_server.py test_solr_cloud_killed.py)
 faults: $(DEV_STAMP)
-	$(BIN)/python -m pytest -q -m "slow or not slow" tests/end_to_end/test_faults.py tests/end_to_end/test_model_faults.py
+	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
+
+# The embedded index: 50 kills at random moments, and the memory that 100,000 documents need.
+index-trials: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q -m slow tests/commands/test_index.py
 
 # 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/operating.md. A quarter of an hour.
 soak: $(DEV_STAMP)

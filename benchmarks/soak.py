@@ -52,8 +52,8 @@ class Round:
 
 
 def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = CALLERS) -> Iterator[Round]:
-    """Ask *requests* times in *rounds*, with *callers* at once, and yield what was seen after each round."""
-    each = max(1, requests // rounds // callers)
+    """Ask at least *requests* times in *rounds*, with *callers* at once, and yield what was seen after each round."""
+    each = -(-requests // (rounds * callers))
     asked = failed = 0
     worker = _worker(server)
     for _ in range(rounds):

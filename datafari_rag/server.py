@@ -171,8 +171,10 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         """Wait for a request's head as long as the settings allow; who waits holds up no stop."""
         waiting = gevent.getcurrent()
         self._waiting.add(waiting)
+        # Who has his answer while the worker stops need not think of a next question.
+        patience_s = self.cfg.keepalive if self.alive else 0
         try:
-            with gevent.Timeout(self.cfg.keepalive, False):
+            with gevent.Timeout(patience_s, False):
                 yield
         finally:
             self._waiting.discard(waiting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -201,7 +202,9 @@ def killed_after(place: Place, delay_s: float | None) -> float:
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
-def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(place: Place, kills: int) -> None:
+def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(
+    place: Place, kills: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     state = write_version(place, 0)
     run_s = killed_after(place, None)
     assert place.texts() == state
@@ -215,6 +218,40 @@ def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(place: Place, 
         seen["new" if found == new else "old"] += 1
         state = found
     assert sum(seen.values()) == kills
+    with capsys.disabled():
+        print(f"\nkilled {kills} times while indexing: {seen['old']} old states, {seen['new']} new ones")  # noqa: T201
     killed_after(place, None)
     assert place.texts() == new
     assert "2 files unchanged, 0 problems" in place.run(place.files).stdout
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_documents_of_two_kilobytes_need_no_more_than_500_mb(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(2)
+    words = [f"w{number:x}{'aeiou'[number % 5]}" for number in range(60_000)]
+    with (place.files / "many.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(100_000):
+            text = " ".join(rng.choices(words, k=330))
+            file.write(json.dumps({"id": f"d{number}", "title": f"Document {number}", "content": text}) + "\n")
+    size_kb = (place.files / "many.jsonl").stat().st_size / 100_000 / 1000
+    began = time.monotonic()
+    with subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(place.files), "--conf", str(place.conf)], stdout=subprocess.DEVNULL
+    ) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    took_s, peak_mb = time.monotonic() - began, used.ru_maxrss * 1024 / 1e6
+    with capsys.disabled():
+        told = f"{peak_mb:.0f} MB at the peak, {took_s:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor"
+        print(f"\n100,000 documents of {size_kb:.1f} KB indexed: {told}")  # noqa: T201
+
+    assert child.returncode == 0
+    assert size_kb >= 2
+    response = EmbeddedRetriever(place.index).browse(
+        Browse(None, rows=0), filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+    )["response"]
+    assert isinstance(response, dict)
+    assert response["numFound"] == 100_000
+    assert peak_mb <= 500

@@ -2,7 +2,8 @@
 The fault matrix through the whole service: real processes, each part broken in every way that it can break.
 
 Each row: what the caller saw, the label, the time, and that the next good request works. `make faults` prints the
-table. The model's own matrix is in test_model_faults.py; here are the cuts in the network between it and us.
+table (`matrix.py`). The model's own faults are in test_model_faults.py; here are the cuts in the network between it
+and us.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tests.end_to_end.faults import (
     scene,
     status,
 )
+from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import service
 
 pytestmark = pytest.mark.solr
@@ -126,9 +128,6 @@ FAULTS = [
     model("cut after the first words", "modelUnavailable", 200, cut("model", ends_after=900), is_streamed=True),
 ]
 
-SEEN: dict[str, tuple[Fault, str]] = {}
-EXTRA: list[tuple[str, str]] = []
-
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
@@ -146,7 +145,9 @@ def told(fault: Fault, status_code: int, body: str) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
-def test_a_fault_is_named_in_time_and_the_next_good_request_works(fault: Fault, parts: Scene) -> None:
+def test_a_fault_is_named_in_time_and_the_next_good_request_works(
+    fault: Fault, parts: Scene, record_property: Record
+) -> None:
     asked = parts.patient if fault.is_patient else parts.service
     assert parts.ask(asked)[0] == 200, asked.logged()[-1500:]
     fault.break_it(parts)
@@ -159,9 +160,10 @@ def test_a_fault_is_named_in_time_and_the_next_good_request_works(fault: Fault, 
     finally:
         parts.mend()
     again, answer = parts.ask(asked)
-    SEEN[fault.id] = fault, f"HTTP {status_code} {fault.label:20} {took_s:5.1f} s   then HTTP {again}"
 
     label, code = told(fault, status_code, body)
+    saw = f"HTTP {status_code}, words, then an error" if fault.is_streamed else f"HTTP {status_code}"
+    tell(record_property, fault.id, saw, label=label, took_s=took_s, then=f"HTTP {again}")
     assert (status_code, label) == (fault.code, fault.label)
     assert code == (502 if status_code == 200 else status_code)
     assert CANARY not in body or fault.is_streamed
@@ -186,7 +188,9 @@ ROOMY = {"solr.timeout_s": "120", "security.authority.timeout_s": "60", **PATIEN
 """Only the size is on trial: a machine that has other work must not fail it."""
 
 
-def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(parts: Scene, tmp_path: Path) -> None:
+def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(
+    parts: Scene, tmp_path: Path, record_property: Record
+) -> None:
     with service(tmp_path, parts.settings | ROOMY) as patient:
         parts.solr_says.instead = huge
         began = time.monotonic()
@@ -196,14 +200,16 @@ def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(parts: S
             parts.mend()
         took_s, peak = time.monotonic() - began, peak_mb(patient.workers()[0])
         again, _ = parts.ask(patient)
-        told = f"HTTP {status_code} {f'answered, peak {peak:.0f} MB':20} {took_s:5.1f} s   then HTTP {again}"
-        EXTRA.append(("Solr: a document of 200 MB", told))
 
+    saw = f"HTTP {status_code}; the worker's peak was {peak:.0f} MB"
+    tell(record_property, "Solr: a document of 200 MB", saw, took_s=took_s, then=f"HTTP {again}")
     assert (status_code, json.loads(body)["content"]["documents"][0]["id"], again) == (200, "big", 200)
     assert peak < 1000
 
 
-def test_several_documents_of_200_megabytes_at_once_are_read_one_after_the_other(parts: Scene, tmp_path: Path) -> None:
+def test_several_documents_of_200_megabytes_at_once_are_read_one_after_the_other(
+    parts: Scene, tmp_path: Path, record_property: Record
+) -> None:
     """Each costs three times its size while it is read; side by side that would be 2.4 GB."""
     callers = 4
     with service(tmp_path, parts.settings | ROOMY) as patient, ThreadPoolExecutor(callers) as pool:
@@ -217,10 +223,9 @@ def test_several_documents_of_200_megabytes_at_once_are_read_one_after_the_other
             parts.mend()
         took_s, peak = time.monotonic() - began, peak_mb(patient.workers()[0])
         again, _ = parts.ask(patient)
-        what = f"{codes.count(200)} answered, peak {peak:.0f} MB"
-        told = f"HTTP {codes[0]} {what:20} {took_s:5.1f} s   then HTTP {again}"
-        EXTRA.append((f"Solr: {callers} documents of 200 MB at once", told))
 
+    saw = f"HTTP {codes}; the worker's peak was {peak:.0f} MB"
+    tell(record_property, f"Solr: {callers} documents of 200 MB at once", saw, took_s=took_s, then=f"HTTP {again}")
     assert (codes, again) == ([200] * callers, 200)
     assert peak < 1200
 
@@ -231,7 +236,9 @@ def full_for(process: int, *, is_full: bool) -> None:
     resource.prlimit(process, resource.RLIMIT_FSIZE, (1 if is_full else hard, hard))
 
 
-def test_a_full_disk_for_log_and_audit_stops_no_answer_and_is_told(parts: Scene, tmp_path: Path) -> None:
+def test_a_full_disk_for_log_and_audit_stops_no_answer_and_is_told(
+    parts: Scene, tmp_path: Path, record_property: Record
+) -> None:
     log, audit = tmp_path / "service.log", tmp_path / "audit"
     with service(tmp_path, parts.settings | {"log.file": str(log), "audit.folder": str(audit)}) as found:
         (worker,) = found.workers()
@@ -248,7 +255,14 @@ def test_a_full_disk_for_log_and_audit_stops_no_answer_and_is_told(parts: Scene,
         again, _ = parts.ask(found)
         assert until(lambda: wanted not in found.get("/health/ready").text)
         assert log.stat().st_size > before
-        EXTRA.append(("disk full: log and audit", f"HTTP {during} {'answered':14} {took_s:5.1f} s   then HTTP {again}"))
+        then = f"HTTP {again}; no line of the audit was lost"
+        tell(
+            record_property,
+            "disk: full for log and audit",
+            f"HTTP {during}, readiness says so",
+            took_s=took_s,
+            then=then,
+        )
 
     lines = [json.loads(line) for file in audit.glob("*.jsonl") for line in file.read_text().splitlines()]
     assert (during, again) == ([200, 200, 200], 200)
@@ -266,7 +280,9 @@ def until(holds: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.parametrize("many", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_slow_and_dead_connections_do_not_stop_readiness(parts: Scene, tmp_path: Path, many: int) -> None:
+def test_slow_and_dead_connections_do_not_stop_readiness(
+    parts: Scene, tmp_path: Path, many: int, record_property: Record
+) -> None:
     settings = {"server.header_timeout_s": "10", "server.max_connections": str(many + 500)}
     lines: list[socket.socket] = []
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -286,9 +302,10 @@ def test_slow_and_dead_connections_do_not_stop_readiness(parts: Scene, tmp_path:
             line.settimeout(30)
         closed = sum(is_closed(line) for line in lines)
         again, _ = parts.ask(found)
-        told = f"HTTP {ready} {f'{closed} closed by us':20} {took_s:5.1f} s   then HTTP {again}"
-        EXTRA.append((f"readers: {many} slow connections", told))
 
+    saw = f"readiness HTTP {ready}, answer HTTP {answer}"
+    then = f"HTTP {again}; {closed:,} closed by us"
+    tell(record_property, f"readers: {many:,} slow or dead connections", saw, took_s=took_s, then=then)
     assert (ready, answer, again) == (200, 200, 200)
     assert closed == many
 
@@ -310,14 +327,3 @@ def test_nothing_secret_stands_in_logs_and_metrics_after_all_this(parts: Scene) 
     assert SECRET not in text
     assert "secret-token" not in text
     assert "does the pump" not in text
-
-
-def test_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print what the tests before it saw; alone it has nothing to print and says so."""
-    if not SEEN and not EXTRA:
-        pytest.skip("the matrix is filled by the other tests of this module")
-    with capsys.disabled():
-        print(f"\n\n{'fault':42} what the caller saw")  # noqa: T201
-        for name, line in [*((fault.id, line) for fault, line in SEEN.values()), *EXTRA]:
-            print(f"{name:42} {line}")  # noqa: T201
-    assert not SEEN or {fault.id for fault in FAULTS} == set(SEEN)

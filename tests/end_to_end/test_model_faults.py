@@ -1,14 +1,15 @@
 """
 The matrix: every fault of a model × whole or streamed × before or after its first words.
 
-Each cell runs twice: through the model client alone, and through the whole service over the search dialect. The last
-test prints what each named: the label, the HTTP status and what the reader saw.
+Each cell runs twice: through the model client alone, and through the whole service over the search dialect. What the
+reader saw is a row of the fault matrix (`matrix.py`).
 """
 
 from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.model_limits import Limits
 from datafari_rag.core.prompt import Prompt
 from datafari_rag.ports import Ending, Piece
+from tests.end_to_end.matrix import Record, tell
 from tests.stub import Stub, running_stub
 
 TEXT = "Paris is nice in the spring of every single year."
@@ -101,8 +103,6 @@ CELLS: list[Cell] = [
     *both("a good answer", "cite", None, 200, WHOLE),
 ]
 
-SEEN: dict[Cell, dict[str, str]] = {cell: {} for cell in CELLS}
-
 
 @pytest.fixture(scope="module")
 def stub() -> Iterator[Stub]:
@@ -152,7 +152,6 @@ def test_the_client_names_every_fault(cell: Cell, stub: Stub, nobody: str) -> No
     prompt = Prompt("Which city is nice?", (extract,), instructions="i", nonce="k3j9x2m5q8w1", model=cell.model)
     *pieces, ending = model.generate(prompt, is_streamed=cell.is_streamed)
     assert isinstance(ending, Ending)
-    SEEN[cell]["client"] = ending.failure.label if ending.failure else ending.finish_reason or "?"
     assert "".join(piece.text for piece in pieces if isinstance(piece, Piece)) == cell.text
     assert (ending.failure.label if ending.failure else None) == cell.label
     if ending.failure is not None:
@@ -161,52 +160,46 @@ def test_the_client_names_every_fault(cell: Cell, stub: Stub, nobody: str) -> No
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_the_service_tells_the_reader(cell: Cell, stub: Stub, nobody: str, client: Any) -> None:
+def test_the_service_tells_the_reader(
+    cell: Cell, stub: Stub, nobody: str, client: Any, record_property: Record
+) -> None:
     endpoint = nobody if cell.model == "nobody" else stub.url
     stream = "&stream=true" if cell.is_streamed else ""
-    reply = client(endpoint, cell.model).get(f"/search/select?action=rag&q=Which+city+is+nice?{stream}")
+    asking = client(endpoint, cell.model)
+    began = time.monotonic()
+    reply = asking.get(f"/search/select?action=rag&q=Which+city+is+nice?{stream}")
     if cell.is_streamed and (cell.is_after or cell.label is None):
-        _check_stream(cell, reply)
+        saw = _check_stream(cell, reply)
     else:
-        _check_whole(cell, reply)
+        saw = _check_whole(cell, reply)
+    took_s = time.monotonic() - began
+    if cell.label is not None:
+        tell(record_property, f"model: {cell.name}", saw, label=cell.label, took_s=took_s)
     if cell.model.endswith("retry-2"):
         assert reply.headers["Retry-After"] == "2"
 
 
-def _check_whole(cell: Cell, reply: Any) -> None:
-    """Before the first words a failure is a plain envelope with its status, streamed or not."""
+def _check_whole(cell: Cell, reply: Any) -> str:
+    """Before the first words a failure is a plain envelope with its status, streamed or not; return what was seen."""
     body = reply.get_json()
     failure = body["content"].get("error", {})
-    SEEN[cell]["service"] = f"HTTP {reply.status_code} {failure.get('label') or body['content']['message'][:40]!r}"
     assert reply.status_code == cell.code
     assert (failure.get("label"), body["content"].get("message", "")) == (cell.label, cell.text)
     assert body["content"].get("finish_reason") == ("length" if cell.fault == "length" else None)
+    return f"HTTP {reply.status_code}"
 
 
-def _check_stream(cell: Cell, reply: Any) -> None:
-    """After the first words the status is 200; a failure is one error event, then the end."""
+def _check_stream(cell: Cell, reply: Any) -> str:
+    """After the first words the status is 200; a failure is one error event, then the end. Return what was seen."""
     events = [json.loads(line) for line in reply.get_data(as_text=True).splitlines()]
     types = [event["type"] for event in events]
     text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
     # A mark is held back until it is known to be safe; a failure that comes before then takes it along.
     wanted = cell.text.removesuffix("[1]") if cell.label is not None else cell.text
     last = "error" if cell.label is not None else "message.final"
-    SEEN[cell]["service"] = f"HTTP {reply.status_code} {text[:20]!r} … {', '.join(types[-2:])} {events[-1]['data']}"
     assert (reply.status_code, types[-2:], text) == (200, [last, "stream.completed"], wanted)
     assert types.count("error") == (1 if cell.label is not None else 0)
     told = events[-2]["data"]
     assert (told["label"], told["code"]) == (cell.label, cell.code) if cell.label else told["text"] == cell.text
     assert events[-1]["data"]["status"] == ("ERROR" if cell.label is not None else "OK")
-
-
-def test_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
-    """Print what the tests before it saw; alone it has nothing to print and says so."""
-    seen = {cell: told for cell, told in SEEN.items() if {"client", "service"} <= set(told)}
-    if not seen:
-        pytest.skip("the matrix is filled by the other tests of this module")
-    with capsys.disabled():
-        print(f"\n\n{'fault':34} {'mode':9} {'when':7} {'client':17} service")  # noqa: T201
-        for cell, told in seen.items():
-            mode, when = "streamed" if cell.is_streamed else "whole", "after" if cell.is_after else "before"
-            print(f"{cell.fault:34} {mode:9} {when:7} {told['client']:17} {told['service']}")  # noqa: T201
-    assert len(seen) == len(CELLS)
+    return f"HTTP {reply.status_code}, words, then an error"

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import requests
 
 from datafari_rag.commands.demo_index import build_demo_index
+from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service, stub_llm, write_settings
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
@@ -163,17 +167,71 @@ def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
         assert len(found.get(QUESTION).json()["content"]["documents"]) == 1
 
 
-def test_sigterm_lets_open_streams_finish_and_exits_with_zero(tmp_path: Path, index: Path, stub: Running) -> None:
-    with service(tmp_path, settings_for(index, stub, "words-40-gap-50ms"), workers=2) as found:
+def test_sigterm_lets_open_streams_finish_refuses_new_ones_and_exits_with_zero(
+    tmp_path: Path, index: Path, stub: Running, record_property: Record
+) -> None:
+    changes = {"server.grace_s": "60", "server.header_timeout_s": "60"}
+    with service(tmp_path, settings_for(index, stub, "words-40-gap-50ms") | changes, workers=2) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
             first = next(lines)
+            began = time.monotonic()
             found.process.send_signal(signal.SIGTERM)
+            refused = is_refused(found)
             types = [json.loads(line)["type"] for line in (first, *lines)]
         code = found.process.wait(30)
+        took_s = time.monotonic() - began
+    words = types.count("message.delta")
+    tell(
+        record_property,
+        "service: SIGTERM during a stream",
+        f"all {words} words; new connections refused: {refused}",
+        took_s=took_s,
+        then=f"exit {code}",
+    )
 
     assert types[-1] == "stream.completed"
-    assert types.count("message.delta") == 40
+    assert words == 40
+    assert refused
+    assert code == 0
+    # It ends with the answer, and not with the grace of a minute, though the reader keeps his connection.
+    assert took_s < 30
+
+
+def is_refused(found: Running) -> bool:
+    """Say whether new requests come to be refused within some seconds, by nobody listening or by a 503."""
+    limit = time.monotonic() + 5
+    while time.monotonic() < limit:
+        try:
+            if requests.get(f"{found.url}{QUESTION}&stream=true", timeout=5, stream=True).status_code == 503:
+                return True
+        except requests.ConnectionError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_stream_that_outlives_the_grace_is_ended(
+    tmp_path: Path, index: Path, stub: Running, record_property: Record
+) -> None:
+    changes = {"server.grace_s": "1"}
+    with service(tmp_path, settings_for(index, stub, "words-400-gap-50ms") | changes) as found:
+        with found.get(f"{QUESTION}&stream=true", stream=True) as response:
+            lines = response.iter_lines(chunk_size=1)
+            first = next(lines)
+            began = time.monotonic()
+            found.process.send_signal(signal.SIGTERM)
+            kept = [first]
+            with contextlib.suppress(requests.RequestException):
+                kept += lines
+        code = found.process.wait(30)
+        took_s = time.monotonic() - began
+    words = sum(json.loads(line)["type"] == "message.delta" for line in kept if line)
+    saw = f"{words} of 400 words, then the end of the connection"
+    then = f"exit {code}"
+    tell(record_property, "service: SIGTERM, and a stream longer than the grace", saw, took_s=took_s, then=then)
+
+    assert 0 < words < 400
     assert code == 0
 
 
@@ -197,16 +255,57 @@ def test_sigterm_does_not_wait_for_connections_on_which_nothing_is_asked(
         assert found.process.wait(12) == 0
 
 
-def test_a_killed_worker_is_replaced_and_the_others_go_on(slow: Running) -> None:
-    before = slow.workers()
-    os.kill(before[0], signal.SIGKILL)
-    limit = time.monotonic() + 20
-    while (set(slow.workers()) & set(before) == set(before) or len(slow.workers()) < 2) and time.monotonic() < limit:
+def test_a_killed_worker_is_replaced_the_others_go_on_and_no_count_is_lost(
+    slow: Running, record_property: Record
+) -> None:
+    """Of twelve streams the kernel gives each worker some: those of the killed one end, the others are whole."""
+    before, counted = slow.workers(), counts_of(slow)
+    with ThreadPoolExecutor(12) as pool:
+        streams = [pool.submit(streamed_words, slow) for _ in range(12)]
+        limit = time.monotonic() + 20
+        while counts_of(slow)["datafari_rag_open_streams"] < 12 and time.monotonic() < limit:
+            time.sleep(0.05)
+        began = time.monotonic()
+        os.kill(before[0], signal.SIGKILL)
+        while (before[0] in slow.workers() or len(slow.workers()) < 2) and time.monotonic() < limit:
+            time.sleep(0.02)
+        took_s = time.monotonic() - began
+        words = [stream.result() for stream in streams]
+    whole = words.count(40)
+    # The last of them is counted a moment after its reader has it.
+    while (after := counts_of(slow))[OK] < counted.get(OK, 0) + whole and time.monotonic() < limit:
         time.sleep(0.05)
+    again = slow.get(QUESTION)
+    saw = f"{whole} of 12 streams whole, {12 - whole} ended"
+    then = f"a new worker after that time; HTTP {again.status_code}; counts right"
+    tell(record_property, "service: SIGKILL of one of two workers", saw, took_s=took_s, then=then)
 
     assert before[0] not in slow.workers()
     assert len(slow.workers()) == 2
-    assert slow.get(QUESTION).json()["status"] == "OK"
+    assert 0 < whole < 12
+    assert after[OK] == counted.get(OK, 0) + whole
+    assert after["datafari_rag_open_streams"] == 0
+    assert again.json()["status"] == "OK"
+
+
+OK = 'datafari_rag_answers_total{dialect="ragapi",outcome="ok"}'
+
+
+def counts_of(found: Running) -> dict[str, float]:
+    rows = requests.get(f"{found.url}/metrics", timeout=30).text.splitlines()
+    return {row.rpartition(" ")[0]: float(row.rpartition(" ")[2]) for row in rows if row and row[0] != "#"}
+
+
+def streamed_words(found: Running) -> int:
+    """Return how many words came of one stream, whether or not it ended well; 40 is all."""
+    words = 0
+    with (
+        contextlib.suppress(requests.RequestException),
+        requests.get(f"{found.url}{QUESTION}&stream=true", timeout=30, stream=True) as reply,
+    ):
+        for line in reply.iter_lines(chunk_size=1):
+            words += json.loads(line)["type"] == "message.delta"
+    return words
 
 
 def test_a_settings_file_that_cannot_be_served_says_why_and_does_not_start(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.search import Browse, Search, Step
 from datafari_rag.core.settings import Settings
+from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import service
 from tests.real_solr import running
 
@@ -195,7 +196,7 @@ def wait_until_missed(folder: Path, dead: Process) -> None:
 
 @pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_nodes_killed_in_turn_under_load_fail_no_request(
-    folder: Path, cloud: Running, kills: int, capsys: pytest.CaptureFixture[str]
+    folder: Path, cloud: Running, kills: int, record_property: Record
 ) -> None:
     """They come back under the same load, which must not be noticed either."""
     with counted(cloud.url) as ask, loaded(ask) as load:
@@ -206,8 +207,8 @@ def test_nodes_killed_in_turn_under_load_fail_no_request(
             wait_until_missed(folder, victim)
             solr_process.revived(folder, owner=os.getpid())
             wait_until_whole(folder)
-    with capsys.disabled():
-        print(f"\n{kills} nodes killed in turn under load: {load}")  # noqa: T201
+    name = f"SolrCloud: {kills} kills of one of two nodes, in turn, under load"
+    tell(record_property, name, str(load), then="they came back under the same load")
 
     assert load.failures == [], load.why
     assert set(load.totals) == {DOCUMENTS}
@@ -215,7 +216,7 @@ def test_nodes_killed_in_turn_under_load_fail_no_request(
 
 
 def test_the_service_answers_on_while_a_node_is_killed(
-    folder: Path, cloud: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, cloud: Running, tmp_path: Path, record_property: Record
 ) -> None:
     settings = {"solr.url": cloud.url, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
     with service(tmp_path, settings) as found:
@@ -232,15 +233,14 @@ def test_the_service_answers_on_while_a_node_is_killed(
             ready = found.get("/health/ready").status_code
         solr_process.revived(folder, owner=os.getpid())
         wait_until_whole(folder)
-    with capsys.disabled():
-        print(f"\nthe service with a node killed: {load}")  # noqa: T201
+    tell(record_property, "SolrCloud: a node killed, the service asked", str(load), then=f"readiness HTTP {ready}")
 
     assert load.failures == []
     assert ready == 200
 
 
 def test_with_all_nodes_gone_each_request_says_so_in_time_and_the_first_one_after_is_good(
-    folder: Path, cloud: Running, capsys: pytest.CaptureFixture[str]
+    folder: Path, cloud: Running, record_property: Record
 ) -> None:
     with counted(cloud.url) as ask, loaded(ask) as load:
         time.sleep(1)
@@ -256,9 +256,9 @@ def test_with_all_nodes_gone_each_request_says_so_in_time_and_the_first_one_afte
             time.sleep(0.1)
         first_s = min((at for at in load.good_at if at > back_at), default=float("inf")) - back_at
     wait_until_whole(folder)
-    with capsys.disabled():
-        told = f"{len(load.failures)} searches failed, slowest {max(load.took_s):.2f} s; good again {first_s:.2f} s"
-        print(f"\nall nodes gone: {told} after the nodes were back")  # noqa: T201
+    saw = f"{len(load.failures)} searches failed, the slowest after {max(load.took_s):.2f} s"
+    then = f"good again {first_s:.2f} s after the nodes were back"
+    tell(record_property, "SolrCloud: all nodes gone", saw, label="searchUnavailable", then=then)
 
     assert load.failures
     assert set(load.failures) == {"searchUnavailable"}
@@ -281,7 +281,7 @@ def thin(folder: Path, cloud: Running) -> Iterator[str]:
 
 
 def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_it(
-    folder: Path, thin: str, tmp_path: Path
+    folder: Path, thin: str, tmp_path: Path, record_property: Record
 ) -> None:
     settings = {"solr.url": thin, "rag.api.endpoint": "builtin:extractive", "rag.http.errors": "true", **LIMITS}
     strict = retriever_for(Settings(solr_url=thin, solr_timeout_s=5.0))
@@ -304,7 +304,10 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
             assert (reply["status"], reply["content"]["partial_results"]) == ("OK", True)
         with service(tmp_path, settings) as refusing:
             reply = refusing.get(ASK).json()
-            assert reply["content"]["error"]["label"] == "searchUnavailable"
+            label = reply["content"]["error"]["label"]
+            assert label == "searchUnavailable"
+        tell(record_property, "SolrCloud: a shard missing", "HTTP 502", label=label)
+        tell(record_property, "SolrCloud: a shard missing, solr.shards.tolerant", "HTTP 200 with partial_results")
     finally:
         solr_process.revived(folder, owner=os.getpid())
         wait_until_whole(folder)

@@ -12,6 +12,7 @@ from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.web.app import furnish
 from datafari_rag.web.shared_counters import SharedCounters
 from datafari_rag.web.troubles import Troubles
+from tests.end_to_end.matrix import Record, tell
 from tests.fakes import FakeService, line_of
 
 YEAR_S = 365 * 86_400.0
@@ -39,7 +40,7 @@ class Jumping(FakeService):
 
 
 @pytest.mark.parametrize("jump_s", [YEAR_S, -YEAR_S, -1.0], ids=["a year on", "a year back", "a second back"])
-def test_answers_go_on_when_the_clock_jumps(jump_s: float) -> None:
+def test_answers_go_on_when_the_clock_jumps(jump_s: float, record_property: Record) -> None:
     service = Jumping(line_of())
     service.the_clock = Clock()
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
@@ -49,9 +50,12 @@ def test_answers_go_on_when_the_clock_jumps(jump_s: float) -> None:
     service.the_clock.now += jump_s
     whole, streamed = client.get(QUESTION), client.get(f"{QUESTION}&stream=true")
 
-    assert (before, whole.status_code, streamed.status_code) == (200, 200, 200)
+    ready = client.get("/health/ready").status_code
+    saw = f"HTTP {whole.status_code}, streamed HTTP {streamed.status_code}, readiness HTTP {ready}"
+    tell(record_property, f"clock: it jumps by {jump_s:+,.0f} s", saw)
+
+    assert (before, whole.status_code, streamed.status_code, ready) == (200, 200, 200, 200)
     assert "stream.completed" in streamed.text
-    assert client.get("/health/ready").status_code == 200
 
 
 @pytest.mark.parametrize("jump_s", [YEAR_S, -YEAR_S], ids=["on", "back"])
