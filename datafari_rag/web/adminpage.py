@@ -23,6 +23,7 @@ from datafari_rag.ports import Ending
 from datafari_rag.protocols.incoming import Incoming
 from datafari_rag.web.answering import Desk, answered, json_response
 from datafari_rag.web.charts import charts_of, counts_of
+from datafari_rag.web.compressing import compressed
 from datafari_rag.web.encoding import plain
 from datafari_rag.web.failure import failure
 from datafari_rag.web.reader import Reader, reader_of
@@ -196,7 +197,7 @@ def _shown(office: Office, shown: Shown, *, saved: str = "", status: int = 200) 
         "latest": latest_of(history),
         "setup": orjson.dumps({"words": {**script_words(translate), **admin_words(translate)}}).decode(),
     }
-    return page(desk, office.reader, "admin.html", values, status=status)
+    return compressed(page(desk, office.reader, "admin.html", values, status=status))
 
 
 def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, str]]:

@@ -22,6 +22,9 @@ from datafari_rag.web.sentences import title_and_hint
 
 STATIC = Path(resources.__file__).parent / "static"
 
+WITH_PARAMETERS = frozenset({"/", "/documents"})
+"""Pages whose parameters say what they show; no other repeats anything of its address."""
+
 
 def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object], *, status: int = 200) -> Response:
     """Return *template* as a page for *reader*."""
@@ -32,7 +35,7 @@ def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object]
         reader=reader,
         users=DEMO_USERS if has_users else (),
         form_token=desk.signer.form_token(reader.name or ""),
-        here=request.full_path if request.query_string else request.path,
+        here=_here(),
         languages=[(code, _with(PARAMETER, code)) for code in LANGUAGES],
         static_version=static_version(),
         **values,
@@ -58,8 +61,13 @@ def static_version() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
+def _here() -> str:
+    """Return the present address as its reader may come back to it."""
+    return request.full_path if request.path in WITH_PARAMETERS and request.query_string else request.path
+
+
 def _with(name: str, value: str) -> str:
     """Return the present address with one parameter replaced."""
-    arguments = MultiDict(request.args)
+    arguments = MultiDict(request.args if request.path in WITH_PARAMETERS else {})
     arguments[name] = value
     return iri_to_uri(request.path) + "?" + urlencode([(key, one) for key, one in arguments.items(multi=True)])

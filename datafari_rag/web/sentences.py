@@ -175,7 +175,9 @@ def _made_words(_: Translate) -> Mapping[str, object]:
         "characters": _("characters"),
         "chosen": _("Passages chosen in each document"),
         "budget": _("{chars} characters of documents were sent to the model"),
-        "prompt_size": _("The whole prompt: {chars} characters in {messages} messages, room for {tokens} tokens of answer"),
+        "prompt_size": _(
+            "The whole prompt: {chars} characters in {messages} messages, room for {tokens} tokens of answer"
+        ),
         "candidates": _("Candidates, and why they are in or out"),
         "prompt": _("What the model was told"),
         "times": _("Where the time went"),

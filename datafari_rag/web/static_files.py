@@ -6,6 +6,7 @@ from flask import Response, request
 
 from datafari_rag.core.errors import NotFound
 from datafari_rag.web.answering import Desk, json_response
+from datafari_rag.web.compressing import compressed
 from datafari_rag.web.encoding import plain
 from datafari_rag.web.failure import failure
 from datafari_rag.web.rendering import STATIC, static_version
@@ -25,6 +26,7 @@ def static_file(desk: Desk, name: str) -> Response:
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if is_named else "public, max-age=60"
     # The widget's modules are loaded by pages of other sites.
     response.headers["Access-Control-Allow-Origin"] = "*"
-    response.set_etag(static_version())
+    # One tag for both forms: weak, since their bytes differ.
+    response.set_etag(static_version(), weak=True)
     response.make_conditional(request)
-    return response
+    return compressed(response)

@@ -16,15 +16,30 @@ pytestmark = pytest.mark.browser
 COPY = "How do I copy a file in Python?"
 
 
-def test_the_first_page_says_what_this_is_and_is_light(demo_service: Running, come: Come) -> None:
-    reader = come(demo_service.url)
-    sizes: list[int] = []
-    reader.page.on("response", lambda response: sizes.append(len(response.body())))
-    page = reader.open()
-    page.wait_for_load_state("networkidle")
+def test_the_first_page_says_what_this_is(demo_service: Running, come: Come) -> None:
+    page = come(demo_service.url).open()
 
     assert page.get_by_role("heading", name="Ask your documents").is_visible()
     assert page.get_by_role("searchbox", name="Your question").evaluate("box => box === document.activeElement")
+    assert page.locator(".examples a").count() == 3
+
+
+@pytest.mark.parametrize("path", ["/", f"/?q={COPY}", "/documents?id=py-faq-library&start=10&end=90", "/admin"])
+def test_a_page_is_light_on_the_wire(demo_service: Running, come: Come, path: str) -> None:
+    """All that comes for it, heads of responses too, on a first visit: answer, results and live state included."""
+    reader = come(demo_service.url)
+    if path == "/admin":
+        reader.open()
+        reader.be("admin")
+    page = reader.page
+    wire = page.context.new_cdp_session(page)
+    sizes: list[float] = []
+    wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    wire.send("Network.enable")
+    wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    reader.open(path)
+    page.wait_for_load_state("networkidle")
+
     assert 10_000 < sum(sizes) < 100_000
 
 
