@@ -115,12 +115,12 @@ def weights_in(terms: Sequence[Term], traces: Traces) -> tuple[float, ...]:
 
 
 def sentence_scores(
-    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str = ""
+    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str
 ) -> list[float]:
     """
     Return for each sentence of *bounds* what it and its surroundings hold of the question: 0 to about 2.
 
-    With *text* the headings in it speak for the lines under them.
+    The headings in *text* speak for the lines under them.
     """
     scores = [0.0] * len(bounds)
     headings: dict[int, bool] = {}
@@ -128,8 +128,7 @@ def sentence_scores(
         if not hits or weight < 0.005:
             continue
         strengths, own = _strengths(bounds, hits)
-        if text:
-            _add_headings(strengths, own, bounds=bounds, text=text, known=headings)
+        _add_headings(strengths, own, bounds=bounds, text=text, known=headings)
         for index, strength in strengths.items():
             scores[index] += weight * strength * (SATURATION + 1) / (strength + SATURATION)
         for index in own:

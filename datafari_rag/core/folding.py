@@ -123,8 +123,6 @@ def _regular(text: str, spellings: Mapping[str, str]) -> str:
     # folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is grown.
     small = text.replace("\u0130", "i").lower()
     changed = {one.lower(): other for one, other in spellings.items() if len(other) == 1 and one.lower() != other}
-    if any(spellings.get(other, other) != other for other in changed.values()):
-        return small.translate({ord(one): other for one, other in changed.items()})
     for one, other in changed.items():
         small = small.replace(one, other)
     return small

@@ -127,11 +127,8 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
 
 
 def _placed(problem: Problem, last: Mapping[str, Entry]) -> Problem:
-    """Give *problem* the line of its key, else of a key that its message names, else the first."""
-    if problem.key in last:
-        return replace(problem, line=last[problem.key].line)
-    named = [entry.line for key, entry in last.items() if key in problem.message]
-    return replace(problem, line=min(named, default=1))
+    """Give *problem* the line of its key, the first where a default does not suit what is written elsewhere."""
+    return replace(problem, line=last[problem.key].line if problem.key in last else 1)
 
 
 def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:

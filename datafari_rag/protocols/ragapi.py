@@ -76,7 +76,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
                 final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
                 yield _event("message.final", final, context)
                 yield _event("stream.completed", {"status": "OK"}, context)
-            case Failed():
+            case _:  # Failed
                 yield _event("error", _error(event.error), context)
                 yield _event("stream.completed", {"status": "ERROR"}, context)
 

@@ -68,6 +68,17 @@ def test_what_the_model_sees_fits_its_window_with_the_answers_space_kept_free(wi
     assert sum(words(extract.text) for extract in found.extracts) <= window - 250 - 150
 
 
+LONG_WORDS, SHORT_WORDS = "incomprehensibilities " * 400, "The ferry is at 9 or at 10 or at 11, as we do it. "
+
+
+@pytest.mark.parametrize("window", [900, 560, 500, 470, 467])
+def test_where_the_sample_misleads_what_is_chosen_fits_all_the_same(window: int) -> None:
+    """The words of the answer are much shorter than those that the estimate is made from."""
+    found = chosen(ASK, document(1, LONG_WORDS + SHORT_WORDS * 8 + LONG_WORDS), llm_context_window=window)
+
+    assert sum(words(extract.text) for extract in found.extracts) <= window - 250 - 150
+
+
 def test_the_conversation_counts_in_the_window() -> None:
     history = (Turn("user", "word " * 300),)
     alone = chosen(ASK, document(1), llm_context_window=1200)

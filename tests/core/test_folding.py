@@ -66,6 +66,12 @@ def test_the_way_back_takes_whole_characters(text: str, found: str, wanted: str 
     assert (None if span is None else text[slice(*span)]) == wanted
 
 
+def test_no_character_folds_to_one_that_folds_to_another() -> None:
+    """So the order in which characters are replaced does not matter; all of Unicode is tried."""
+    known = {character: folded(character) for character in map(chr, range(0x110000)) if character.isprintable()}
+    assert [one for one, other in known.items() if len(other) == 1 and known.get(other, other) != other] == []
+
+
 def test_an_empty_stretch_leads_nowhere() -> None:
     assert fold("abc").span(1, 1) is None
     assert fold("abc").span(2, 9) is None

@@ -126,6 +126,11 @@ def test_a_placeholder_left_in_is_told() -> None:
             2,
             id="the line of its key, whatever else the message names",
         ),
+        pytest.param(
+            [("rag.model", "m"), ("solr.field.allow_token_document", "source"), ("solr.facets", "language")],
+            1,
+            id="the first, where the default of another key does not suit",
+        ),
     ],
 )
 def test_a_contradiction_has_a_line(pairs: list[tuple[str, str]], line: int) -> None:

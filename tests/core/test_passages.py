@@ -88,6 +88,12 @@ def test_nothing_found_is_nothing_chosen() -> None:
     assert chosen(document("a", "  "), max_chars=100).chosen == ()
 
 
+def test_blanks_are_nothing_to_choose_from() -> None:
+    selection = chosen(document("a", " \n" * 500), max_chars=10)
+    assert selection.chosen == ()
+    assert [candidate.verdict for candidate in selection.candidates] == [RANK]
+
+
 def test_the_same_text_is_taken_once() -> None:
     selection = chosen(padded("a", FARE), document("b", padded("a", FARE).text, 4.0), max_chars=500)
     assert [one.id for one, _ in selection.chosen] == ["a"]

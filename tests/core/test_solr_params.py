@@ -149,6 +149,8 @@ def test_every_search_carries_the_filter(params: dict[str, Any]) -> None:
         ("AND", "and"),
         ("NOT", "not"),
         ("Not", "Not"),
+        ("東京都", '"東京都"'),
+        ("京", "京"),
     ],
 )
 def test_a_word_is_escaped_mark_by_mark(word: str, wanted: str) -> None:
