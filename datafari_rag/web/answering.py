@@ -92,6 +92,8 @@ class Desk:
     """The settings file, for the administration; None where there is none."""
     troubles: Troubles = field(default_factory=Troubles)
     """The last failure of each part, for readiness."""
+    came_at: Callable[[], float | None] = lambda: None
+    """When the present request came, by the clock of the line; None where nobody noted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,8 @@ def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
 
 def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
     """Return the dialect's own answer, or the model's to a request that is passed through."""
-    started = line.parts.clock()
+    came_at = desk.came_at()
+    started = line.parts.clock() if came_at is None else came_at
     read = row.dialect.parse(incoming, line.settings)
     if line.bad_setting is not None:
         raise line.bad_setting

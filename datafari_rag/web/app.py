@@ -77,6 +77,7 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
         signer=signer or Signer(),
         keeper=keeper,
         troubles=troubles,
+        came_at=lambda: g.get("came_at"),
     )
     for route in ROUTES:
         for path in route.paths:
@@ -141,6 +142,7 @@ def _add_edges(app: Flask, desk: Desk) -> None:
     @app.before_request
     def begin() -> Response | None:
         given = request.headers.get("X-Request-ID", "")
+        g.came_at = desk.service.line().parts.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         outgoing.begin(g.request_id, request.headers)
         if len(request.environ.get("QUERY_STRING", "")) + len(request.path) > MAX_TARGET_BYTES:
