@@ -57,7 +57,7 @@ def real_solr(bench: Bench) -> Result:
     folder = KEPT / "solr"
     try:
         running = solr_process.started(folder, owner=os.getpid())
-        settings = Settings(solr_url=running.url)
+        settings = Settings(solr_url=running.url, solr_timeout_s=60)
         found = _built(folder, 100_000, lambda: writer_for(settings))
         retriever = retriever_for(settings)
         free = _access(0, "none")
@@ -82,8 +82,8 @@ def _built(folder: Path, documents: int, opened: Callable[[], Writer]) -> Result
             piece_began = time.monotonic()
             piece = list(library.documents(done["documents"], min(done["documents"] + PIECE, documents)))
             made_s = time.monotonic() - piece_began
-            for at in range(0, len(piece), 1_000):
-                writer.add(piece[at : at + 1_000])
+            for at in range(0, len(piece), 500):
+                writer.add(piece[at : at + 500])
             writer.commit()
             took_s = time.monotonic() - piece_began - made_s
             done = {"documents": done["documents"] + len(piece), "build_s": done["build_s"] + took_s}

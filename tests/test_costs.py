@@ -1,5 +1,6 @@
 """
-What one answer costs, in counts that do not depend on the machine: requests, pieces written, calls, encodings, reads.
+What one answer costs, in counts that do not depend on the machine: requests, pieces written, calls, encodings, reads,
+bytes kept and copied. What a token costs on the wire is counted in `end_to_end/test_wire_costs.py`.
 
 A guard against costs that creep in, not a measurement: that is `make bench`. A bound that breaks is raised only with
 the profile that shows why.
@@ -11,6 +12,7 @@ import gzip
 import json
 import socket
 import sys
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +24,13 @@ from flask import Flask
 
 from datafari_rag.adapters.http_wire import Endpoint
 from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.adapters.solr_access import retriever_for
 from datafari_rag.core.documents import Document
 from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.settings import Settings
 from datafari_rag.ports import Piece
 from tests.fakes import FakeModel, FakeRetriever, app_of, line_of
+from tests.loopback import Asked, Reply, serving
 from tests.stub import raw_server
 
 QUESTION = "What is the default of the server setting for files?"
@@ -85,11 +90,43 @@ def streamed(dialect: str, tokens: int) -> tuple[list[bytes], Counter[str]]:
     return pieces, counts
 
 
-def test_an_answer_takes_one_search_when_the_first_finds_something() -> None:
-    app, retriever = app_saying("The default is 5 [1].")
+ASKED = {
+    "page": ("/search/select?action=rag&q=" + QUESTION.replace(" ", "+"), None),
+    "choices": ("/ask", {"messages": [{"role": "user", "content": QUESTION}], "stream": False}),
+    **{name: (path, {**body, "stream": False} if name == "openai" else body) for name, (path, body) in STREAMS.items()},
+    "openai, streamed": STREAMS["openai"],
+}
 
-    assert app.test_client().get("/search/select", query_string={"action": "rag", "q": QUESTION}).status_code == 200
+
+@pytest.mark.parametrize("dialect", ASKED)
+def test_an_answer_takes_one_search_when_the_first_finds_something(dialect: str) -> None:
+    app, retriever = app_saying("The default is 5 [1].")
+    path, body = ASKED[dialect]
+    client = app.test_client()
+
+    reply = client.get(path) if body is None else client.post(path, json=body)
+
+    assert (reply.status_code, b"default is 5" in reply.get_data()) == (200, True)
     assert len(retriever.searches) == 1
+
+
+def test_a_search_is_one_request_to_solr_and_the_schema_is_asked_for_once() -> None:
+    rows = [{"id": one.id, "title": one.title, "exactContent": [one.text], "score": one.score} for one in documents()]
+    found = {"responseHeader": {"QTime": 1}, "response": {"numFound": 3, "start": 0, "docs": rows}}
+    fields = {"schema": {"fields": [{"name": name, "type": "s"} for name in ("id", "title", "exactContent")]}}
+
+    def answer(asked: Asked) -> Reply:
+        return Reply(json.dumps(fields if asked.path.endswith("/schema") else found).encode())
+
+    with serving(answer) as solr:
+        retriever = retriever_for(Settings(solr_url=f"{solr.url}/solr/docs"))
+        client = app_of(line_of(retriever, FakeModel("The default is 5 [1]."))).test_client()
+        for _ in range(5):
+            assert client.get(ASKED["page"][0]).get_json()["status"] == "OK"
+
+    paths = Counter(asked.path.rpartition("/")[2] for asked in solr.asked)
+    assert paths["select"] == 5
+    assert paths.total() == paths["select"] + paths["schema"] and paths["schema"] <= 1
 
 
 @pytest.mark.parametrize("dialect", STREAMS)
@@ -107,6 +144,41 @@ def test_a_streamed_token_costs_few_calls_however_long_the_answer_is(dialect: st
 
     assert (calls[1] - calls[0]) / 200 <= 36
     assert calls[2] - calls[1] <= (calls[1] - calls[0]) * 1.1
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_a_streamed_token_leaves_little_behind_while_the_stream_is_open(dialect: str) -> None:
+    """What is kept for the citations at the end is the text; the bytes that were written are not."""
+    streamed(dialect, 10)
+    path, body = STREAMS[dialect]
+    client = app_saying(*[" sixteen-letters"] * 1200, found=documents(1, 2000))[0].test_client()
+    pieces = iter(client.post(path, json=body, buffered=False).response)
+
+    def held_after(number: int) -> int:
+        for _ in range(number):
+            next(pieces)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        early, late = held_after(100), held_after(1000)
+    finally:
+        tracemalloc.stop()
+    assert (late - early) / 1000 <= 32
+
+
+def test_the_text_of_the_documents_is_copied_a_bounded_number_of_times() -> None:
+    found = documents(10, 80_000)
+    client = app_saying("The default is 5 [1].", found=found)[0].test_client()
+    asked = {"action": "rag", "q": QUESTION}
+    client.get("/search/select", query_string=asked)
+    tracemalloc.start()
+    try:
+        client.get("/search/select", query_string=asked).get_data()
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most / sum(len(one.text) for one in found) <= 3
 
 
 def test_tokens_that_came_together_are_read_at_once() -> None:
