@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.evidence import Term, Traces, terms_of, traces_of
@@ -29,8 +30,8 @@ MAX_EVENTS = 1500
 
 _GAP_CHARS = 14
 _SATURATION = 0.9
-_COUNTS = 64
-_SATURATED = tuple(count * (1 + _SATURATION) / (count + _SATURATION) for count in range(_COUNTS))
+_SATURATED = tuple(count * (1 + _SATURATION) / (count + _SATURATION) for count in range(MAX_EVENTS + 2))
+_GAINS = tuple(more - less for less, more in pairwise(_SATURATED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +58,23 @@ def ranked(question: str, documents: Sequence[Document], *, language: str) -> tu
 
 def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> float:
     """Return the most that any *window_chars* characters hold, in rarity; a term repeated counts ever less."""
-    events = _events(traces, rarity)
+    return _fullest(_events(traces, rarity), rarity, window_chars)
+
+
+def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_chars: int) -> float:
     counts = [0] * len(rarity)
     best = held = 0.0
     first = 0
     for offset, term in events:
-        count = counts[term]
-        held += rarity[term] * (_SATURATED[min(count + 1, _COUNTS - 1)] - _SATURATED[min(count, _COUNTS - 1)])
-        counts[term] = count + 1
+        held += rarity[term] * _GAINS[counts[term]]
+        counts[term] += 1
         while offset - events[first][0] > window_chars:
             gone = events[first][1]
-            count = counts[gone]
-            held -= rarity[gone] * (_SATURATED[min(count, _COUNTS - 1)] - _SATURATED[min(count - 1, _COUNTS - 1)])
-            counts[gone] = count - 1
+            counts[gone] -= 1
+            held -= rarity[gone] * _GAINS[counts[gone]]
             first += 1
-        best = max(best, held)
+        if held > best:
+            best = held
     return best
 
 
@@ -87,11 +90,12 @@ class _Field:
 
 def _ranked(document: Document, traces: Traces, said: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
+    events = _events(traces, field.rarity)
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
-        + NEAR * best_window(traces, field.rarity, NEAR_CHARS) / total
-        + AROUND * best_window(traces, field.rarity, AROUND_CHARS) / total
+        + NEAR * _fullest(events, field.rarity, NEAR_CHARS) / total
+        + AROUND * _fullest(events, field.rarity, AROUND_CHARS) / total
         + PAIRS * _pairs(traces, field) / total
         + TITLE * _in_title(document, field) / total
         + said
@@ -157,7 +161,7 @@ def _pairs(traces: Traces, field: _Field) -> float:
         first, second = traces.hits[index][:MAX_EVENTS], traces.hits[index + 1]
         if first and second:
             count = _followed(first, second, len(field.terms[index].stem) + _GAP_CHARS)
-            worth += min(rarity[index], rarity[index + 1]) * _SATURATED[min(count, _COUNTS - 1)]
+            worth += min(rarity[index], rarity[index + 1]) * _SATURATED[count]
     return worth
 
 
