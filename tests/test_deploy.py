@@ -84,6 +84,18 @@ def test_the_kustomization_names_every_manifest_and_the_settings_that_are_there(
     assert kustomization["configMapGenerator"][0]["files"] == ["rag.properties"]
 
 
+def test_kustomize_builds_them_and_all_of_it_is_of_kubernetes_schema(tmp_path: Path) -> None:
+    kubectl = tool("kubectl", "apt-get install kubernetes-client")
+    validator = tool("kubernetes-validate", "pip install kubernetes-validate")
+    built = subprocess.run([kubectl, "kustomize", DEPLOY / "kubernetes"], capture_output=True, text=True, timeout=120)
+    assert built.returncode == 0, built.stderr
+    (tmp_path / "built.yaml").write_text(built.stdout)
+
+    assert checked(validator, "--strict", tmp_path / "built.yaml").count(" passed ") == len(MANIFESTS) + 1
+    (settings, *_) = yaml.safe_load_all(built.stdout)
+    assert settings["data"]["rag.properties"] == (DEPLOY / "kubernetes" / "rag.properties").read_text(encoding="utf-8")
+
+
 def test_the_probes_ask_paths_that_are_there_and_wait_longer_than_the_service() -> None:
     pod = manifest("deployment.yaml")["spec"]["template"]["spec"]
     container = pod["containers"][0]
@@ -99,6 +111,18 @@ def test_the_probes_ask_paths_that_are_there_and_wait_longer_than_the_service() 
 def test_the_settings_of_the_cluster_have_no_problem() -> None:
     snapshot = snapshot_of(DEPLOY / "kubernetes" / "rag.properties", environ={"RAG_API_TOKEN": "x"})
     assert [problem.message for problem in snapshot.problems] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "code"), [("stop_grace_period", 0), ("stop_grace", 1)], ids=["as shipped", "misspelled"]
+)
+def test_the_compose_file_is_of_the_compose_specification(tmp_path: Path, key: str, code: int) -> None:
+    validator = tool("check-jsonschema", "pip install check-jsonschema")
+    file = tmp_path / "compose.yaml"
+    file.write_text((DEPLOY / "compose.yaml").read_text(encoding="utf-8").replace("stop_grace_period", key))
+    command = [validator, "--builtin-schema", "vendor.compose-spec", str(file)]
+
+    assert subprocess.run(command, capture_output=True, timeout=120).returncode == code
 
 
 def test_compose_builds_our_image_and_waits_for_streams_to_end() -> None:
