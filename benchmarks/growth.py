@@ -13,7 +13,7 @@ from benchmarks.streaming import open_streams
 DOCUMENTS = (1, 3, 10, 30)
 CHARS = (2_000, 20_000, 200_000, 2_000_000)
 TOKENS = (1, 50, 500, 2_000)
-OPEN = (25, 100, 400, 800)
+OPEN = (25, 100, 400)
 
 
 def growth(bench: Bench) -> Result:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-Row = tuple[str, str, str, str]
-"""What, measured on whom, what is to be reached, what was measured."""
+from benchmarks.goals import Goal, Rows, goals
 
-Rows = Mapping[str, Any]
+PACE = re.compile(r"\d+x\d+")
 MARKS = "<!-- {run}: written by make {target} -->", "<!-- end of {run} -->"
 TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index"}
 
@@ -19,12 +18,20 @@ TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index"}
 def write(found: Rows, folder: Path) -> str:
     """Write the tables and the plots of a run beside its JSON; return the tables."""
     rows = found["rows"]
-    lines = [_head(found), "", "| what | of | to reach | measured |", "|---|---|---|---|"]
-    cells = [row for name, one in _with_peers(rows).items() for row in _row(name, one)]
-    order = list(dict.fromkeys(row[0] for row in cells))
-    lines += ["| " + " | ".join(row) + " |" for row in sorted(cells, key=lambda row: order.index(row[0]))]
-    lines += [*_beside(rows), "", *_shares(rows)]
-    text = "\n".join(lines) + "\n"
+    together = _with_peers(rows)
+    parts = [
+        [_head(found)],
+        _table(("what", "to reach", "measured", ""), [_goal(goal) for goal in goals(rows)]),
+        _table(("added to the model, median / p99", "of", "ms", "lost", "CPU ms of an answer"), _whole(together)),
+        _table(("model at once, 32 callers", "of", "answers a second", "CPU ms each", "lost"), _instant(together)),
+        _table(STREAMS, _streams(together)),
+        _beside(rows),
+        _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
+        _large(rows),
+        _table(("not measured", "of", "why"), _missing(together)),
+        _shares(rows),
+    ]
+    text = "\n\n".join("\n".join(part) for part in parts if part) + "\n"
     (folder / f"{found['run']}.md").write_text(text, encoding="utf-8")
     _plots(found, folder)
     return text
@@ -64,169 +71,104 @@ def _with_peers(rows: Rows) -> dict[str, Any]:
     return together
 
 
-def _row(name: str, row: Rows) -> Iterator[Row]:
-    if "error" in row:
-        yield name, "", "", f"not measured: {_plain(row['error'])}"
-        row = {key: one for key, one in row.items() if key != "error"}
-    if row:
-        yield from _MAKERS.get(name, _streams)(name, row)
+def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table, nothing when it would be empty."""
+    lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in cells]
+    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines] if lines else []
 
 
 def _plain(text: str) -> str:
     """Return *text* as a cell: one line, no bars."""
-    return re.sub(r"\s+", " ", text.replace("|", "/"))[:300]
+    return re.sub(r"\s+", " ", text.replace("|", "/"))[:400]
 
 
-def _targets(name: str, row: Rows) -> Iterator[tuple[str, Rows]]:
-    """Yield targets and what was measured of them; those without a measurement are told in `_missing`."""
+def _goal(goal: Goal) -> tuple[str, str, str, str]:
+    verdict = "" if goal.is_held is None else "reached" if goal.is_held else "**missed**"
+    return goal.what, goal.wanted, goal.got, verdict
+
+
+def _targets(row: Rows, key: str) -> Iterator[tuple[str, Rows]]:
+    """Yield those of *row* that were measured, and have *key*."""
     for target, one in row.items():
-        if isinstance(one, Mapping) and "error" not in one:
+        if isinstance(one, Mapping) and "error" not in one and key in one:
             yield target, one
 
 
-def _missing(name: str, row: Rows) -> Iterator[Row]:
-    for target, one in row.items():
-        if isinstance(one, Mapping) and "error" in one:
-            yield name, target, "", f"not measured: {_plain(one['error'])}"
+def _missing(rows: Rows) -> Iterator[Sequence[str]]:
+    for name, row in rows.items():
+        if "error" in row:
+            yield name, "", row["error"]
+        for target, one in row.items():
+            if isinstance(one, Mapping) and "error" in one:
+                yield name, target, one["error"]
 
 
-def _start(name: str, row: Rows) -> Iterator[Row]:
-    yield "start to first answer", "service", "≤ 2 s", f"{row['start_s']:.2f} s"
-    workers = " + ".join(f"{one:.0f}" for one in row["idle_pss_mib"][1:])
-    yield "idle memory of a worker (PSS)", "service", "≤ 80 MB", f"{workers} MB"
+def _whole(rows: Rows) -> Iterator[Sequence[str]]:
+    for name in ("1 caller", "50 callers"):
+        for target, one in _targets(rows.get(name, {}), "overhead_ms"):
+            added = " / ".join(_ms(one["overhead_ms"][share]) for share in ("p50", "p99"))
+            yield f"{name} ({one['mean_open']:.0f} there)", target, added, str(one["lost"]), _cpu(one)
 
 
-def _size(name: str, row: Rows) -> Iterator[Row]:
-    largest = ", ".join(f"{one} {mb:g}" for one, mb in row["largest_mb"].items())
-    yield "installed size of the core", "service", "≤ 60 MB", f"{row['mb']:.0f} MB ({largest})"
+def _instant(rows: Rows) -> Iterator[Sequence[str]]:
+    for target, one in _targets(rows.get("instant", {}), "answers_per_s"):
+        yield "", target, f"{one['answers_per_s']:,.0f}", _cpu(one), str(one["lost"])
 
 
-def _paced(name: str, row: Rows) -> Iterator[Row]:
-    for target, one in _targets(name, row):
-        over, cpu = one["overhead_ms"], one.get("cpu_ms_per_answer")
-        told = f"{_ms(over['p50'])} / {_ms(over['p99'])}, {one['lost']} lost, {one['mean_open']:.0f} there"
-        took = f", CPU {cpu:.2f} ms" if cpu else ""
-        wanted = "≤ 5 / 25 ms" if target == "service" else "beside"
-        yield f"{name}: added to the model, median / p99", target, wanted, told + took
-    yield from _missing(name, row)
+STREAMS = ("streams x tokens a second", "of", "lost", "open", "first token over direct, median / p99")
+STREAMS += ("token late, median / p99", "CPU ms of 1,000 tokens", "PSS MB")
 
 
-def _instant(name: str, row: Rows) -> Iterator[Row]:
-    for target, one in _targets(name, row):
-        cpu = one.get("cpu_ms_per_answer")
-        took = "" if cpu is None else f", CPU {cpu:.2f} ms each"
-        wanted = "≥ 250, ≤ 5 ms" if target == "service" else "beside"
-        found = f"{one['answers_per_s']:,.0f}{took}, {one['lost']} lost"
-        yield "answers a second, model at once, 32 callers", target, wanted, found
-        if target == "service":
-            yield "Solr requests per answer", target, "1", f"{one.get('searches_per_answer', 0):.3f}"
-    yield from _missing(name, row)
+def _streams(rows: Rows) -> Iterator[Sequence[str]]:
+    for name, row in rows.items():
+        relay = row.get("relay", {}).get("cpu_ms_per_1000_tokens") if PACE.fullmatch(name) else None
+        for target, one in _targets(row, "ttft_ms") if PACE.fullmatch(name) else ():
+            late = " / ".join(_ms(one["lag_ms"][share]) for share in ("p50", "p99"))
+            cpu = one.get("cpu_ms_per_1000_tokens")
+            times = f" ({cpu / relay:.2f} × relay)" if cpu and relay else ""
+            lost = f"{one['lost']} of {sum(one['statuses'].values()):,}{_refused(one)}"
+            took = (f"{cpu:.0f}{times}" if cpu else "-", f"{sum(one['pss_mib']):.0f}" if cpu else "-")
+            yield name, target, lost, f"{one['mean_open']:,.0f}", _over(one, row.get("direct", {})), late, *took
 
 
-_WANTED = {
-    "300x50": {"ttft": "+25 / +150 ms", "cpu": "≤ 1.4 ×"},
-    "1000x10": {"ttft": "+30 / +300 ms", "lag": "≤ 120 ms", "cpu": "≤ 1.4 ×", "pss": "≤ 150 MB"},
-    "2000x10": {},
-}
+def _refused(one: Rows) -> str:
+    others = {status: count for status, count in one["statuses"].items() if status != "200"}
+    return " (" + ", ".join(f"{status}: {count}" for status, count in others.items()) + ")" if others else ""
 
 
-def _streams(name: str, row: Rows) -> Iterator[Row]:
-    wanted = _WANTED.get(name, {})
-    below = row.get("direct", {})
-    relay = row.get("relay", {}).get("cpu_ms_per_1000_tokens")
-    for target, one in _targets(name, row):
-        is_ours = target == "service"
-        asked = {key: text if is_ours else "beside" for key, text in wanted.items()}
-        counts = ", ".join(f"{status}: {count}" for status, count in one["statuses"].items())
-        found = f"{one['lost']} of {sum(one['statuses'].values())} ({counts}); {one['mean_open']:.0f} open"
-        yield f"{name}: lost", target, "0" if is_ours else "beside", found
-        yield f"{name}: first token over direct, median / p99", target, asked.get("ttft", ""), _over(one, below)
-        lag = one["lag_ms"]
-        yield (
-            f"{name}: token late, median / p99",
-            target,
-            asked.get("lag", ""),
-            f"{_ms(lag['p50'])} / {_ms(lag['p99'])}",
-        )
-        if cpu := one.get("cpu_ms_per_1000_tokens"):
-            times = f", {cpu / relay:.2f} × the relay" if relay else ""
-            yield f"{name}: CPU for 1,000 tokens", target, asked.get("cpu", ""), f"{cpu:.0f} ms{times}"
-            yield f"{name}: memory of the workers (PSS)", target, asked.get("pss", ""), f"{sum(one['pss_mib']):.0f} MB"
-    yield from _missing(name, row)
-
-
-def _full_house(name: str, row: Rows) -> Iterator[Row]:
-    for crowd, one in _targets(name, row):
-        refused = f"{one['statuses'].get('503', 0)} of {sum(one['statuses'].values())} refused"
-        waits = one["refused_ms"]
-        yield crowd, "service", "503 at once", f"{refused}, median / p99 {_ms(waits['p50'])} / {_ms(waits['p99'])}"
-
-
-def _gap(name: str, row: Rows) -> Iterator[Row]:
-    for part, one in _targets(name, row):
-        if "gap_ms" not in one or "large ones" in part:
-            if "latency_ms" in one:
-                yield f"{part}: answers, median", "service", "", f"{one['answers']}, {_ms(one['latency_ms']['p50'])}"
+def _gap(row: Rows) -> Iterator[Sequence[str]]:
+    for part, one in _targets(row, "gap_ms"):
+        if one["gap_ms"]["p50"] is None:
+            yield part, "service", f"{one['answers']} answers, median {_ms(one['latency_ms']['p50'])}", ""
             continue
-        gap, lag = one["gap_ms"], one["lag_ms"]
-        spread = " / ".join(_ms(gap[share]) for share in ("p50", "p99", "max"))
-        late = " / ".join(_ms(lag[share]) for share in ("p50", "p99", "max"))
-        who = "direct" if part.startswith("direct") else "service"
-        wanted = "≤ 70 ms" if who == "service" else "beside"
-        yield f"20 ms tokens, {part}: gap, median / p99 / longest", who, wanted, f"{spread}; late {late}"
-    yield from _missing(name, row)
+        shown = [" / ".join(_ms(one[key][share]) for share in ("p50", "p99", "max")) for key in ("gap_ms", "lag_ms")]
+        yield part, "direct" if part.startswith("direct") else "service", *shown
 
 
-def _growth(name: str, row: Rows) -> Iterator[Row]:
-    for against, points in row.items():
-        found = "; ".join(
-            f"{at}: " + (f"{one['cpu_ms']:.1f} / {_ms(one['wait_ms'])}" if "error" not in one else "not measured")
-            for at, one in points.items()
-        )
-        each = "1,000 tokens" if against == "open streams" else "an answer"
-        yield f"CPU ms for {each} / wait, against {against}", "service", "linear", found
+def _large(rows: Rows) -> list[str]:
+    """Return what is to be told of large indexes beyond their goals."""
+    lines = []
+    for name in ("embedded 100,000", "embedded 1,000,000"):
+        row = rows.get(name, {})
+        if "mb" not in row:
+            continue
+        built = f"{row['documents']:,} documents built in {row['build_s']:.0f} s, {row['mb']:,.0f} MB on the disk"
+        lines.append((name, built, f"{row['more_mib']:.0f} MiB more in memory while it is searched"))
+        for search, found in row["rows"].items():
+            spread = found["first_ms"]
+            told = f"{_ms(spread['p50'])} / {_ms(spread['p99'])}, CPU {_ms(spread['cpu_p50'])}"
+            lines.append((name, f"ten words, {search}, median / p99", f"{told}; {found['found']:,.0f} found"))
+    solr = rows.get("Solr 100,000", {})
+    if "build_s" in solr:
+        lines.append(("Solr 100,000", f"{solr['documents']:,} documents built in {solr['build_s']:.0f} s", ""))
+        for who, found in solr["rows"].items():
+            told = f"{_ms(found['first_ms']['p50'])} → {_ms(found['others_ms']['p50'])}"
+            lines.append(("Solr 100,000", f"on the wire without → with rights, median, {who}", told))
+    return _table(("index", "what", "measured"), lines)
 
 
-def _embedded(name: str, row: Rows) -> Iterator[Row]:
-    if row["documents"] < row["wanted"]:
-        yield f"{name}: built so far", "embedded", "", f"{row['documents']:,} documents; run again to go on"
-    size = f"{row['mb']:,.0f} MB on the disk, {row['more_mib']:.0f} MiB more in memory while it is searched"
-    yield f"{name}: size", "embedded", "", size
-    yield f"{name}: built in", "embedded", "", f"{row['build_s']:.0f} s"
-    for search, found in row["rows"].items():
-        spread = found["first_ms"]
-        told = f"{_ms(spread['p50'])} / {_ms(spread['p99'])}, CPU {_ms(spread['cpu_p50'])}"
-        is_wanted = row["documents"] == 100_000 and "highlighting, 50 rights" in search
-        what = f"{name}: ten words, {search}, median / p99"
-        yield what, "embedded", "≤ 10 ms" if is_wanted else "", f"{told}; {found['found']:,.0f} found"
-
-
-def _solr(name: str, row: Rows) -> Iterator[Row]:
-    if row["documents"] < row["wanted"]:
-        yield f"{name}: built so far", "Solr", "", f"{row['documents']:,} documents; run again to go on"
-    yield f"{name}: built in", "Solr", "", f"{row['build_s']:.0f} s"
-    for who, found in row["rows"].items():
-        bare, narrowed = found["first_own_ms"], found["others_own_ms"]
-        added = (narrowed / bare - 1) if bare else 0.0
-        wanted = "≤ +10 %" if who == "the same user" else ""
-        told = f"{bare:.2f} → {narrowed:.2f} ms ({added:+.0%}); on the wire, median "
-        told += f"{_ms(found['first_ms']['p50'])} → {_ms(found['others_ms']['p50'])}"
-        yield f"{name}: mean QTime without → with 50 rights, {who}", "Solr", wanted, told
-
-
-_MAKERS: Mapping[str, Callable[[str, Rows], Iterator[Row]]] = {
-    "start": _start,
-    "size": _size,
-    "1 caller": _paced,
-    "50 callers": _paced,
-    "instant": _instant,
-    "full house": _full_house,
-    "gap": _gap,
-    "growth": _growth,
-    "embedded 100,000": _embedded,
-    "embedded 1,000,000": _embedded,
-    "Solr 100,000": _solr,
-}
+def _cpu(one: Rows) -> str:
+    return f"{one['cpu_ms_per_answer']:.2f}" if "cpu_ms_per_answer" in one else "-"
 
 
 def _over(one: Rows, direct: Rows) -> str:
@@ -260,7 +202,7 @@ def _beside(rows: Rows) -> list[str]:
         found |= {who: _found(rows[who].get(pace), keys) for who in peers}
         if found["service"] is not None and len([one for one in found.values() if one is not None]) > 1:
             lines.append(f"| {what} | " + " | ".join(_ratio(found.get(who), found["service"]) for who in found) + " |")
-    head = ["", "| as ratios | service | relay | " + "".join(f"{who} | " for who in peers).strip()]
+    head = ["| as ratios | service | relay | " + "".join(f"{who} | " for who in peers).strip()]
     return [*head, "|---" * (3 + len(peers)) + "|", *lines] if lines else []
 
 

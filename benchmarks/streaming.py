@@ -21,12 +21,12 @@ PACES = {
 LARGE = "Which bigdocument explains how a file is copied?"
 
 
-def many_streams(name: str) -> Callable[[Bench], Result]:
+def many_streams(name: str, *, has_relay: bool = True) -> Callable[[Bench], Result]:
     """Return the row of many open streams of one pace."""
 
     def row(bench: Bench) -> Result:
         """Many open streams."""
-        return bench.beside(name, lambda behind, target: paced(bench, behind, target, name))
+        return bench.beside(name, lambda behind, target: paced(bench, behind, target, name), has_relay=has_relay)
 
     return row
 
@@ -42,7 +42,7 @@ def open_streams(bench: Bench, behind: Stubs, target: Target, pace: tuple[int, i
     behind.pace(first_ms=first_s * 1000, interval_ms=1000 / rate, tokens=tokens)
     asked = {**asking(target, is_streamed=True), "questions": questions(), "tokens": tokens}
     length_s = first_s + (tokens - 1) / rate
-    return measured(target, streams(at_once, bench.seconds(12), length_s=length_s, **asked))
+    return measured(target, streams(at_once, bench.seconds(9), length_s=length_s, **asked))
 
 
 def full_house(bench: Bench) -> Result:
