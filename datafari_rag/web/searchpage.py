@@ -69,6 +69,8 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo_users else (),
         "has_feedback": bool(settings.feedback_file),
+        "statuses": statuses(reader.translate),
+        "shapes": SHAPES,
         "setup": orjson.dumps(setup).decode(),
     }
 
@@ -107,8 +109,6 @@ def _answer(desk: Desk, response: Response, reader: Reader) -> dict[str, object]
         "answer": html_of(content["message"], marks),
         "sources": _sources(content),
         "counts": _counts(content),
-        "statuses": words,
-        "shapes": SHAPES,
         "request_id": kept["id"],
         "is_extractive": kept["model"].startswith("builtin:extractive"),
         "answer_json": orjson.dumps(kept).decode(),

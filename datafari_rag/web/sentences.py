@@ -191,6 +191,7 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "results": [_("1 document"), _("{count} documents")],
         "no_results": _("No documents found"),
         "cleared": _("Conversation cleared"),
+        "without_filters": _("Ask without the filters"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
         "previous": _("Previous"),

@@ -35,7 +35,7 @@ def answer(reader: Surfer) -> None:
 
 def passage(reader: Surfer) -> None:
     reader.ask(COPY)
-    reader.page.locator(".badge").first.click()
+    reader.page.locator(".prose .badge").first.click()
     reader.page.wait_for_selector("#passage-mark")
 
 

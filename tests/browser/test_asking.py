@@ -48,7 +48,7 @@ def test_an_answer_grows_and_ends_with_its_proof(demo_service: Running, come: Co
 
     assert page.locator(".prose").inner_text()
     assert "documents used" in page.locator(".counts").inner_text()
-    assert page.locator(".badge").first.inner_text()[0] in "123"
+    assert page.locator(".prose .badge").first.inner_text()[0] in "123"
     assert "verified quote" in page.locator(".proof .status").first.inner_text()
     assert page.locator(".hits li").count() > 1
     assert page.locator("#state").inner_text().startswith("Answer complete")
@@ -79,7 +79,7 @@ def test_words_come_one_by_one_and_stop_keeps_them(zoo_service: Zoo, come: Come)
 def test_a_badge_opens_the_passage_with_the_quote_marked(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("quote")
     page = come(zoo_service.url).ask("giraffe fence metres")
-    badge = page.locator(".badge").first
+    badge = page.locator(".prose .badge").first
     address = parse_qs(urlsplit(badge.get_attribute("href") or "").query)
     badge.click()
     page.wait_for_selector("#passage-mark")
@@ -296,7 +296,7 @@ def test_the_page_works_without_script(demo_service: Running, come: Come, questi
     assert page.locator(".answer .prose").inner_text()
     assert "documents used" in page.locator(".counts").inner_text()
     assert page.locator(".hits li").count() > 1
-    page.locator(".badge").first.click()
+    page.locator(".prose .badge").first.click()
     assert page.locator("mark#passage").inner_text()
 
 

@@ -44,6 +44,29 @@ def test_nothing_found_is_said_without_a_hint(zoo_service: Zoo, come: Come) -> N
     assert page.locator("#found h2").inner_text() == "No documents found"
 
 
+def test_nothing_found_under_a_filter_can_be_asked_without_it(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    page = reader.open("/?q=giraffe+fence&fq=language:%22ar%22")
+    reader.ended()
+    assert page.locator(".notice h2").inner_text() == "No document answers this"
+    page.get_by_role("link", name="Ask without the filters").click()
+    reader.ended()
+
+    assert "giraffe" in page.locator(".prose").inner_text()
+    assert "fq=" not in page.url
+
+
+def test_an_administrator_is_led_to_what_he_can_mend(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("status-401")
+    reader = come(zoo_service.url)
+    assert reader.ask("giraffe fence").locator(".notice a.button").count() == 0
+    reader.be("admin")
+    page = reader.ask("giraffe fence")
+
+    assert page.locator(".notice a.button").get_attribute("href") == "/admin"
+
+
 def test_an_answer_that_breaks_off_keeps_what_came(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("words-40-cut-after-6")
     page = come(zoo_service.url).ask("giraffe fence")

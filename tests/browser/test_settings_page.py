@@ -120,6 +120,7 @@ def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running
     page.press("#try", "Enter")
     page.wait_for_selector("#changed .counts")
 
+    assert page.locator("#tried").inner_text() == "rag.maxFiles=1"
     assert "1 document used" in page.locator("#changed .counts").inner_text()
     assert "1 document used" not in page.locator("#present .counts").inner_text()
     assert conf_of(own_demo).read_bytes() == before

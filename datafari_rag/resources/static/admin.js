@@ -108,7 +108,16 @@ question.addEventListener("keydown", (event) => {
   attempt();
 });
 
+/** What is tried, in the words of the file; of a secret only that it is another one. */
+function tried() {
+  return [...document.querySelectorAll(".setting.touched")].map((place) => {
+    const input = /** @type {HTMLInputElement | HTMLSelectElement | null} */ (place.querySelector("input, select"));
+    return `${/** @type {HTMLElement} */ (place).dataset["key"]}=${input?.type === "password" ? "***" : input?.value}`;
+  });
+}
+
 async function attempt() {
+  byId("tried").textContent = tried().join(" · ") || nothing;
   const cards = ["present", "changed"].map((name) => {
     const card = new Card(words, { open: (citation) => openPassage(citation, words, (label, reason) => noticeOf(label, reason, words)) });
     card.toolbar(false);

@@ -122,7 +122,8 @@ function showRates(samples, words) {
   const last = /** @type {Sample} */ (samples.at(-1));
   const { all, failed } = counts(between(ago(samples, MINUTE_MS), last));
   const said = all ? filled(counted(words.per_minute, all), { count: all, failed }) : words.quiet;
-  show("rates", marks, [said, filled(words.at_most, { count: most, seconds: EVERY_MS / 1000 })], words);
+  const isQuiet = steps.every((one) => !one.all);
+  show("rates", marks, isQuiet ? [said] : [said, filled(words.at_most, { count: most, seconds: EVERY_MS / 1000 })], words);
 }
 
 /** @param {Sample[]} samples @param {Words} words */

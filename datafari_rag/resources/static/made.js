@@ -37,6 +37,8 @@ function modelOf(header, words) {
 
 /** @param {{step: string, query: string, found: number}[]} all @param {import("./types.js").Words} words */
 function steps(all, words) {
+  const only = all.length === 1 ? all[0] : null;
+  if (only) return element("p", { class: "fine" }, `${only.found} ${words.found}`);
   const rows = all.map((one) => element("tr", {}, element("td", {}, words.steps[one.step] ?? one.step), element("td", { dir: "auto" }, one.query), element("td", {}, String(one.found))));
   const head = element("tr", {}, element("th", { scope: "col" }, words.step), element("th", { scope: "col" }, words.query_sent), element("th", { scope: "col" }, words.found));
   return element("div", { class: "wide" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));

@@ -160,6 +160,25 @@ function speak(text, told, isWhole = false) {
   return told + Math.max(0, length);
 }
 
+/** @param {Card} card @param {Failure} failure */
+function fail(card, failure) {
+  card.fail(failure);
+  const way = wayOut(failure.label);
+  if (way) card.tools.prepend(way);
+}
+
+/** What this reader can do about a failure besides asking again. @param {string} label */
+function wayOut(label) {
+  const wanted = new URLSearchParams(location.search);
+  if (label === "noDocuments" && wanted.has("fq")) {
+    wanted.delete("fq");
+    return element("a", { class: "button", href: `/?${wanted}` }, words.without_filters);
+  }
+  const settings = document.querySelector('.top a[href="/admin"]');
+  const isOurs = ["badSetting", "modelRefused", "modelUnavailable", "searchUnavailable", "authorityUnavailable"].includes(label);
+  return settings && isOurs ? element("a", { class: "button", href: "/admin" }, settings.textContent) : null;
+}
+
 /** @param {Card} card @param {unknown} error @param {AbortController} mine */
 function failed(card, error, mine) {
   if (mine.signal.aborted) {
@@ -169,7 +188,7 @@ function failed(card, error, mine) {
   }
   const failure = error instanceof Failure ? error : new Failure("internal", "");
   if (!(error instanceof Failure)) console.error(error);
-  card.fail(failure);
+  fail(card, failure);
   say((words.failures[failure.label] ?? words.failures.internal).join(". "));
 }
 
@@ -228,6 +247,7 @@ form.addEventListener("submit", (event) => {
   const ui = new URLSearchParams(location.search).get("ui");
   if (ui) wanted.set("ui", ui);
   history.pushState(null, "", `/?${wanted}`);
+  box.scrollLeft = 0;
   show(true);
 });
 format.addEventListener("change", () => box.value.trim() && document.body.classList.contains("results") && form.requestSubmit());
@@ -274,7 +294,7 @@ if (app.dataset.answer) {
   talk.begin(addressOf(new URLSearchParams(location.search)));
   answers.replaceChildren();
   const card = cardFor(question, 0);
-  if (made.error) card.fail(new Failure(made.error.label, made.error.reason));
+  if (made.error) fail(card, new Failure(made.error.label, made.error.reason));
   else {
     card.finish(made);
     talk.put({ question, answer: made }, 0);
