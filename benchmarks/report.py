@@ -29,7 +29,7 @@ def write(found: Rows, folder: Path) -> str:
         _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
         _large(rows),
         _table(("not measured", "of", "why"), _missing(together)),
-        _shares(rows),
+        _table(SHARES, _shares(rows)),
     ]
     text = "\n\n".join("\n".join(part) for part in parts if part) + "\n"
     (folder / f"{found['run']}.md").write_text(text, encoding="utf-8")
@@ -218,20 +218,27 @@ def _ratio(one: float | None, ours: float) -> str:
     return f"{one:,.2f}" if one == ours else f"{one:,.2f} ({one / ours:.2g} ×)"
 
 
-def _shares(rows: Rows) -> list[str]:
-    """Return whose the CPU was, for each measurement, and how late callers and stub model were by themselves."""
-    lines = [
-        "| measurement | service | stubs | callers | others | of the machine | callers late p99 | model late p99 |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+SHARES = (
+    "measurement",
+    "service",
+    "stubs",
+    "callers",
+    "others",
+    "of the machine",
+    "callers late p99",
+    "model late p99",
+)
+
+
+def _shares(rows: Rows) -> Iterator[Sequence[str]]:
+    """Yield whose the CPU was, for each measurement, and how late callers and stub model were by themselves."""
     for name, found in rows.items():
         for part, one in found.items():
             if isinstance(one, dict) and "shares" in one:
-                shares = " | ".join(f"{one['shares'][who]:.0%}" for who in ("service", "stubs", "callers", "others"))
+                shares = (f"{one['shares'][who]:.0%}" for who in ("service", "stubs", "callers", "others"))
                 model = (one.get("model_late_ms") or {}).get("p99")
-                late = f"{_ms(one['late_ms']['p99'])} | {_ms(model)}"
-                lines.append(f"| {name}, {part} | {shares} | {one['cpu_s']['machine']:.1f} s | {late} |")
-    return lines
+                busy = f"{one['cpu_s']['machine']:.1f} s"
+                yield f"{name}, {part}", *shares, busy, _ms(one["late_ms"]["p99"]), _ms(model)
 
 
 def _plots(found: Rows, folder: Path) -> None:

@@ -1,0 +1,167 @@
+"""The benchmark's own machinery: what fails says so and stops nothing, what is lost counts, pages stay whole."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import report, run
+from benchmarks.bench import Bench, tried
+from benchmarks.goals import goals
+from benchmarks.measuring import Target, crowd, measured, streams
+from benchmarks.processes import NotStarted, free_port, running
+from benchmarks.services import HERE, direct, program, stubs
+from tests.loopback import Asked, Reply, serving
+
+MACHINE = {
+    "versions": {"flask": "3"},
+    "cores": 2,
+    "processor": "one",
+    "kernel": "6",
+    "python": "3.11",
+    "node": "v20",
+    "load_before": "0.1",
+}
+
+
+def found(**rows: Any) -> dict[str, Any]:
+    return {"run": "full", "command": "bench", "date": "today", "took_s": 1.0, "machine": MACHINE, "rows": rows}
+
+
+def failing(bench: Bench) -> dict[str, Any]:
+    raise NotStarted("no such program | at all\nreally")
+
+
+def hanging(bench: Bench) -> dict[str, Any]:
+    time.sleep(30)
+    return {}
+
+
+@pytest.mark.parametrize(("work", "why"), [(failing, "NotStarted: no such program"), (hanging, "longer than 0 s")])
+def test_a_row_that_fails_or_hangs_says_why_and_the_next_is_run(
+    work: Any, why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rows = {"start": run.Row(work, 0.2), "size": run.Row(lambda _: {"mb": 50, "largest_mb": {}}, 5)}
+    monkeypatch.setattr(run, "ROWS", rows)
+
+    measured_rows = {name: run.measure(name, Bench(tmp_path)) for name in rows}
+    text = report.write(found(**measured_rows), tmp_path)
+
+    assert why in text
+    assert "| installed size of the core | ≤ 60 MB | 50 MB () | reached |" in text
+    assert all(line.count("|") in (0, 4, 5) for line in text.splitlines())
+
+
+def test_a_target_that_cannot_be_started_leaves_the_others_alone() -> None:
+    rows = {"relay": tried(lambda: {"port": program("nowhere", "python")}), "service": tried(lambda: {"lost": 0})}
+
+    assert "make peers" in rows["relay"]["error"]
+    assert rows["service"] == {"lost": 0}
+
+
+@pytest.mark.parametrize(("start_s", "is_held"), [(1.9, True), (2.1, False)])
+def test_a_goal_is_reached_or_missed_by_its_number(start_s: float, is_held: bool) -> None:
+    made = list(goals({"start": {"start_s": start_s, "idle_pss_mib": [20.0, 79.0, 80.0]}}))
+
+    assert [goal.is_held for goal in made] == [is_held, True]
+
+
+def test_a_cost_that_grows_faster_than_its_cause_is_missed() -> None:
+    points = {"1": {"cpu_ms": 1.0, "wait_ms": 1.0}, "10": {"cpu_ms": 20.0, "wait_ms": 9.0}}
+
+    assert [goal.is_held for goal in goals({"growth": {"documents": points}})] == [False]
+
+
+def test_a_row_that_lacks_something_is_not_measured_and_never_reached() -> None:
+    assert [goal.is_held for goal in goals({"instant": {"service": {"cpu_ms_per_answer": 1.0}}})] == [None]
+
+
+def test_only_what_is_between_the_marks_of_a_page_is_written(tmp_path: Path) -> None:
+    begin, end = (mark.format(run="full", target="bench") for mark in report.MARKS)
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
+    report.write(found(start={"start_s": 1.0, "idle_pss_mib": [1.0, 2.0]}), tmp_path)
+
+    report.into_docs(found(), tmp_path, tmp_path)
+
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{begin}\n") and text.endswith(f"{end}\nafter\n")
+    assert "old" not in text and "start to first answer" in text
+
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="BENCHMARK NOT TESTED: Node is not there")
+
+
+@needs_node
+def test_every_token_of_the_stub_model_reaches_the_callers(tmp_path: Path) -> None:
+    with stubs(tmp_path) as behind:
+        behind.pace(first_ms=20, interval_ms=10, tokens=10)
+        body = {"path": "/v1/chat/completions", "method": "POST", "body": '{"stream": true}', "done": "[DONE]"}
+        seen = measured(direct(behind), streams(20, 0.5, length_s=0.12, tokens=10, **body))
+
+    answers = seen["statuses"]["200"]
+    assert (seen["lost"], seen["all_tokens"], seen["statuses"]) == (0, answers * 10, {"200": answers})
+    assert seen["ttft_ms"]["p50"] >= 19  # Node's timers may come a part of a millisecond early
+    assert seen["model_late_ms"] is not None
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(Reply(b"data: x@1234567 [DONE]", status=503), id="another status"),
+        pytest.param(Reply(b"data: x@1234567 \n\n"), id="no end mark"),
+        pytest.param(Reply(b"data: x@1234567 [DONE]"), id="a token too few"),
+        pytest.param(Reply(b"data: x@1234567 y@1234568 [DONE]", length=100), id="broken off"),
+    ],
+)
+def test_a_stream_that_is_not_whole_is_lost(reply: Reply) -> None:
+    def answer(asked: Asked) -> Reply:
+        return reply
+
+    with serving(answer) as server:
+        body = {"path": "/", "method": "POST", "body": "{}", "done": "[DONE]", "tokens": 2, "grace_s": 2}
+        target = Target("server", int(server.url.rpartition(":")[2]), None, ())
+        seen = measured(target, {**streams(2, 0.3, length_s=0.1), **body, "warmup_s": 0})
+
+    assert seen["lost"] == sum(seen["statuses"].values()) > 0
+
+
+@needs_node
+def test_callers_that_come_when_they_come_wait_from_the_moment_they_were_to_ask(tmp_path: Path) -> None:
+    """One connection, answers of 100 ms, twenty askings a second: each waits for all before it."""
+
+    def answer(asked: Asked) -> Reply:
+        time.sleep(0.1)
+        return Reply(b"{}")
+
+    with serving(answer) as server:
+        target = Target("server", int(server.url.rpartition(":")[2]), None, ())
+        asked = {"mode": "whole", "path": "/", "method": "GET", "seconds": 1, "rate": 20, "limit": 1}
+        seen = measured(target, asked)
+
+    assert seen["latency_ms"]["max"] >= 900
+    assert seen["lost"] == 0
+
+
+def test_a_program_that_does_not_listen_is_told_with_its_log(tmp_path: Path) -> None:
+    with (
+        pytest.raises(NotStarted, match="no such file"),
+        running(["cat", HERE / "no such file"], port=free_port(), log=tmp_path / "log", start_s=5),
+    ):
+        pytest.fail("it cannot have started")
+
+
+@needs_node
+def test_callers_of_a_plan_for_throughput_ask_again_at_once(tmp_path: Path) -> None:
+    with stubs(tmp_path) as behind:
+        behind.pace(first_ms=0)
+        seen = measured(direct(behind), crowd(4, 0.5, method="POST", path="/v1/chat/completions", body="{}"))
+
+    assert seen["lost"] == 0
+    assert seen["answers"] > 4
+    assert seen["peak"] == 4
