@@ -86,3 +86,5 @@ def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger(OURS).setLevel(settings.log_level)
+    # Its messages hold what the collector answered; `tracing.py` says in its place that one did not take the spans.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)

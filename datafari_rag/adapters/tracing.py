@@ -7,6 +7,7 @@ names of closed lists, ids, counts and milliseconds; never a text, a right, a fi
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -18,8 +19,8 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -29,6 +30,8 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.prompt import Prompt
 from datafari_rag.core.search import Browse, Found, Search
 from datafari_rag.ports import Ending, Model, Piece, Relay, Retriever, RightsSource
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -70,6 +73,16 @@ class Chain(Model, Relay, Protocol):
         ...
 
 
+class _Exporter(OTLPSpanExporter):
+    """Sends spans; one that fails says so in our words, for the library's hold what the collector answered."""
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = super().export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            log.warning("the collector of spans did not take %d of them", len(spans))
+        return result
+
+
 class Tracing:
     """The spans of one process; build it after the fork, for it has a thread that sends them."""
 
@@ -83,7 +96,7 @@ class Tracing:
         # Ours first: `service.name` of OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES wins over it.
         resource = Resource.create({SERVICE_NAME: NAME}).merge(OTELResourceDetector().detect())
         self._provider = TracerProvider(resource=resource)
-        self._provider.add_span_processor(processor or BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint or None)))
+        self._provider.add_span_processor(processor or BatchSpanProcessor(_Exporter(endpoint=endpoint or None)))
         self._tracer = self._provider.get_tracer(NAME)
         self._carry = carry
         self._propagator = TraceContextTextMapPropagator()

@@ -175,6 +175,10 @@ def test_a_collector_that_refuses_everything_is_no_matter_to_an_answer(tmp_path:
         while not scene.collector.asked and time.monotonic() < limit:
             scene.ask(is_streamed=True)
         assert scene.collector.asked
+        while "did not take" not in scene.service.logged() and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert "the collector of spans did not take" in scene.service.logged()
+        assert "canary of the collector" not in scene.service.logged()
         assert scene.service.get("/health/ready").status_code == 200
 
 
