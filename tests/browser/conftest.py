@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from tests.browser.places import Zoo, demo, zoo
 from tests.browser.surfing import MISSING, Surfer, browsing, chromium, is_required
@@ -35,6 +35,15 @@ def zoo_service(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
         yield found
 
 
+@pytest.fixture(scope="package")
+def workbench(browser: Browser, demo_service: Running) -> Iterator[Page]:
+    """A page of ours on which functions of our scripts can be called; nothing of it is kept."""
+    page = browser.new_page()
+    page.goto(demo_service.url)
+    yield page
+    page.close()
+
+
 @pytest.fixture
 def come(browser: Browser) -> Iterator[Come]:
     """Returns readers: `come(url)`, with options of a browser's context; none may be left with a complaint."""
@@ -42,7 +51,8 @@ def come(browser: Browser) -> Iterator[Come]:
 
     def arrive(home: str, **options: Any) -> Surfer:
         context = browser.new_context(**{"reduced_motion": "reduce", "locale": "en-GB", **options})
-        context.set_default_timeout(15_000)
+        # Far more than a page takes: a busy machine is no fault of it.
+        context.set_default_timeout(45_000)
         surfer = Surfer(context.new_page(), home)
         surfer.watch()
         surfers.append(surfer)

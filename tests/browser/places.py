@@ -89,7 +89,7 @@ class Zoo:
         settings = {**self.settings, "rag.model": model}
         write_settings(self.folder, settings | {key.replace("__", "."): value for key, value in changed.items()})
         os.kill(self.running.process.pid, signal.SIGHUP)
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + 40
         while self.running.logged().count("settings read from") <= told:
             if time.monotonic() > limit:
                 raise AssertionError(f"the settings were not read:\n{self.running.logged()[-2000:]}")

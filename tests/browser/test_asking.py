@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Come
 from tests.browser.places import PAGES, Zoo
@@ -194,12 +194,9 @@ PROPOSED = """async ([asked, used, found]) => (await import("/static/proposals.j
         ),
     ],
 )
-def test_what_is_proposed(
-    demo_service: Running, come: Come, used: list[object], found: list[object], proposed: list[str]
-) -> None:
-    page = come(demo_service.url).open()
+def test_what_is_proposed(workbench: Page, used: list[object], found: list[object], proposed: list[str]) -> None:
     asked = ["How high must a giraffe fence be?"]
-    assert page.evaluate(PROPOSED, [asked, used, found]) == proposed
+    assert workbench.evaluate(PROPOSED, [asked, used, found]) == proposed
 
 
 def test_a_follow_up_keeps_format_and_filters_and_links_every_document(demo_service: Running, come: Come) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Route
 
 from datafari_rag.web.sentences import failures
 from tests.browser.conftest import Come
@@ -94,21 +95,31 @@ def test_an_answer_without_model_says_so(zoo_service: Zoo, come: Come) -> None:
 OTHERS = [label for label in failures(str) if label not in ("network", "notFound", "noQuery")]
 
 
-@pytest.mark.parametrize("label", OTHERS)
-def test_every_label_has_its_own_words(zoo_service: Zoo, come: Come, label: str) -> None:
+def failing(label: str) -> Callable[[Route], None]:
+    """Return how a request for an answer fails with *label*; any other goes on."""
+    error = {"code": 500, "label": label, "reason": "Its id is 4711."}
+
+    def reply(route: Route) -> None:
+        if "action=rag" in (route.request.post_data or ""):
+            route.fulfill(json={"status": "ERROR", "content": {"error": error}})
+        else:
+            route.continue_()
+
+    return reply
+
+
+def test_every_label_has_its_own_words(zoo_service: Zoo, come: Come) -> None:
     """The service's replies are stood in for here, so that every label is seen, also those that are hard to make."""
-    reader = come(zoo_service.url)
-    body = {"status": "ERROR", "content": {"error": {"code": 500, "label": label, "reason": "Its id is 4711."}}}
+    page = come(zoo_service.url).open()
+    for label in OTHERS:
+        page.unroute_all()
+        page.route("**/search/select", failing(label))
+        page.fill("#q", f"giraffe {label}")
+        page.press("#q", "Enter")
+        page.locator(f".notice[data-label={label}]").wait_for()
 
-    def reply(route: Any) -> None:
-        is_answer = "action=rag" in (route.request.post_data or "")
-        route.fulfill(json=body) if is_answer else route.continue_()
-
-    reader.page.route("**/search/select", reply)
-    page = reader.ask("giraffe fence")
-
-    assert page.locator(".notice h2").inner_text() == failures(str)[label][0]
-    assert ("4711" in page.locator(".notice").inner_text()) == (label in ("internal", "badSetting"))
+        assert page.locator(".notice h2").inner_text() == failures(str)[label][0]
+        assert ("4711" in page.locator(".notice").inner_text()) == (label in ("internal", "badSetting"))
 
 
 def test_a_lost_connection_is_said(zoo_service: Zoo, come: Come) -> None:

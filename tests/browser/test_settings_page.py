@@ -197,10 +197,9 @@ LIVE = """async ([counts, at]) => {
     ],
 )
 def test_what_is_kept_in_the_browser(
-    own_demo: Running, come: Come, counts: list[int], at: float, kept: int, slow: float | None
+    workbench: Page, counts: list[int], at: float, kept: int, slow: float | None
 ) -> None:
-    page = come(own_demo.url).open()
-    found = page.evaluate(LIVE, [list(counts), at])
+    found = workbench.evaluate(LIVE, [list(counts), at])
     assert (found["kept"], found["slow"], found["most"]) == (kept, slow, 121)
 
 

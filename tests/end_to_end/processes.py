@@ -114,6 +114,8 @@ def service(
 
 
 def write_settings(folder: Path, settings: Mapping[str, str]) -> None:
-    conf = folder / "rag.properties"
-    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
-    conf.chmod(0o600)
+    # In one step: a server that looks at the file meanwhile must not take half of it for the whole.
+    new = folder / "rag.properties.new"
+    new.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
+    new.chmod(0o600)
+    new.replace(folder / "rag.properties")
