@@ -38,7 +38,7 @@ class HeadInTime(http.client.HTTPResponse):
             super().begin()
         finally:
             # The body has limits of its own.
-            self._raw.left_s = None
+            self._raw.untime()
             self._line.settimeout(limit_s)
 
 
@@ -59,6 +59,11 @@ class _Timed(io.RawIOBase):
                 raise TimeoutError("the head takes too long")
             self._sock.settimeout(left_s)
         return self._file.readinto(buffer)
+
+    def untime(self) -> None:
+        """Read straight from the socket from now on, for each token of a stream comes through here."""
+        self.left_s = None
+        self.readinto = self._file.readinto  # type: ignore[assignment] # the buffer asks the object, not its class
 
     def fileno(self) -> int:
         return self._file.fileno()

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, Thought
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.parameters import Parameters, merged, read
 from datafari_rag.core.settings import Settings, fields_of
