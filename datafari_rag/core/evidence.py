@@ -138,7 +138,7 @@ def sentence_scores(
 
 def is_heading(text: str, start: int, end: int) -> bool:
     """Say whether *start* to *end* is a short line of its own that ends like a title, or asks something."""
-    if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…":
+    if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…" or text.find("\n", start, end) >= 0:
         return False
     before = text[max(0, start - 8) : start].rstrip(" \t")
     after = text[end : end + 8].lstrip(" \t")

@@ -31,12 +31,12 @@ MAX_SENTENCES = 3
 LEAST_CLIP_CHARS = 60
 """A sentence that does not fit is clipped only when this much of it can be said."""
 
-EVIDENCE, DOCUMENT, COVERAGE, CUE = 7.3, 0.74, 2.3, 1.9
-HEADING, QUESTION, ANSWERING, HEADED = -2.5, -4.5, 3.0, -1.2
+EVIDENCE, DOCUMENT, COVERAGE, CUE = 7.2, 0.9, 2.2, 1.7
+ANSWERING, HEADED, FRAGMENT, INTRODUCING = 3.0, -1.1, -0.8, -0.6
 """
 Weights, on the scale of a logarithm of chance, of: the evidence in and around a sentence, its document's score, the
-share of the question's words in it, holding the kind of thing asked for; being a heading, being a question itself,
-standing behind a question, standing right under a heading.
+share of the question's words in it, holding the kind of thing asked for; standing behind a question, standing right
+under a heading, beginning in lower case, ending with a colon.
 """
 
 LENGTH = 0.8
@@ -98,7 +98,9 @@ def best(
     question: str, extracts: Sequence[Extract], texts: Sequence[str], *, language: str, overhead: int
 ) -> tuple[Sentence, ...]:
     """
-    Return what to say, the likeliest document first and each in its own order; neighbours are one.
+    Return what to say, the likeliest first; neighbours are one, nothing is said twice.
+
+    Headings and questions are only said when there is nothing else.
 
     *texts* are what `Sentence` offsets count in; *overhead* is the characters that each quotation costs beside its
     words. Empty when nothing holds a word of the question.
@@ -106,19 +108,24 @@ def best(
     terms, cue = terms_of(question, language), cue_of(question)
     room = MAX_CHARS
     chosen: list[Sentence] = []
+    said: set[str] = set()
     for one in sorted(_scored(question, extracts, texts, language), key=_rate, reverse=True):
         if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS:
             break
+        text = texts[one.place][one.start : one.end]
+        words = " ".join(text.casefold().split())
+        if words in said:
+            continue
+        said.add(words)
         size = one.end - one.start + overhead
         if size > room:
-            text = texts[one.place][one.start : one.end]
             start, end = clipped(text, room - overhead, terms=terms, cue=cue, language=language)
             one = replace(one, start=one.start + start, end=one.start + end)
             size = end - start + overhead
         if one.end > one.start:
             chosen.append(one)
             room -= size
-    return _ordered(chosen, texts)
+    return _joined(chosen, texts)
 
 
 def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], language: str) -> list[Sentence]:
@@ -131,7 +138,7 @@ def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], la
     for one in ranked(question, documents, language=language):
         if any(one.traces.hits):
             found.extend(_sentences(question, one, terms))
-    return found
+    return [one for one in found if not _is_asking(one, texts)] or found
 
 
 def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Sentence]:
@@ -146,7 +153,7 @@ def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Senten
             continue
         chance = EVIDENCE * score + DOCUMENT * one.score + COVERAGE * held[index] / len(terms)
         chance += CUE * (cue is not None and cue.search(text, start, end) is not None)
-        chance += HEADING * is_heading(text, start, end) + QUESTION * (text[end - 1] in "?？؟")
+        chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
         if index:
             before = bounds[index - 1]
             chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
@@ -170,15 +177,31 @@ def _rate(one: Sentence) -> float:
     return one.chance - LENGTH * math.log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS))
 
 
-def _ordered(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence, ...]:
-    order = list(dict.fromkeys(one.place for one in chosen))
+def _is_asking(one: Sentence, texts: Sequence[str]) -> bool:
+    """Say whether *one* is a heading or a question, which say what is told elsewhere."""
+    text = texts[one.place]
+    return text[one.end - 1] in "?？؟" or is_heading(text, one.start, one.end)
+
+
+def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence, ...]:
+    """Return *chosen* with neighbours made one, in the place of the better of them."""
     joined: list[Sentence] = []
-    for one in sorted(chosen, key=lambda one: (order.index(one.place), one.start)):
-        last = joined[-1] if joined else None
-        if last is not None and last.place == one.place and _touch(texts[one.place][last.end : one.start]):
-            joined[-1] = replace(last, end=one.end)
-        else:
+    for one in chosen:
+        text = texts[one.place]
+        near = [
+            other
+            for other in joined
+            if other.place == one.place and (_touch(text[other.end : one.start]) or _touch(text[one.end : other.start]))
+        ]
+        if not near:
             joined.append(one)
+            continue
+        whole = replace(
+            near[0],
+            start=min(one.start, *(other.start for other in near)),
+            end=max(one.end, *(other.end for other in near)),
+        )
+        joined = [whole if other is near[0] else other for other in joined if other is near[0] or other not in near]
     return tuple(joined)
 
 

@@ -28,6 +28,13 @@ _MARK = re.compile(
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
 _ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
+_UNFINISHED = re.compile(
+    r"(?:^|\s)(?:the|an?|of|to|and|or|for|with|by|from|in|on|at|is|are|its|their|see|les?|la|des?|du|et|ou|à|une?|avec|par|pour|dans"
+    r"|der|die|das|und|oder|mit|von|zu|den|dem|eine?|el|los|las|y|con|por|para|и|в|на|с|по|из)$"
+)
+"""What a line that goes on in the next ends with."""
+
+_TAIL_CHARS = 8
 _TERMINAL = frozenset(".!?…:;。！？؟")
 _WIDE = frozenset("。！？")
 _WRAP_CHARS = 55
@@ -131,7 +138,7 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     if _ITEM.match(text, after):
         return True
     line = text[after]
-    if line in ",;:.)":
+    if line in ",;:.)" or _UNFINISHED.search(text, max(begin, position - _TAIL_CHARS), position) is not None:
         return False
     if text[position] != "\n":
         position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))

@@ -113,6 +113,35 @@ def test_what_stands_apart_is_never_one_quotation() -> None:
     assert {citation.status for citation in resolve(said, shown)} == {"verified"}
 
 
+def test_headings_and_questions_are_not_said_where_there_is_more() -> None:
+    text = "Opening hours of the museum\n\nWhen is the museum open?\nThe museum opens at nine every day but Monday."
+    said = answer("When is the museum open?", extracts(text), language="en")
+    assert said == "“The museum opens at nine every day but Monday.” [1]"
+
+
+def test_a_heading_is_said_where_there_is_nothing_else() -> None:
+    said = answer("When is the museum open?", extracts("Opening hours of the museum"), language="en")
+    assert said == "“Opening hours of the museum” [1]"
+
+
+def test_nothing_is_said_twice() -> None:
+    text = "The museum opens at nine.\n\nThe cellar is damp.\n\nThe  museum opens at nine."
+    assert answer("When does the museum open?", extracts(text, text), language="en").count("opens at nine") == 1
+
+
+def test_the_likeliest_sentence_comes_first() -> None:
+    text = "The harbour has a museum.\n\nCats sleep in the yard.\n\nThe museum of the harbour opens at nine o'clock."
+    said = answer("When does the museum of the harbour open?", extracts(text), language="en")
+    assert said.startswith("“The museum of the harbour opens at nine o'clock.” [1]")
+
+
+def test_a_sentence_between_two_that_were_chosen_joins_them() -> None:
+    said = answer(
+        "ferry bridge ferry", extracts("The bridge. A ferry, a bridge. Ferry or bridge, all of it."), language="en"
+    )
+    assert said == "“The bridge. A ferry, a bridge. Ferry or bridge, all of it.” [1]"
+
+
 def test_no_sentence_reaches_over_a_joint() -> None:
     document = Document("d", BRIDGE, title="T", score=1.0)
     (extract,) = extracts_for([(document, (Passage(12, 30), Passage(66, 99)))], is_cleaned=True)
