@@ -68,10 +68,10 @@ class Marks:
         status = str(citation["status"])
         number = self.place(citation["document_id"])
         inner = Markup('{}<span aria-hidden="true" class="shape">{}</span><span class="unseen"> {}</span>').format(
-            number or "?", SHAPES[status], self.words[status]
+            number or "", SHAPES[status], self.words[status]
         )
         if citation["document_id"] is None:
-            return Markup('<span class="badge {}">{}</span>').format(status, inner)
+            return Markup('<span class="badge {}" title="{}">{}</span>').format(status, citation["label"], inner)
         return Markup('<a class="badge {}" href="{}" title="{}">{}</a>').format(
             status, address_of(citation), citation["label"], inner
         )

@@ -121,6 +121,10 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "sources": _("Sources"),
         "used": [_("1 document used, {cited} cited"), _("{used} documents used, {cited} cited")],
         "quotes": _("{verified} of {marks} citations word for word in the documents"),
+        "doubt": [
+            _("1 citation is not supported by the documents: check what it says."),
+            _("{doubtful} citations are not supported by the documents: check what they say."),
+        ],
         "not_cited": _("used, not cited"),
         "open_passage": _("Open the passage"),
         "open_document": _("Open the document"),

@@ -83,6 +83,20 @@ def test_a_cut_answer_says_so(zoo_service: Zoo, come: Come) -> None:
     assert "longest length" in page.locator(".warn").inner_text()
 
 
+@pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])
+def test_an_answer_that_its_documents_do_not_support_is_marked_and_said(
+    zoo_service: Zoo, come: Come, has_script: bool
+) -> None:
+    zoo_service.behave("miscite")
+    reader = come(zoo_service.url, java_script_enabled=has_script)
+    page = reader.open("/?q=giraffe+fence")
+    page.wait_for_selector(".card .counts")
+
+    assert page.locator(".answer .warn").inner_text().startswith("2 citations are not supported by the documents")
+    assert page.locator(".prose .badge.unsupported").inner_text().split() == ["1", "✕", "not", "supported"]
+    assert page.locator(".prose .badge.unknown").inner_text().split() == ["?", "unknown", "source"]
+
+
 def test_an_answer_without_model_says_so(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("status-500", llm__fallback="builtin:extractive")
     page = come(zoo_service.url).ask("giraffe fence")

@@ -61,7 +61,7 @@ def test_each_mark_becomes_its_own_badge_in_order() -> None:
     assert shown.count("badge verified") == 1 and shown.count("badge supported") == 2
     assert "list[int]" in shown
     assert 'href="/documents?id=a%26b&amp;field=exactContent&amp;start=3&amp;end=9#passage"' in shown
-    assert '<span class="badge unknown">?' in shown
+    assert '<span class="badge unknown" title="nowhere"><span aria-hidden="true" class="shape">?' in shown
     assert "verified quote" in shown and "not supported" in shown
 
 

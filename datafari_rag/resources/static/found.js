@@ -41,7 +41,7 @@ function hit(row, marked) {
   return element(
     "li",
     {},
-    element("h3", {}, element("a", { href: `/documents?${new URLSearchParams({ id: row.id })}`, dir: "auto" }, title)),
+    element("h3", { dir: "auto" }, element("a", { href: `/documents?${new URLSearchParams({ id: row.id })}` }, title)),
     element("p", { class: "where", dir: "auto" }, where(url || row.id), date && " · ", date && element("time", { datetime: date }, date)),
     element("p", { class: "snippet", dir: "auto" }, ...snippet),
   );

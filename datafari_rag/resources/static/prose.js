@@ -74,8 +74,8 @@ export class Marks {
   badge(citation) {
     const shape = element("span", { class: "shape", "aria-hidden": "true" }, SHAPES[citation.status] ?? "?");
     const said = element("span", { class: "unseen" }, ` ${this.words[citation.status] ?? citation.status}`);
-    const number = String(this.place(citation.document_id) || "?");
-    if (citation.document_id === null) return element("span", { class: `badge ${citation.status}` }, number, shape, said);
+    const number = String(this.place(citation.document_id) || "");
+    if (citation.document_id === null) return element("span", { class: `badge ${citation.status}`, title: citation.label }, shape, said);
     const traits = { class: `badge ${citation.status}`, ...linkTo(citation, this.base), title: citation.label };
     const badge = element("a", traits, number, shape, said);
     badge.addEventListener("click", (event) => this.follow(event, citation, badge));
