@@ -14,6 +14,9 @@ BEGIN, END = "<!-- measured: {} -->", "<!-- end of {} -->"
 GATE = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 """Thresholds that are shown."""
 
+WITHOUT_BUDGET = ("highlighting",)
+"""Ways whose share is the same at every budget: one number says it."""
+
 _RANKS = " / ".join(map(str, RANKS))
 _BUDGETS = " / ".join(f"{budget:,}" for budget in BUDGETS)
 _HEADS = ("set", "questions", f"engine {_RANKS}", f"re-ranked {_RANKS}", f"answer in {_BUDGETS} characters")
@@ -66,7 +69,7 @@ def _section(name: str, summaries: Mapping[str, Mapping[str, Any]]) -> str:
 def _set_row(group: str, of: Mapping[str, Any], ways: Sequence[str]) -> str:
     title = f"**{group}**" if group == "all" else group
     recalls = (_series(of[way].values()) for way in ("engine_recall", "recall"))
-    contexts = (_context(of["in_context"].get(way)) for way in ("passages", *ways))
+    contexts = (_context(way, of["in_context"].get(way)) for way in ("passages", *ways))
     return _row(title, str(of["questions"]), *recalls, *contexts, _percent(of["in_reply"]))
 
 
@@ -79,9 +82,10 @@ def _below(of: Mapping[str, Any]) -> str:
     )
 
 
-def _context(shares: Sequence[float | None] | None) -> str:
-    """A way that knows no budget (highlighting) has the same share at each: one number says it."""
-    return "–" if not shares else _percent(shares[0]) if len(set(shares)) == 1 else _series(shares)
+def _context(way: str, shares: Sequence[float | None] | None) -> str:
+    if not shares:
+        return "–"
+    return _percent(shares[0]) if way in WITHOUT_BUDGET else _series(shares)
 
 
 def _series(values: Any) -> str:

@@ -48,6 +48,7 @@ def test_each_variant_is_a_section_with_a_row_for_each_set() -> None:
     assert "## Embedded\n" in text
     wanted = "| a | 1 | 100.0 / 100.0 / 100.0 | 100.0 / 100.0 / 100.0 | 0.0 / 100.0 / 100.0 / 100.0 | 100.0 | 100.0 |"
     assert wanted in text
+    assert "| 100.0 / 100.0 / 100.0 / 100.0 | 100.0 |" in tables(report(trial("a", 0, hits={"passages": (True,) * 4})))
     assert (
         "| **all** | 2 | 50.0 / 100.0 / 100.0 | 50.0 / 100.0 / 100.0 | 0.0 / 50.0 / 50.0 / 50.0 | 50.0 | 50.0 |" in text
     )
