@@ -31,6 +31,7 @@ def answer(reader: Surfer) -> None:
     reader.open()
     reader.be("alice")
     reader.ask(COPY)
+    reader.page.wait_for_selector(".proposals")
 
 
 def passage(reader: Surfer) -> None:
@@ -54,6 +55,32 @@ def settings(reader: Surfer) -> None:
         reader.ask(question)
     reader.open("/admin")
     reader.page.wait_for_selector("#find:not([hidden])")
+    reader.page.wait_for_selector("#rates p")
+
+
+def live(reader: Surfer) -> None:
+    """The settings page while somebody asks: each question is one tick of its clock."""
+    page = reader.open()
+    reader.be("admin")
+    page.clock.install()
+    reader.open("/admin")
+    page.wait_for_selector("#rates p")
+    for place in range(40):
+        for _ in range((place * 7) % 5):
+            form = {"action": "rag", "q": COPY if place % 3 else "xylophone quarantine", "stream": "true"}
+            page.request.post(f"{reader.home}/search/select", form=form)
+        with page.expect_response("**/admin/now"):
+            page.clock.run_for(5_000)
+
+
+def trial(reader: Surfer) -> None:
+    settings(reader)
+    reader.page.get_by_label("rag.maxFiles", exact=True).fill("1")
+    reader.page.get_by_text("1 change, not saved yet").wait_for()
+    reader.page.get_by_role("button", name="Ask with these settings").click()
+    reader.page.fill("#try", COPY)
+    reader.page.press("#try", "Enter")
+    reader.page.wait_for_selector("#changed .counts")
 
 
 def bad_value(reader: Surfer) -> None:
@@ -68,6 +95,10 @@ def failing(reader: Surfer) -> None:
     reader.ask("giraffe fence")
 
 
+def right_to_left(reader: Surfer) -> None:
+    reader.ask("حديقة الحيوان")
+
+
 OF_DEMO: tuple[Shot, ...] = (
     ("first", DESK, first),
     ("answer", DESK, answer),
@@ -75,16 +106,24 @@ OF_DEMO: tuple[Shot, ...] = (
     ("answer-phone", PHONE, answer),
     ("passage", DESK, passage),
     ("how-made", DESK, made),
-    ("settings", DESK, settings),
+    ("first-phone", PHONE, first),
+    ("settings", DESK, live),
+    ("settings-dark", DESK | DARK | {"locale": "fr-FR"}, settings),
+    ("settings-trial", DESK, trial),
     ("settings-bad-value", DESK, bad_value),
 )
-OF_ZOO: tuple[Shot, ...] = (("model-busy", DESK, failing),)
+OF_ZOO: tuple[tuple[str, tuple[Shot, ...]], ...] = (
+    ("status-429", (("model-busy", DESK, failing),)),
+    ("miscite", (("not-supported", DESK, failing),)),
+    ("cite", (("right-to-left", DESK, right_to_left),)),
+)
+"""What is shown of a model that behaves so."""
 
 
 def take(browser: Browser, home: str, shots: tuple[Shot, ...]) -> None:
     """Take *shots* of the service at *home*."""
     for name, options, go in shots:
-        context = browser.new_context(reduced_motion="reduce", locale="en-GB", **options)
+        context = browser.new_context(**{"reduced_motion": "reduce", "locale": "en-GB", **options})
         reader = Surfer(context.new_page(), home)
         go(reader)
         reader.page.screenshot(path=IMAGES / f"{name}.png")
@@ -103,8 +142,9 @@ def main() -> None:
         with demo(places[0]) as service:
             take(browser, service.url, OF_DEMO)
         with zoo(places[1]) as beasts:
-            beasts.behave("status-429")
-            take(browser, beasts.url, OF_ZOO)
+            for model, shots in OF_ZOO:
+                beasts.behave(model)
+                take(browser, beasts.url, shots)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,8 @@ export function proposalsOf(asked, used, cited, found, words) {
 function questionsIn(documents, wanted) {
   const found = documents.flatMap((one) => (one.content ?? "").match(QUESTION) ?? []).map((text) => text.replace(/\s+/g, " "));
   const shared = (/** @type {string} */ text) => [...wordsOf(text)].filter((word) => wanted.has(word)).length;
-  // Nearly all words alike is the question that was just asked.
-  const near = found.filter((text) => shared(text) > 0 && shared(text) < Math.max(2, wanted.size));
+  // One that has no word of its own was asked already, only longer.
+  const near = found.filter((text) => shared(text) > 0 && shared(text) < wordsOf(text).size);
   return near.sort((one, other) => shared(other) - shared(one));
 }
 
