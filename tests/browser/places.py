@@ -63,11 +63,11 @@ PAGES = [
 
 
 @contextmanager
-def demo(folder: Path) -> Iterator[Running]:
+def demo(folder: Path, *, workers: int = 1) -> Iterator[Running]:
     """Serve the shipped corpus with its users and without a model."""
     build_demo_index(folder / "index")
     (folder / "users.json").write_text(json.dumps(USERS), encoding="utf-8")
-    with service(folder, {**DEMO, "solr.url": "embedded:index"}) as found:
+    with service(folder, {**DEMO, "solr.url": "embedded:index"}, workers=workers) as found:
         yield found
 
 

@@ -29,6 +29,13 @@ def test_alice_sees_what_bob_does_not(demo_service: Running, come: Come) -> None
     assert "enum" in alice.page.locator("#found").inner_text().lower()
     assert "py-howto-enum" in alice.page.content()
     assert "py-howto-enum" not in bob.page.content()
+    bob.ask("Why Python?")
+    for reader in (alice, bob):
+        reader.page.get_by_role("textbox", name="Ask a follow-up question").fill(ENUM)
+        reader.page.keyboard.press("Enter")
+        reader.page.locator(".turn:nth-child(2) .card:not(.busy)").wait_for()
+    assert "py-howto-enum" in alice.page.locator(".turn:nth-child(2)").inner_html()
+    assert "py-howto-enum" not in bob.page.content()
     bob.open("/documents?id=py-howto-enum")
     assert bob.page.get_by_role("heading", name="Nothing is here").is_visible()
     bob.complaints.clear()  # the browser itself notes the 404
