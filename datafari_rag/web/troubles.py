@@ -21,7 +21,7 @@ PARTS: Mapping[str, type[RagError]] = {"search": SearchError, "rights": Authorit
 """The parts that can fail by themselves, each with the root of its errors."""
 
 WRITE_EVERY_S = 1.0
-"""How often one part's failure is written at most: a part that is down fails a thousand times a second."""
+"""How often one and the same failure is written at most: a part that is down fails a thousand times a second."""
 
 
 class Troubles:
@@ -30,8 +30,8 @@ class Troubles:
     def __init__(self, folder: Path | None = None, now: Callable[[], float] = time.time) -> None:
         """Know of none; *folder* None keeps them in this process alone."""
         self._folder, self._now = folder, now
-        self._latest: dict[str, Failure] = {}
-        self._written_at: dict[str, float] = {}
+        self._latest: dict[str, tuple[float, Failure]] = {}
+        self._written: dict[str, tuple[float, str]] = {}
 
     def note(self, label: str) -> None:
         """Note that an answer ended with *label*; one that is no part's failure is nothing to note."""
@@ -39,19 +39,23 @@ class Troubles:
         if part is None:
             return
         now = self._now()
-        self._latest[part] = {"label": label, "at": told(now)}
-        if self._folder is not None and not 0 <= now - self._written_at.get(part, -WRITE_EVERY_S) < WRITE_EVERY_S:
-            self._written_at[part] = now
+        self._latest[part] = now, {"label": label, "at": told(now)}
+        written_at, written = self._written.get(part, (-WRITE_EVERY_S, ""))
+        # Another failure than the last one is news, however soon it comes.
+        if self._folder is not None and (label != written or not 0 <= now - written_at < WRITE_EVERY_S):
+            self._written[part] = now, label
             self._write(part, self._folder)
 
     def latest(self, part: str) -> Failure | None:
         """Return label and time (ISO 8601, UTC) of the last failure of *part* in any worker, None before the first."""
-        mine = self._latest.get(part)
+        mine_at, mine = self._latest.get(part, (0.0, None))
         if self._folder is None:
             return mine
         with suppress(OSError, ValueError):
-            shared: Failure = json.loads((self._folder / f"last-{part}.json").read_bytes())
-            return shared if mine is None or shared["at"] >= mine["at"] else mine
+            shared_at, shared = json.loads((self._folder / f"last-{part}.json").read_bytes())
+            found: Failure = shared
+            # Not by the seconds that are told: two failures may have the same.
+            return found if mine is None or shared_at > mine_at else mine
         return mine
 
     def _write(self, part: str, folder: Path) -> None:

@@ -32,11 +32,7 @@ PATIENT = {
     "llm.stall_timeout_s": "60",
     "llm.total_timeout_s": "60",
 }
-"""
-Limits for what is no time-out. The wire, the model and the service share the processors with everything else on the
-machine: a reset was told after 0.05 s on a quiet one and after 0.8 s at a load of 11, and a limit of one second made it
-a time-out now and then. Nothing is lost on the way: with these limits a reset that is never told would show.
-"""
+"""Limits for what is no time-out, on a machine that has other work."""
 
 CANARY = "canary-7f3a"
 """Stands in every document, token and bad answer: no failure, log line or metric may repeat it."""
@@ -61,8 +57,6 @@ class Scene:
     """A service and what it stands on, each behind a wire that can be cut and a face that can tell lies."""
 
     service: Running
-    patient: Running
-    """The same service with the limits of `PATIENT`."""
     solr: solr_process.Running
     folder: Path
     solr_wire: Wire
@@ -162,14 +156,11 @@ def scene(folder: Path, settings: dict[str, str]) -> Iterator[Scene]:
             **SETTINGS,
             **settings,
         }
-        (folder / "patient").mkdir()
-        with service(folder, given) as found, service(folder / "patient", given | PATIENT) as patient:
+        with service(folder, given) as found:
             says = solr_face.answer, authority_face.answer
             assert isinstance(says[0], Lies)
             assert isinstance(says[1], Lies)
-            yield Scene(
-                found, patient, solr, folder / "solr", solr_wire, says[0], authority_wire, says[1], model_wire, given
-            )
+            yield Scene(found, solr, folder / "solr", solr_wire, says[0], authority_wire, says[1], model_wire, given)
 
 
 SETTINGS = {

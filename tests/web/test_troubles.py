@@ -45,3 +45,26 @@ def test_a_folder_that_is_gone_leaves_what_this_worker_knows(tmp_path: Path) -> 
     troubles = Troubles(tmp_path / "none", lambda: NOON)
     troubles.note("searchTimeout")
     assert troubles.latest("search") == {"label": "searchTimeout", "at": "2023-11-14T22:13:20Z"}
+
+
+def test_of_two_failures_in_one_second_the_later_one_is_the_last_in_every_worker(tmp_path: Path) -> None:
+    now = [NOON]
+    one, other = Troubles(tmp_path, lambda: now[0]), Troubles(tmp_path, lambda: now[0])
+    for number, label in enumerate(("modelTimeout", "modelUnavailable", "modelBusy")):
+        now[0] = NOON + number / 10
+        one.note(label)
+
+        assert one.latest("model") == other.latest("model") == {"label": label, "at": "2023-11-14T22:13:20Z"}
+
+
+def test_a_failure_that_goes_on_is_written_once_a_second(tmp_path: Path) -> None:
+    now = [NOON]
+    troubles, other = Troubles(tmp_path, lambda: now[0]), Troubles(tmp_path, lambda: now[0])
+    told = []
+    for tenth in range(25):
+        now[0] = NOON + tenth / 10
+        troubles.note("searchTimeout")
+        told.append((tmp_path / "last-search.json").stat().st_mtime_ns)
+
+    assert len(set(told)) <= 3
+    assert other.latest("search") == {"label": "searchTimeout", "at": "2023-11-14T22:13:22Z"}
