@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.measuring import Result, Target
@@ -26,6 +26,8 @@ class Bench:
     folder: Path
     is_quick: bool = False
     wanted: Sequence[str] = ()
+    done: Result = field(default_factory=dict)
+    """What a row has measured so far: kept when the rest of it takes too long."""
 
     def seconds(self, full: float) -> float:
         """Return how long a row is measured."""
@@ -34,12 +36,11 @@ class Bench:
     def beside(self, name: str, measure: Measure, *, has_relay: bool = True) -> Result:
         """Return what *measure* gives for each target: the model itself, the relay, the service."""
         makers = {key: make for key, make in MAKERS.items() if has_relay or key != "relay"}
-        rows: Result = {}
         with stubs(self.folder / name) as behind:
             for key, make in makers.items():
                 if not self.wanted or key in self.wanted:
-                    rows[key] = tried(lambda make=make: with_target(behind, make, measure))  # type: ignore[misc]
-        return rows
+                    self.done[key] = tried(lambda make=make: with_target(behind, make, measure))  # type: ignore[misc]
+        return self.done
 
 
 def with_target(behind: Stubs, make: Maker, measure: Measure) -> Result:

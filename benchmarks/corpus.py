@@ -14,6 +14,9 @@ FIELDS = ("id", "url", "title", "content_en", "exactContent", "preview_content",
 ACL = ("allow_token_document", "deny_token_document", "allow_token_parent", "deny_token_parent")
 SHARES = ("allow_token_share", "deny_token_share")
 
+VARIED_CHARS = 12_000_000
+"""Text of all different answers together: more would only take time to write and to read."""
+
 
 def texts() -> list[str]:
     """Return the demo pages."""
@@ -54,7 +57,7 @@ def answer(pages: Sequence[str], *, documents: int, chars: int, seed: int) -> Ma
 
 
 def write_answers(file: Path, *, documents: int = 3, chars: int = 20_000, large_chars: int = 0) -> None:
-    """Write what `stub_solr.js` reads: 40 different answers, and a large one of three documents."""
+    """Write what `stub_solr.js` reads: up to 40 different answers, and a large one of three documents."""
     pages = texts()
     schema = {
         "fieldTypes": [{"name": "text", "class": "solr.TextField"}, {"name": "string", "class": "solr.StrField"}],
@@ -62,6 +65,7 @@ def write_answers(file: Path, *, documents: int = 3, chars: int = 20_000, large_
             {"name": name, "type": "text" if "ontent" in name else "string"} for name in (*FIELDS, *ACL, *SHARES)
         ],
     }
-    small = [answer(pages, documents=documents, chars=chars, seed=seed) for seed in range(40)]
+    variety = max(3, min(40, VARIED_CHARS // (documents * chars)))
+    small = [answer(pages, documents=documents, chars=chars, seed=seed) for seed in range(variety)]
     large = answer(pages, documents=3, chars=large_chars // 3, seed=999) if large_chars else small[0]
     file.write_text(json.dumps({"small": small, "large": large, "schema": schema}), encoding="utf-8")

@@ -18,16 +18,15 @@ OPEN = (25, 100, 400)
 
 def growth(bench: Bench) -> Result:
     """Return for each of the four, at each point, the CPU that it takes and what the caller waits for."""
-    return {
-        "documents": _points(DOCUMENTS, lambda at: _answer(bench, documents=at, rag__maxFiles=str(at))),
-        "characters of a document": _points(CHARS, lambda at: _answer(bench, chars=at)),
-        "rights of the user": _points(TOKENS, lambda at: _answer(bench, tokens=at)),
-        "open streams": _points(OPEN, lambda at: _streams(bench, at)),
+    causes: dict[str, tuple[Sequence[int], Callable[[int], Result]]] = {
+        "documents": (DOCUMENTS, lambda at: _answer(bench, documents=at, rag__maxFiles=str(at))),
+        "characters of a document": (CHARS, lambda at: _answer(bench, chars=at)),
+        "rights of the user": (TOKENS, lambda at: _answer(bench, tokens=at)),
+        "open streams": (OPEN, lambda at: _streams(bench, at)),
     }
-
-
-def _points(points: Sequence[int], measure: Callable[[int], Result]) -> Result:
-    return {str(at): tried(lambda at=at: measure(at)) for at in points}  # type: ignore[misc]
+    for name, (points, measure) in causes.items():
+        bench.done[name] = {str(at): tried(lambda at=at, take=measure: take(at)) for at in points}  # type: ignore[misc]
+    return bench.done
 
 
 def _answer(bench: Bench, *, documents: int = 3, chars: int = 20_000, tokens: int = 50, **settings: str) -> Result:

@@ -242,21 +242,21 @@ def _shares(rows: Rows) -> Iterator[Sequence[str]]:
 
 
 def _plots(found: Rows, folder: Path) -> None:
-    growth = found["rows"].get("growth", {})
-    if not growth or "error" in growth:
+    growth = {name: points for name, points in found["rows"].get("growth", {}).items() if name != "error"}
+    if not growth:
         return
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(growth), figsize=(4 * len(growth), 3.5), layout="constrained")
-    for axis, (name, points) in zip(axes, growth.items(), strict=True):
+    figure, axes = plt.subplots(1, len(growth), squeeze=False, figsize=(4 * len(growth), 3.5), layout="constrained")
+    for axis, (name, points) in zip(axes[0], growth.items(), strict=True):
         good = {int(at): one for at, one in points.items() if "error" not in one and one["wait_ms"] is not None}
         for key, label in (("cpu_ms", "CPU ms"), ("wait_ms", "added wait ms, median")):
             axis.plot(list(good), [one[key] for one in good.values()], marker="o", label=label)
         axis.set(xlabel=name, xscale="log", yscale="log")
         axis.grid(alpha=0.3)
         axis.legend()
-    axes[0].set_ylabel("of an answer (streams: of 1,000 tokens)")
+    axes[0][0].set_ylabel("of an answer (streams: of 1,000 tokens)")
     figure.savefig(folder / f"{found['run']}-growth.png", dpi=120)

@@ -14,12 +14,13 @@ import argparse
 import json
 import platform
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -54,7 +55,7 @@ ROWS: dict[str, Row] = {
     "haystack": Row(peering.peer("haystack"), 240),
     "litellm": Row(peering.peer("litellm"), 330),
     "2000x10": Row(streaming.many_streams("2000x10", has_relay=False), 240),
-    "growth": Row(growth.growth, 240),
+    "growth": Row(growth.growth, 300),
     "size": Row(starting.size, 300),
     "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),
     "Solr 100,000": Row(large.real_solr, 420, ("index",)),
@@ -78,16 +79,19 @@ def machine() -> Result:
 
 
 def measure(name: str, bench: Bench) -> Result:
-    """Return a row, or under "error" why there is none."""
+    """Return a row, or what of it there is and under "error" why there is no more."""
+    bench = replace(bench, done={})
     try:
         with bounded(ROWS[name].limit_s):
             return ROWS[name].run(bench)
     except (Exception, TooLong) as error:
-        return {"error": f"{type(error).__name__}: {str(error)[-600:]}"}
+        return {**bench.done, "error": f"{type(error).__name__}: {str(error)[-600:]}"}
 
 
 def main() -> None:
     """Run the rows and write the results."""
+    # Told to end, it ends what it started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = _options()
     run = "quick" if options.quick else "index" if options.index else "full"
     options.out.mkdir(parents=True, exist_ok=True)

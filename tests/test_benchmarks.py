@@ -56,6 +56,19 @@ def test_a_row_that_fails_or_hangs_says_why_and_the_next_is_run(
     assert all(line.count("|") in (0, 4, 5) for line in text.splitlines())
 
 
+def test_what_was_measured_before_the_time_was_over_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def slow(bench: Bench) -> dict[str, Any]:
+        bench.done["direct"] = {"lost": 0}
+        return hanging(bench)
+
+    monkeypatch.setattr(run, "ROWS", {"300x50": run.Row(slow, 0.2)})
+
+    row = run.measure("300x50", Bench(tmp_path))
+
+    assert row["direct"] == {"lost": 0}
+    assert "longer than" in row["error"]
+
+
 def test_a_target_that_cannot_be_started_leaves_the_others_alone() -> None:
     rows = {"relay": tried(lambda: {"port": program("nowhere", "python")}), "service": tried(lambda: {"lost": 0})}
 
