@@ -20,7 +20,7 @@ from datafari_rag.commands.eval_sets import PATIENT, NoSets, places, questions_o
 from datafari_rag.core.errors import RagError
 from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
-from datafari_rag.evaluation.pages import NoPlace, written_into
+from datafari_rag.evaluation.pages import NoPlace, check_marks, written_into
 from datafari_rag.evaluation.plot import draw
 from datafari_rag.evaluation.questions import UnreadableQuestions, questions_in, readers_in, rights_in
 from datafari_rag.evaluation.tables import gate_table, print_report
@@ -68,6 +68,8 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     _variants(options, {}, "")
     began = time.monotonic()
     try:
+        if options["page"] is not None:
+            check_marks(options["page"].read_text(encoding="utf-8"))
         results = dict(_results(questions, options))
         leaks = _told(results, options, took_s=time.monotonic() - began)
     except StartRefused as error:

@@ -38,6 +38,12 @@ def written_into(page: str, report: Mapping[str, Any]) -> str:
     return _put(page, "gate", gate(curve))
 
 
+def check_marks(page: str) -> None:
+    """Raise `NoPlace` when *page* lacks a mark, before minutes are spent on what has no place to go."""
+    for part in ("tables", "gate"):
+        _put(page, part, "")
+
+
 def tables(report: Mapping[str, Any]) -> str:
     """Return one section for each variant, with how it was asked."""
     which = "All questions" if report["every"] == 1 else f"Every {report['every']}th question"

@@ -118,9 +118,10 @@ def test_a_page_is_written_between_its_marks_and_nowhere_else(tmp_path: Path, se
 def test_a_page_without_marks_is_left_alone(tmp_path: Path, sets: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("Nothing to fill in.", encoding="utf-8")
-    result, _ = run(tmp_path, "--sets", str(sets), "--engine", "embedded", "--page", str(page))
+    result, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded", "--page", str(page))
 
     assert result.exit_code == 1
+    assert report == {}, "found out before anything was measured"
     assert "<!-- measured: tables -->" in result.output
     assert page.read_text(encoding="utf-8") == "Nothing to fill in."
 
