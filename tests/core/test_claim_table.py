@@ -27,6 +27,11 @@ def shown(text: Text, other: Text) -> tuple[Extract, ...]:
     return extracts_for([(one, (Passage(0, len(one.text)),)) for one in documents], is_cleaned=True)
 
 
+def lines(text: Text) -> list[str]:
+    """Return the sentences of *text*, none that are several in one: a mark stands for the last alone."""
+    return [one for one in sentences_of(text.content) if "。" not in one]
+
+
 def plain(sentence: str) -> str:
     """Return *sentence* without what would be a mark or a quotation of its own."""
     return "".join(character for character in sentence if character not in '[]【】［］"“”«»„').rstrip(".")
@@ -36,7 +41,7 @@ def judged(texts: list[Text], *, each: int) -> Iterator[tuple[str, bool, str, st
     """Yield the rule, whether it keeps the sense, the status of the claim, and that of the same in quotation marks."""
     dice = random.Random(17)
     for text, other in zip(texts, texts[1:] + texts[:1], strict=True):
-        own, foreign = sentences_of(text.content), sentences_of(other.content)
+        own, foreign = lines(text), lines(other)
         extracts = shown(text, other)
         if min(len(own), len(foreign)) < 3 or len(extracts) < 2:
             continue
