@@ -76,7 +76,7 @@ def test_a_document_that_the_best_one_names_comes_before_others() -> None:
     assert order("Where was the writer of the Harbour Song born?", SINGER, other, named) == ["singer", "named", "other"]
 
 
-@pytest.mark.parametrize("title", ["Ada Quillon", "song", "Ada", "", "Quill Ada"], ids=repr)
+@pytest.mark.parametrize("title", ["Ada Quillon", "land choir", "song", "Ada", "", "Quill Ada"], ids=repr)
 def test_a_title_that_is_no_name_in_the_best_document_changes_nothing(title: str) -> None:
     other = document("other", "The choir of the harbour has a song of its own.", 5.0)
     unnamed = document("unnamed", "Born in 1931 on the mainland.", 3.0, title=title)
