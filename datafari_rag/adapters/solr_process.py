@@ -68,7 +68,7 @@ def started(
     Start what *folder* holds, or make it first, and return when the collection can be searched.
 
     *nodes* 0 is a Solr without ZooKeeper; from 1 on it is a SolrCloud of so many. *port* is the first node's; None
-    takes the one of the last time, or a free one. With *owner* the nodes end when the process of that number does.
+    takes the one of the last time, or a free one. With *owner* all of them end when the process of that number does.
     What runs already is returned as it is.
 
     Raises:
@@ -165,6 +165,10 @@ class _Starter:
         launcher = [str(self.folder / "Launcher.java"), str(home), str(port), zookeeper]
         return self.run(f"node{number}", port, [*launcher, self.owner] if self.owner else launcher)
 
+    def keeper(self, port: int) -> Process:
+        launcher = [str(self.folder / "Launcher.java"), "--zookeeper", str(self.folder / "zoo.cfg")]
+        return self.run("zookeeper", port, [*launcher, self.owner] if self.owner else launcher)
+
     def run(self, role: str, port: int, arguments: Sequence[str]) -> Process:
         command = [self.java, *self.flags, f"-Dsolr.log.dir={self.folder}/logs", "-cp", f"{self.lib}/*", *arguments]
         with (self.folder / "logs" / f"{role}.log").open("ab") as log:
@@ -197,9 +201,7 @@ def _cloud(starter: _Starter, ports: Sequence[int], say: Say) -> Running:
     zookeeper, *nodes = ports
     say(f"Starting ZooKeeper on port {zookeeper}…")
     (starter.folder / "zoo.cfg").write_text(_ZOOKEEPER.format(folder=starter.folder, port=zookeeper), encoding="utf-8")
-    keeper = starter.run(
-        "zookeeper", zookeeper, ["org.apache.zookeeper.server.ZooKeeperServerMain", str(starter.folder / "zoo.cfg")]
-    )
+    keeper = starter.keeper(zookeeper)
     _wait_for_port(keeper)
     say(f"Starting {len(nodes)} nodes on ports {', '.join(map(str, nodes))}…")
     running = [starter.node(number, port, f"127.0.0.1:{zookeeper}") for number, port in enumerate(nodes, 1)]

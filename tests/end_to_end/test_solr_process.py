@@ -60,22 +60,32 @@ def test_a_solr_is_started_found_running_stopped_and_has_its_data_when_it_is_sta
 
 
 @pytest.mark.solr
-def test_a_solr_ends_with_the_process_that_it_was_started_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("nodes", [0, 1], ids=["a lone node", "a cloud of one with its ZooKeeper"])
+def test_a_solr_ends_with_the_process_that_it_was_started_for(tmp_path: Path, nodes: int) -> None:
     with (
         running(tmp_path / "unused"),
         subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner,
     ):
-        one = solr_process.started(tmp_path / "owned", owner=owner.pid)
+        one = solr_process.started(tmp_path / "owned", nodes=nodes, owner=owner.pid)
         try:
             owner.kill()
             owner.wait()
             limit = time.monotonic() + 30
-            while solr_process.status(tmp_path / "owned") is not None:
+            # Counted at the moment of asking: what still runs is what `stopped` would have to end.
+            while any(is_running(process) for process in one.processes):
                 assert time.monotonic() < limit
                 time.sleep(0.1)
         finally:
-            solr_process.stopped(tmp_path / "owned")
-    assert one.url.startswith("http://127.0.0.1:")
+            left = solr_process.stopped(tmp_path / "owned")
+    assert (len(one.processes), left) == (1 + nodes, 0)
+
+
+def is_running(process: solr_process.Process) -> bool:
+    """Say whether the program of that number is there and is no zombie."""
+    try:
+        return Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 @pytest.mark.solr
