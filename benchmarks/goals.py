@@ -92,7 +92,9 @@ def _streams(name: str, row: Rows) -> Iterator[Goal]:
         yield Goal(f"{what}: CPU of 1,000 tokens", wanted, got, cpu / relay <= limits["cpu"])
     if "pss" in limits:
         pss = sum(ours["pss_mib"])
-        yield Goal(f"{what}: memory of all workers", f"≤ {limits['pss']:g} MB", f"{pss:.0f} MB", pss <= limits["pss"])
+        yield Goal(
+            f"{what}: memory of master and workers", f"≤ {limits['pss']:g} MB", f"{pss:.0f} MB", pss <= limits["pss"]
+        )
 
 
 def _full_house(name: str, row: Rows) -> Iterator[Goal]:

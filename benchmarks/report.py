@@ -10,6 +10,9 @@ from typing import Any
 
 from benchmarks.goals import Goal, Rows, goals
 
+NOISY = 0.2
+"""Others' part of the CPU above which times say little."""
+
 PACE = re.compile(r"\d+x\d+")
 MARKS = "<!-- {run}: written by make {target} -->", "<!-- end of {run} -->"
 TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index"}
@@ -56,8 +59,19 @@ def _head(found: Rows) -> str:
     return (
         f"`{found['command']}`, {found['date']}, {found.get('took_s', 0):.0f} s on {machine['cores']} cores of "
         f"{machine['processor']}, Linux {machine['kernel']}, Python {machine['python']}, Node {machine['node']}; "
-        f"{versions}. Load before: {machine['load_before']}."
+        f"{versions}. Load before: {machine['load_before']}.{_others(found['rows'])}"
     )
+
+
+def _others(rows: Rows) -> str:
+    """Say which part of the CPU that was used was other programs', where anything was measured."""
+    each = [one for row in rows.values() for one in row.values() if isinstance(one, Mapping) and "shares" in one]
+    used = sum(one["cpu_s"]["machine"] for one in each)
+    share = sum(one["shares"]["others"] * one["cpu_s"]["machine"] for one in each) / used if used else 0.0
+    if not used:
+        return ""
+    told = " **Not a quiet machine: compare CPU, not times.**" if share > NOISY else ""
+    return f" Other programs took {share:.0%} of the CPU that was used meanwhile.{told}"
 
 
 def _with_peers(rows: Rows) -> dict[str, Any]:
@@ -215,7 +229,14 @@ def _found(one: Any, keys: tuple[str, ...]) -> float | None:
 def _ratio(one: float | None, ours: float) -> str:
     if one is None:
         return "-"
-    return f"{one:,.2f}" if one == ours else f"{one:,.2f} ({one / ours:.2g} ×)"
+    times = one / ours
+    return (
+        f"{one:,.2f}"
+        if one == ours
+        else f"{one:,.2f} ({times:,.0f} ×)"
+        if times >= 10
+        else f"{one:,.2f} ({times:.2g} ×)"
+    )
 
 
 SHARES = (
