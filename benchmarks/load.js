@@ -203,6 +203,6 @@ function report() {
 
 if (plan.callers) for (let number = 0; number < plan.callers; number += 1) begin(null, clock());
 else arrivals();
-// Whatever hangs: the run is bounded, and what is still open is lost.
-setTimeout(() => { seen.lost += open; seen.never_asked = waiting.length; report(); },
+// Whatever hangs: the run is bounded, and what is still open or waits to be asked is lost.
+setTimeout(() => { seen.never_asked = waiting.length; seen.lost += open + waiting.length; report(); },
   ((plan.warmup_s || 0) + plan.seconds + (plan.grace_s || 30)) * 1000);

@@ -88,8 +88,12 @@ def visits(at_once: int, seconds: float, *, model_s: float, **request: object) -
 
 
 def streams(at_once: int, seconds: float, *, length_s: float, **request: object) -> Result:
-    """Return a plan: streams of *length_s* begin evenly, so often that *at_once* of them are open."""
-    plan = {"mode": "streams", "rate": at_once / length_s, "spread": "even", "limit": 4 * at_once}
+    """
+    Return a plan: streams of *length_s* begin evenly, so often that *at_once* of them are open.
+
+    Where they take longer, at most a fifth more are open; those that wait for a place are late from their moment on.
+    """
+    plan = {"mode": "streams", "rate": at_once / length_s, "spread": "even", "limit": at_once * 6 // 5}
     return {**plan, "seconds": seconds, "warmup_s": length_s + 1, "grace_s": 2 * length_s + 20, **request}
 
 

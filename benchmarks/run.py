@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import resource
 import shlex
 import signal
 import subprocess
@@ -92,6 +93,9 @@ def main() -> None:
     """Run the rows and write the results."""
     # Told to end, it ends what it started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # Thousands of connections, in what is started here as well.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     options = _options()
     run = "quick" if options.quick else "index" if options.index else "full"
     options.out.mkdir(parents=True, exist_ok=True)
