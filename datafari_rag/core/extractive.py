@@ -9,6 +9,7 @@ chance for their length.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -53,6 +54,9 @@ _NOTHING = {
 }
 _QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
 _PLAIN_QUOTES = ("“", "”")
+_BULLET = re.compile(r"[•*\-–—·▪●○◦■□►➢✓^]+\s+")
+"""Before an item of a list or a note; without its list it means nothing."""
+
 _GAP = "\n\n"
 """Stands between stretches that do not touch: an empty line, so that no sentence reaches over it."""
 
@@ -157,7 +161,8 @@ def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Senten
         if index:
             before = bounds[index - 1]
             chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
-        found.append(Sentence(int(one.document.id), start, end, chance))
+        bullet = _BULLET.match(text, start, end)
+        found.append(Sentence(int(one.document.id), start if bullet is None else bullet.end(), end, chance))
     return found
 
 

@@ -124,6 +124,13 @@ def test_a_heading_is_said_where_there_is_nothing_else() -> None:
     assert said == "“Opening hours of the museum” [1]"
 
 
+def test_an_item_of_a_list_is_said_without_its_bullet() -> None:
+    text = "For the ferry you need:\n- a ticket for the ferry, bought before.\n- a warm coat, it is windy."
+    said = answer("What is needed, a ticket for the ferry?", extracts(text), language="en", answer_format="bulletpoint")
+    assert said.startswith("- “a ticket for the ferry, bought before.” [1]")
+    assert {citation.status for citation in resolve(said, extracts(text))} == {"verified"}
+
+
 def test_nothing_is_said_twice() -> None:
     text = "The museum opens at nine.\n\nThe cellar is damp.\n\nThe  museum opens at nine."
     assert answer("When does the museum open?", extracts(text, text), language="en").count("opens at nine") == 1
