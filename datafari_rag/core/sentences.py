@@ -23,7 +23,7 @@ REGION_CHARS = 2000
 # all line ends at once, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
 _MARK = re.compile(
     r"[.!?…؟۔।。！？\n](?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
-    r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
+    r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:(?<!\n)\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
 )
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")

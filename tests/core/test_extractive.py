@@ -149,6 +149,17 @@ def test_a_sentence_between_two_that_were_chosen_joins_them() -> None:
     assert said == "“The bridge. A ferry, a bridge. Ferry or bridge, all of it.” [1]"
 
 
+@pytest.mark.parametrize("opening", ["“Peace” ", "[81] ", "» ", ") "])
+def test_what_opens_a_stretch_never_closes_the_one_before(opening: str) -> None:
+    text = (
+        f"The bridge has nine arches. Nobody knows why it is so. {opening}The bridge is of red stone, says the mayor."
+    )
+    document = Document("d", text, title="T", score=1.0)
+    shown = extracts_for([(document, (Passage(0, 27), Passage(55, len(text))))], is_cleaned=True)
+    said = answer("bridge arches stone", shown, language="fr")
+    assert {citation.status for citation in resolve(said, shown, language="fr")} == {"verified"}
+
+
 def test_no_sentence_reaches_over_a_joint() -> None:
     document = Document("d", BRIDGE, title="T", score=1.0)
     (extract,) = extracts_for([(document, (Passage(12, 30), Passage(66, 99)))], is_cleaned=True)

@@ -34,6 +34,7 @@ def test_hand_split_samples_are_split_with_few_errors(language: str) -> None:
         ("One. Two! Three?", ["One.", "Two!", "Three?"]),
         ("One.Two is a name. 3.14 is not.", ["One.Two is a name.", "3.14 is not."]),
         ("It ended.[12] Then it began.", ["It ended.[12]", "Then it began."]),
+        ("It ended.\n\n[81] Then it began.", ["It ended.", "[81] Then it began."]),
         ("He left... and came back.", ["He left... and came back."]),
         ("A\n\nB", ["A", "B"]),
         ("Title\nText of it", ["Title", "Text of it"]),
