@@ -92,8 +92,8 @@ def tried(question: Question, bench: Bench) -> Trial:
         is_answerable=question.is_answerable,
         has_answer=bool(question.answers) and question.is_answerable,
         has_document=bool(question.document_ids),
-        rank=_rank([one.document for one in weighed.order], question),
-        engine_rank=_rank(found, question),
+        rank=_rank([one.document for one in weighed.order], question, found),
+        engine_rank=_rank(found, question, ()),
         hits=_hits(question, bench, weighed, parts) if question.answers else {},
         is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
         has_replied=replied,
@@ -120,8 +120,10 @@ def _language(whole: Answer | None) -> str:
     return whole.sources.language if whole else "en"
 
 
-def _rank(documents: Sequence[Document], question: Question) -> int:
-    ranks = [rank for rank, one in enumerate(documents) if one.id in question.document_ids]
+def _rank(documents: Sequence[Document], question: Question, found: Sequence[Document]) -> int:
+    """Return the right document's place; one of *found* that says the same word for word stands for it."""
+    right = {one.text for one in found if one.text and one.id in question.document_ids}
+    ranks = [rank for rank, one in enumerate(documents) if one.id in question.document_ids or one.text in right]
     if question.needs_all:
         return ranks[-1] if ranks and len(ranks) == len(question.document_ids) else UNFOUND
     return ranks[0] if ranks else UNFOUND

@@ -82,3 +82,9 @@ def test_a_question_that_needs_all_its_documents_has_found_them_with_the_last() 
     both = replace(FARE, document_ids=frozenset({"ferry", "other"}), needs_all=True, answers=())
     assert tried(both, bench(OTHER, FERRY)).rank == 1
     assert tried(both, bench(FERRY)).rank == UNFOUND
+
+
+def test_a_document_that_says_the_same_as_the_right_one_stands_for_it() -> None:
+    copy = replace(FERRY, id="copy", score=9.0)
+    found = tried(FARE, bench(copy, FERRY, OTHER))
+    assert (found.engine_rank, found.rank) == (1, 0)
