@@ -159,7 +159,7 @@ def told(seen: Sequence[Round], took_s: float) -> list[str]:
     last, descriptors = seen[-1], [one.descriptors for one in seen]
     where = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return [
-        f"{last.asked:,} streams in {took_s / 60:.0f} minutes ({last.asked / took_s:.0f} a second; {where}):",
+        f"{last.asked:,} streams in {took_s / 60:.1f} minutes ({last.asked / took_s:.0f} a second; {where}):",
         f"**{last.failed} failed, {slope:.2f} ± {2 * error:.2f} bytes a request** after the warm-up (the first",
         f"{WARM_UP:.0%}; least squares, twice the standard error), "
         f"{min(descriptors)} to {max(descriptors)} descriptors.",

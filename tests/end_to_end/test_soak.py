@@ -57,7 +57,7 @@ def test_the_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
     write_page(told(STEADY, 600.0), page)
     text = page.read_text()
 
-    assert text.startswith(f"before\n{FROM}\n40,000 streams in 10 minutes (67 a second; ")
+    assert text.startswith(f"before\n{FROM}\n40,000 streams in 10.0 minutes (67 a second; ")
     assert "| 40,000 | 0 | 58.6 | 23 |" in text
     assert "old" not in text
     assert text.endswith(f"|\n{TO}\nafter\n")
