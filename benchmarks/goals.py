@@ -29,7 +29,8 @@ def goals(rows: Rows) -> Iterator[Goal]:
         problem = row.get("error") or row.get("service", {}).get("error")
         if problem:
             yield Goal(name, "", f"not measured: {problem}", None)
-            continue
+            if name != "growth":  # of which each cause stands for itself
+                continue
         try:
             yield from maker(name, row)
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -113,6 +114,8 @@ def _gap(name: str, row: Rows) -> Iterator[Goal]:
 
 def _growth(name: str, row: Rows) -> Iterator[Goal]:
     for against, points in row.items():
+        if against == "error":
+            continue
         problem = next((one["error"] for one in points.values() if "error" in one), None)
         if problem:
             yield Goal(f"cost against {against}", "linear", f"not measured: {problem}", None)
