@@ -17,6 +17,9 @@ from datafari_rag.ports import Aside, at_once
 WRITE_TIMEOUT_S = 300.0
 """Longest wait for Solr while indexing: a commit of a large collection takes its time."""
 
+SEND_TIMEOUT_S = 30.0
+"""Longest wait for a connection while indexing: the libraries let a batch of megabytes take no longer to be sent."""
+
 
 def retriever_for(
     settings: Settings, *, url: str | None = None, headers: Headers = dict, aside: Aside = at_once
@@ -37,7 +40,11 @@ def retriever_for(
 
 def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
-    connection = replace(connection_of(settings), timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s))
+    connection = replace(
+        connection_of(settings),
+        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
+        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
+    )
     return SolrWriter(Nodes(addresses_of(url or settings.solr_url, connection), connection), schema=schema_of(settings))
 
 
