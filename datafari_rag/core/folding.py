@@ -61,14 +61,15 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
-    spellings = {character: _spelling(character) for character in _characters(text)}
+    odd = {character: _spelling(character) for character in set(unusual(text))}
+    spellings = _PLAIN_SPELLINGS | odd
     at, end = _edges(text, spellings)
-    regular = _regular(text, spellings)
+    regular = _regular(text, odd)
     pieces: list[str] = []
     runs: list[Run] = []
     ends: dict[int, int] = {}
     length = 0
-    for start, stop in _irregular(text, regular, spellings):
+    for start, stop in _irregular(text, regular, odd):
         if stop <= at or start >= end:
             continue
         if regular[start] == " ":
@@ -100,11 +101,6 @@ def folded(text: str) -> str:
     return fold(text).text
 
 
-def _characters(text: str) -> Iterable[str]:
-    """Return the different characters of *text*, and all plain ones: to tell which of those there are takes longer."""
-    return (*PLAIN, *set(unusual(text)))
-
-
 def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
     """Return where *text* begins and ends without what is blank or vanishes at its edges."""
     start, end = 0, len(text)
@@ -115,24 +111,28 @@ def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
     return start, end
 
 
-def _regular(text: str, spellings: Mapping[str, str]) -> str:
-    """Return *text* with every character replaced that folds to one other; the others may stay as they are."""
+def _regular(text: str, odd: Mapping[str, str]) -> str:
+    """
+    Return *text* with every character replaced that folds to one other; the others may stay as they are.
+
+    *odd* has the spelling of each character that is not plain.
+    """
     if text.isascii():
         return text.translate(_ASCII_SAME_LENGTH)
     # Beyond ASCII a translation asks for each character; to replace the few that there are is ten times faster. What
     # folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is grown.
     small = text.replace("\u0130", "i").lower()
-    changed = {one.lower(): other for one, other in spellings.items() if len(other) == 1 and one.lower() != other}
-    for one, other in changed.items():
+    changed = {one.lower(): other for one, other in odd.items() if len(other) == 1 and one.lower() != other}
+    for one, other in (_PLAIN_CHANGED | changed).items():
         small = small.replace(one, other)
     return small
 
 
-def _irregular(text: str, regular: str, spellings: Mapping[str, str]) -> list[tuple[int, int]]:
+def _irregular(text: str, regular: str, odd: Mapping[str, str]) -> list[tuple[int, int]]:
     """Return what does not fold one to one: blanks in a row, what vanishes, grows or is composed; in order."""
-    dropped = _class_of(one for one, other in spellings.items() if not other)
-    grown = _class_of(one for one, other in spellings.items() if len(other) > 1 or _is_raised(one))
-    marks = _marks(text, spellings)
+    dropped = _class_of(one for one, other in odd.items() if not other)
+    grown = _class_of(one for one, other in odd.items() if len(other) > 1 or _is_raised(one))
+    marks = _marks(text, odd)
     if dropped or marks:
         return [match.span() for match in _mixed(dropped, grown, marks).finditer(text)]
     # A pattern that begins with one character, or with one class, lets the engine skip ahead; a choice would not.
@@ -143,11 +143,11 @@ def _irregular(text: str, regular: str, spellings: Mapping[str, str]) -> list[tu
     return found
 
 
-def _marks(text: str, spellings: Mapping[str, str]) -> str:
+def _marks(text: str, odd: Iterable[str]) -> str:
     """Return the accents of *text* that stand apart from their letters; none when it is composed."""
     if unicodedata.is_normalized("NFC", text):
         return ""
-    return _class_of(one for one in spellings if unicodedata.combining(one))
+    return _class_of(one for one in odd if unicodedata.combining(one))
 
 
 def _mixed(dropped: str, grown: str, marks: str) -> re.Pattern[str]:
@@ -194,5 +194,7 @@ def _composed(cluster: str) -> str:
     return "".join(_SPELLINGS.get(part, part) for part in plain)
 
 
+_PLAIN_SPELLINGS = {character: _spelling(character) for character in PLAIN}
+_PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
 _ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
 _ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}
