@@ -67,11 +67,11 @@ peers: $(addprefix .venvs/.peer-,relay haystack litellm)
 	  || echo "NOT INSTALLED: $*; its row will say so"
 
 # Beside the limits and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.
-# The tables go into docs/performance.md. About ten minutes, with the peers.
+# The tables go into docs/performance.md. About a quarter of an hour, with the peers.
 bench: $(DEV_STAMP) peers
 	$(BIN)/python -m benchmarks.run --docs
 
-# The same in about a minute, without the large peers.
+# The same in a minute and a half, without the large peers.
 bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 	$(BIN)/python -m benchmarks.run --quick --docs
 
