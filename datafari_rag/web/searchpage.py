@@ -111,6 +111,7 @@ def _answer(desk: Desk, response: Response, reader: Reader) -> dict[str, object]
         "counts": _counts(content),
         "request_id": kept["id"],
         "is_extractive": kept["model"].startswith("builtin:extractive"),
+        "is_partial": content.get("partial_results", False),
         "answer_json": orjson.dumps(kept).decode(),
     }
 

@@ -130,6 +130,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "open_document": _("Open the document"),
         "close": _("Close"),
         "extractive": _("No language model was used: these sentences stand word for word in the documents."),
+        "partial": _("A part of the collection did not answer: documents may be missing here."),
         "fallback": _("The usual language model did not answer; a substitute did."),
         "model": _("Model"),
         "calls": [_("asked once"), _("asked {tries} times")],

@@ -37,6 +37,25 @@ def test_a_failing_model_is_named_and_results_stay(zoo_service: Zoo, come: Come,
     assert page.get_by_role("button", name="Ask again").is_visible()
 
 
+def partly(route: Route) -> None:
+    """Let a request go on, and say of its answer that a shard was missing."""
+    if "action=rag" not in (route.request.post_data or ""):
+        route.continue_()
+        return
+    found = route.fetch()
+    route.fulfill(response=found, body=found.text().replace('"items":', '"partial_results":true,"items":', 1))
+
+
+def test_an_answer_from_a_part_of_the_collection_says_so(zoo_service: Zoo, come: Come) -> None:
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    reader.open().route("**/search/select", partly)
+    page = reader.ask("giraffe fence")
+
+    assert "A part of the collection did not answer" in page.locator(".card .warn").first.inner_text()
+    assert "giraffe" in page.locator(".prose").inner_text()
+
+
 def test_nothing_found_is_said_without_a_hint(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("cite")
     page = come(zoo_service.url).ask("xylophone quarantine")

@@ -25,7 +25,7 @@ from datafari_rag.web.charts import charts_of, counts_of, quantile
 from datafari_rag.web.demo_menu import _own_address
 from datafari_rag.web.service import Line
 from datafari_rag.web.signing import Signer
-from tests.fakes import RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, line_of
+from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, line_of
 
 HTML = {"Accept": "text/html"}
 
@@ -45,6 +45,12 @@ def test_a_question_is_answered_on_the_server_for_those_without_script() -> None
     assert "The flight takes off at 15h50" in text
     assert "2 documents used, 1 cited" in text
     assert 'href="/documents?id=doc-2' in text
+
+
+def test_an_answer_from_a_part_of_the_collection_says_so() -> None:
+    partly, wholly = (page(line_of(FakeRetriever(FLIGHT, is_partial=flag)), "/?q=when") for flag in (True, False))
+    assert '<p class="warn">A part of the collection did not answer' in partly
+    assert '<p class="warn">' not in wholly
 
 
 def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:

@@ -95,8 +95,10 @@ function failureOf(body) {
 /** @param {any} line @param {Answer} answer @param {{raw: string, linebreaks: string}} memory */
 function take(line, answer, memory) {
   const { type, data } = line;
-  if (type === "sources.final") answer.content.documents = data.items;
-  else if (type === "message.delta") {
+  if (type === "sources.final") {
+    answer.content.documents = data.items;
+    if (data.partial_results) answer.content.partial_results = true;
+  } else if (type === "message.delta") {
     memory.raw += data.text;
     answer.content.message = plain(memory.raw, memory.linebreaks);
   } else if (type === "message.final") {

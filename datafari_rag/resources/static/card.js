@@ -130,6 +130,7 @@ export class Card {
     const isFallback = answer.model.includes("fallback=1");
     const said = [isFallback && this.words.fallback, isExtractive && this.words.extractive].filter(Boolean).join(" ");
     if (said) this.prose.before(element("p", { class: "note" }, said));
+    if (answer.content.partial_results) this.prose.before(element("p", { class: "warn" }, this.words.partial));
     const doubtful = answer.content.citations.filter((one) => ["unsupported", "unknown"].includes(one.status)).length;
     if (doubtful) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.doubt, doubtful), { doubtful })));
     if (isCut) this.prose.after(element("p", { class: "warn" }, this.words.cut));
