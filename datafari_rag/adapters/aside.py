@@ -8,6 +8,7 @@ and the memory of two such answers would be held at once.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -20,6 +21,14 @@ T = TypeVar("T")
 
 LONG_CHARS = 400_000
 """From so much text on work is long: some ten milliseconds."""
+
+SWITCH_S = 0.0002
+"""
+How long a thread may keep the interpreter while another wants it.
+
+The greenlets' thread lets go of it at every read and write, and with the usual 5 ms it would wait as long for each: three
+times for one token.
+"""
 
 
 def aside_for_worker() -> Aside:
@@ -39,5 +48,6 @@ class _Thread:
         if self._pool is None:
             # Made by whom it serves: a thread does not outlive a fork.
             self._pool = gevent.threadpool.ThreadPool(1)
+            sys.setswitchinterval(SWITCH_S)
         done: T = self._pool.apply(work)
         return done
