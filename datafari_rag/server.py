@@ -72,8 +72,9 @@ def counting() -> Iterator[None]:
 
     The metrics library looks for the folder when it is imported: enter this before anything imports it.
     """
-    # In memory where there is such a place: a disk that is full would end a worker that counts into a mapped file.
-    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 # nosec B108 - mkdtemp is ours
+    # In memory where there is such a place: a disk that is full would end a worker that counts into a mapped file. The
+    # folder in it is ours alone: `mkdtemp` makes it.
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 # nosec B108
     folder = tempfile.mkdtemp(prefix="datafari-rag-metrics-", dir=place)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     owner = os.getpid()

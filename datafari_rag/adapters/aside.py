@@ -26,8 +26,8 @@ SWITCH_S = 0.0002
 """
 How long a thread may keep the interpreter while another wants it.
 
-The greenlets' thread lets go of it at every read and write, and with the usual 5 ms it would wait as long for each: three
-times for one token.
+The greenlets' thread lets go of it at every read and write, and with the usual 5 ms it would wait as long for each:
+three times for one token.
 """
 
 
