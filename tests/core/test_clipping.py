@@ -45,3 +45,32 @@ def test_a_script_without_spaces_is_cut_between_characters() -> None:
 
 def test_a_word_longer_than_the_room_is_not_cut() -> None:
     assert part("What?", 5, "a" * 40) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "room"),
+    [
+        pytest.param(
+            "You can't access public groups via the website with your office email and only there.",
+            "How do I access groups via the website with my office email?",
+            55,
+            id="before the words asked for",
+        ),
+        pytest.param(
+            "The reduced fare on the northern line applies to children, pupils and pensioners not",
+            "What reduced fare applies on the northern line?",
+            50,
+            id="at the end",
+        ),
+    ],
+)
+def test_no_clause_loses_its_negation(text: str, question: str, room: int) -> None:
+    said = part(question, room, text)
+    denied = "can't" if "can't" in text else " not"
+    clause = next(clause for clause in text.split(", ") if denied in clause)
+    assert denied in said or not any(word in said.split() for word in clause.split())
+
+
+def test_a_negation_in_another_clause_does_not_matter() -> None:
+    text = "Nobody knows when the old ferry was not in use any more, but the bridge was opened in the year 1932."
+    assert "bridge was opened in the year 1932" in part("When was the bridge opened?", 45, text)
