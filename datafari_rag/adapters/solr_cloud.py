@@ -70,9 +70,17 @@ class CloudAddresses:
         Raises:
             SearchUnavailable: ZooKeeper does not answer and never did, or the collection is unknown to it.
         """
-        urls = self._urls()
-        first = next(self._turn) % max(1, len(urls))
-        return (*urls[first:], *urls[:first])
+        return self._turned(self._urls())
+
+    def anew(self) -> Sequence[str]:
+        """Return the same from a list that was read after this was asked. Raises: as `current`."""
+        asked_at = time.monotonic()
+        with self._lock:
+            urls, looked_at = self._known
+            if looked_at < asked_at:
+                self._known = (urls, 0.0)
+                urls = self._looked_at()
+        return self._turned(urls)
 
     def close(self) -> None:
         """End the connection to ZooKeeper."""
@@ -81,6 +89,10 @@ class CloudAddresses:
                 self._client.stop()
                 self._client.close()
                 self._client = None
+
+    def _turned(self, urls: tuple[str, ...]) -> Sequence[str]:
+        first = next(self._turn) % max(1, len(urls))
+        return (*urls[first:], *urls[:first])
 
     def _urls(self) -> tuple[str, ...]:
         urls, looked_at = self._known

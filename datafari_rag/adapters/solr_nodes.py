@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -33,6 +33,10 @@ class Addresses(Protocol):
         """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
         ...
 
+    def anew(self) -> Sequence[str]:
+        """Return what `current` does, as it is now and not a moment ago: no node answered. Raises: the same."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FixedAddresses:
@@ -41,6 +45,10 @@ class FixedAddresses:
     urls: tuple[str, ...]
 
     def current(self) -> Sequence[str]:
+        """Return them all, as written."""
+        return self.urls
+
+    def anew(self) -> Sequence[str]:
         """Return them all, as written."""
         return self.urls
 
@@ -68,16 +76,11 @@ class Nodes:
             SearchUnavailable: no node answers.
             SearchTimeout: a node did not answer in time.
         """
-        urls = self._in_order(self._addresses.current())
-        tries = len(urls) + self._connection.retries if urls else 0
         limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
         failure = SearchUnavailable(log="no node is known")
-        for number, url in enumerate((urls * tries)[:tries]):
+        for url in self._in_turn():
             if time.monotonic() > limit:
                 break
-            if number >= len(urls):
-                # A node that was asked before: its neighbour may just have died, which it learns in a moment.
-                time.sleep(AGAIN_S)
             try:
                 answer = question(self._client(url))
             except (Unfit, Refused):
@@ -94,6 +97,15 @@ class Nodes:
             finally:
                 self._large.leave()
         raise failure
+
+    def _in_turn(self) -> Iterator[str]:
+        """Yield each node, then as many more as there are to be retries."""
+        urls = self._in_order(self._addresses.current())
+        yield from urls
+        for _ in range(self._connection.retries if urls else 0):
+            # A node's neighbour may just have died, which it learns in a moment; and another may have come meanwhile.
+            time.sleep(AGAIN_S)
+            yield from self._in_order(self._addresses.anew())[:1]
 
     def _in_order(self, urls: Iterable[str]) -> list[str]:
         now = time.monotonic()
