@@ -108,8 +108,9 @@ class Nodes:
             yield from self._in_order(self._addresses.anew())[:1]
 
     def _in_order(self, urls: Iterable[str]) -> list[str]:
-        now = time.monotonic()
-        return sorted(urls, key=lambda url: now - self._failed_at.get(url, now - REST_S) < REST_S)
+        """Return *urls* as they are, those behind them that failed within `REST_S`, the latest at the end."""
+        since = time.monotonic() - REST_S
+        return sorted(urls, key=lambda url: max(since, self._failed_at.get(url, since)))
 
     def _client(self, url: str) -> TypedSolr:
         with self._lock:
