@@ -76,11 +76,7 @@ class CloudAddresses:
         """Return the same from a list that was read after this was asked. Raises: as `current`."""
         asked_at = time.monotonic()
         with self._lock:
-            urls, looked_at = self._known
-            if looked_at < asked_at:
-                self._known = (urls, 0.0)
-                urls = self._looked_at()
-        return self._turned(urls)
+            return self._turned(self._known_since(asked_at))
 
     def close(self) -> None:
         """End the connection to ZooKeeper."""
@@ -102,13 +98,14 @@ class CloudAddresses:
         if not self._lock.acquire(blocking=not urls):
             return urls
         try:
-            return self._looked_at()
+            return self._known_since(time.monotonic() - FRESH_S)
         finally:
             self._lock.release()
 
-    def _looked_at(self) -> tuple[str, ...]:
+    def _known_since(self, since: float) -> tuple[str, ...]:
+        """Return a list that was read at *since* or later, where need be now; the lock is the caller's."""
         urls, looked_at = self._known
-        if urls and time.monotonic() - looked_at < FRESH_S:
+        if urls and looked_at > since:
             return urls
         try:
             if not urls or self._client is None or self._client.connected:

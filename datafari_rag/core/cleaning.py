@@ -17,6 +17,8 @@ LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 PLAIN = "".join(map(chr, range(0x20, 0x7F)))
 """What can be seen in ASCII, and the space."""
 
+_PLAIN_BYTES = PLAIN.encode("ascii")
+
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -63,7 +65,7 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
 
 def unusual(text: str) -> str:
     """Return *text* without its plain characters: to look for anything else among them would take the longest."""
-    return text.encode("utf-8", "surrogatepass").translate(None, PLAIN.encode("ascii")).decode("utf-8", "surrogatepass")
+    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
 def is_invisible(character: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.cues import Cue
 from datafari_rag.core.evidence import Term, traces_of
-from datafari_rag.core.facts import is_negation
+from datafari_rag.core.facts import DENYING_WORD, is_negation
 from datafari_rag.core.folding import folded
 
 CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
@@ -17,7 +17,7 @@ CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
 _BLANKS = re.compile(r"\s+|(?<=[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 """Where one word ends and the next begins; in scripts without spaces behind every character."""
 
-_WORDS = re.compile(r"[^\W\d_]+(?:['’]t)?")
+_WORDS = re.compile(DENYING_WORD)
 _CLAUSE = re.compile(r"[,;:()\[\]–—]\s+|\s(?=[–—(])|\n")
 
 

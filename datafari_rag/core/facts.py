@@ -42,6 +42,9 @@ _NEGATION_LISTS = {
     "ar": "لا لم لن ليس ليست غير بدون دون",
 }
 _NEGATIONS = {code: frozenset(words.split()) for code, words in _NEGATION_LISTS.items()}
+DENYING_WORD = r"[^\W\d_]+(?:['’]t)?"
+"""A word as `is_negation` is asked of it, folded: "don't" is one."""
+
 NEGATING_CHARACTERS = frozenset("不没沒無无未非勿莫别別")
 _CONTRACTED = re.compile(r"n't\b")
 _BOUND = re.compile(r"\b(?:no|not|nicht|pas|non) (?=(?:more|less|later|fewer|earlier|only|just|nur|seulement)\b)")

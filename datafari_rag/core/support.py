@@ -15,7 +15,16 @@ from itertools import islice, pairwise
 
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.extracts import HIGHLIGHTING
-from datafari_rag.core.facts import NEGATING_CHARACTERS, Facts, Terms, beginnings, carries, facts_of, is_negation
+from datafari_rag.core.facts import (
+    DENYING_WORD,
+    NEGATING_CHARACTERS,
+    Facts,
+    Terms,
+    beginnings,
+    carries,
+    facts_of,
+    is_negation,
+)
 from datafari_rag.core.folding import Folded, fold, folded
 from datafari_rag.core.relations import agrees
 from datafari_rag.core.sentences import MAX_CHARS, bounds_around, index_at
@@ -46,7 +55,7 @@ _WORDS = re.compile(r"\w+")
 _BETWEEN = r"(?:[\s.,;:!?'\"()\[\]]|<(?=[^\W\d])|(?<=[^\W\d])>){1,6}"
 """Signs that an answer may spell otherwise; angle brackets around an address are taken out of it (SPEC.md §6)."""
 
-_WORD_BEFORE = re.compile(r"(?P<word>[^\W\d_]+(?:['’]t)?)[\s\"'“”«»‘’]*$")
+_WORD_BEFORE = re.compile(rf"(?P<word>{DENYING_WORD})[\s\"'“”«»‘’]*$")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]*$")
 _LETTERS_AFTER = re.compile(r"[^\W\d_]*")
 _DIGITS_BEFORE = re.compile(r"(?:\d[.,/]?|(?:^|(?<=[\s(]))[-−–+]\s?)$")
