@@ -63,3 +63,5 @@ def test_the_wheel_runs_in_a_clean_environment(wheel: Path, tmp_path: Path) -> N
     (tmp_path / "rag.properties").write_text("rag.maxFiles=2\n")
     (tmp_path / "rag.properties").chmod(0o600)
     run(program, "check", "rag.properties", cwd=tmp_path)
+    assert "PATH..." in run(program, "index", "--help", cwd=tmp_path)
+    assert not list((tmp_path / "clean").glob("lib/*/site-packages/pygments")), "8 MB that only the tables of eval need"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from datafari_rag.adapters.settings_snapshot import StartRefused, snapshot_of
 from datafari_rag.bootstrap import writer_for
@@ -23,9 +22,15 @@ from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import Listener, Order, Outcome, Run
 
+if TYPE_CHECKING:
+    # The only place where click gives the type of its bar a name.
+    from click._termui_impl import ProgressBar
+
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it everybody may see them now."
 DEFAULT_CONF = Path("conf/rag.properties")
+CLEARED = "\r\033[K\033[?25h"
+"""What takes a bar away from a terminal, and gives its cursor back."""
 
 
 @click.command(
@@ -145,43 +150,50 @@ class Lines:
 class Bar:
     """A listener that draws how far a run is, how fast, and how long it still takes."""
 
-    def __init__(self, progress: Progress) -> None:
-        """Draw on *progress*."""
-        self._progress = progress
-        self._task: TaskID | None = None
+    def __init__(self) -> None:
+        """Draw nothing yet."""
+        self._bar: ProgressBar[int] | None = None
         self._documents = 0
 
     @classmethod
     @contextmanager
     def drawn(cls) -> Iterator[Self]:
-        """Return one that is drawn on stderr until the end of the block."""
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[documents]} documents, {task.fields[rate]:.0f}/s, left"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            yield cls(progress)
+        """Return one that draws on stderr until the end of the block."""
+        try:
+            yield cls()
+        finally:
+            click.echo(CLEARED, nl=False, err=True)
 
     def started(self, total_bytes: int) -> None:
         """Begin a new bar."""
         self._documents = 0
-        self._task = self._progress.add_task("Indexing", total=total_bytes, documents=0, rate=0.0)
+        self._bar = click.progressbar(
+            length=total_bytes,
+            label="Indexing",
+            item_show_func=self._speed,
+            show_eta=False,
+            width=20,
+            file=sys.stderr,
+        )
+        self._bar.render_progress()
 
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Move the bar."""
-        if self._task is None:
+        if self._bar is None:
             return
         self._documents += documents
-        elapsed_s = self._progress.tasks[self._task].elapsed or 0.0
-        rate = self._documents / elapsed_s if elapsed_s else 0.0
-        self._progress.update(self._task, advance=size_bytes, documents=self._documents, rate=rate)
+        self._bar.update(size_bytes)
 
     def failed(self, where: str, why: str) -> None:
-        """Print one line above the bar, as it stands: no markup of rich is looked for in a file's name."""
-        self._progress.console.print(f"{where}: {why}", markup=False, highlight=False, soft_wrap=True)
+        """Print one line in the place of the bar, which is drawn again below when it moves."""
+        click.echo(f"{CLEARED}{where}: {why}", err=True)
+
+    def _speed(self, _: int | None) -> str:
+        if self._bar is None:
+            return ""
+        elapsed_s = time.time() - self._bar.start
+        rate = self._documents / elapsed_s if elapsed_s else 0.0
+        return f"{self._documents} documents, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
 
 
 def _progress() -> AbstractContextManager[Listener]:

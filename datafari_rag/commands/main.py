@@ -23,6 +23,9 @@ COMMANDS = {
 }
 """Name → where the command is, and its line in the list."""
 
+EXTRAS = {"matplotlib": "eval", "rich": "eval"}
+"""Library → the extra that brings it; without which a command cannot even be read."""
+
 
 class Lazy(click.Group):
     """A group whose commands are imported when they are called: `--help` and a start stay fast."""
@@ -36,7 +39,14 @@ class Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"datafari_rag.commands.{module}"), name)
+        try:
+            command: click.Command = getattr(importlib.import_module(f"datafari_rag.commands.{module}"), name)
+        except ModuleNotFoundError as error:
+            extra = EXTRAS.get(str(error.name).partition(".")[0])
+            if extra is None:
+                raise
+            told = f"`{cmd_name}` needs the extra `{extra}`: pip install 'datafari-rag[{extra}]'"
+            raise click.ClickException(told) from error
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

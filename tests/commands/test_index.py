@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -121,6 +124,33 @@ def test_a_file_that_cannot_be_read_is_told_on_stderr_and_by_the_exit_code(place
     result = place.run(place.files)
     assert (result.exit_code, result.stderr) == (1, f"{place.files / 'a.pdf'}: This PDF is broken.\n")
     assert "1 documents written" in result.stdout
+
+
+def on_a_terminal(*arguments: str) -> tuple[str, str]:
+    """Run the command in a process whose stderr is a terminal; return its stdout and what the terminal was given."""
+    ours, its = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", CHILD, *arguments], stdout=subprocess.PIPE, stderr=its) as child:
+        os.close(its)
+        assert child.stdout is not None
+        shown = b""
+        # Linux ends the reading with EIO when nobody holds the terminal any more.
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 4096):
+                shown += part
+        os.close(ours)
+        return child.stdout.read().decode(), shown.decode()
+
+
+def test_a_terminal_is_shown_how_far_it_is_and_keeps_the_problems(place: Place) -> None:
+    (place.files / "a.pdf").write_text("no PDF")
+    (place.files / "b.txt").write_text("fine")
+    printed, shown = on_a_terminal(str(place.files), "--conf", str(place.conf))
+    lines = [line.rstrip() for line in re.split("[\r\n]", re.sub(r"\033\[[?0-9]*[a-zA-Z]", "", shown)) if line]
+    assert printed == "ready\n1 documents written, 0 removed, 0 files unchanged, 1 problems\n"
+    assert lines[0] == f"Indexing  [{'-' * 20}]    0%  0 documents, 0/s, left -"
+    assert f"{place.files / 'a.pdf'}: This PDF is broken." in lines
+    assert re.fullmatch(rf"Indexing  \[{'#' * 8}{'-' * 12}\]   40%  1 documents, \d+/s, left .*", lines[-1])
+    assert shown.endswith("\r\033[K\033[?25h"), "the bar goes, the cursor comes back"
 
 
 def test_an_index_that_is_being_written_to_is_told(place: Place) -> None:
