@@ -192,14 +192,15 @@ def carries(claim: Facts, place: Facts, terms: Terms) -> bool:
     return all(_is_same_way(word, claim, place, terms) for word in claim.words)
 
 
-def beginnings(claim: Facts, known: frozenset[str]) -> tuple[str, ...]:
+def beginnings(claim: Facts, known: frozenset[str], language: str) -> tuple[str, ...]:
     """
     Return what a folded text must hold, at whatever place, to carry *claim*; *known* words need not be there.
 
     Too little to prove anything, but quick to look for: most places are left out by it.
     """
     # Signs may be spelled as words there, and "not" may stand in a contraction.
-    return tuple({w[:_LEAST_COMMON] for w in claim.words if w not in known and w.isalpha() and w != "not"})
+    wanted = {word for word in claim.words if word not in known and word.isalpha() and word != "not"}
+    return tuple({_beginning(word, language) for word in wanted})
 
 
 def is_same_word(one: str, other: str, language: str) -> bool:
@@ -209,11 +210,20 @@ def is_same_word(one: str, other: str, language: str) -> bool:
     common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     if common < _LEAST_COMMON:
         return False
+    return _is_ending(one, common, language) and _is_ending(other, common, language)
+
+
+def _beginning(word: str, language: str) -> str:
+    """Return what *word* begins with in all its forms: `is_same_word` is true of no word that begins otherwise."""
+    least = range(_LEAST_COMMON, len(word))
+    return word[: next((common for common in least if _is_ending(word, common, language)), len(word))]
+
+
+def _is_ending(word: str, common: int, language: str) -> bool:
+    """Say whether what follows the first *common* letters of *word* is an ending, with a doubled letter before it."""
     endings = _ENDINGS.get(language, _PLAIN_ENDINGS)
-    doubled = one[common - 1]
-    return all(
-        rest in endings or (rest[:1] == doubled and rest[1:] in endings) for rest in (one[common:], other[common:])
-    )
+    rest = word[common:]
+    return rest in endings or (rest[:1] == word[common - 1] and rest[1:] in endings)
 
 
 def _numbered(token: str, language: str) -> str:

@@ -93,6 +93,19 @@ def fold(text: str) -> Folded:
     return Folded("".join(pieces), Origins(tuple(runs)), ends)
 
 
+def aligned(text: str) -> Folded | None:
+    """
+    Return *text* with every character folded at its place, so that words are found as in `fold`, in a tenth of its time.
+
+    Blanks in a row stay, and so do signs that fold to several. None where a letter folds to none or to several, or has
+    its accent apart.
+    """
+    odd = {character: _spelling(character) for character in set(unusual(text))}
+    if not all(map(_keeps_place, odd, odd.values())):
+        return None
+    return Folded(_regular(text, odd), Origins((Run(0, 0, len(text)),)), {})
+
+
 def folded(text: str) -> str:
     """Return `fold` of *text* without the way back."""
     if text.isascii():
@@ -171,6 +184,12 @@ def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str]) -> 
     if _is_raised(found) and start > 0 and text[start - 1].isdigit():
         return _EXPONENT + spellings[found]
     return spellings[found]
+
+
+def _keeps_place(character: str, spelling: str) -> bool:
+    if unicodedata.combining(character) or _is_raised(character):
+        return False
+    return len(spelling) == 1 or bool(spelling) and not any(map(str.isalnum, character + spelling))
 
 
 def _is_raised(character: str) -> bool:

@@ -25,7 +25,7 @@ from datafari_rag.core.facts import (
     facts_of,
     is_negation,
 )
-from datafari_rag.core.folding import Folded, fold, folded
+from datafari_rag.core.folding import Folded, aligned, fold, folded
 from datafari_rag.core.relations import agrees
 from datafari_rag.core.sentences import MAX_CHARS, bounds_around, index_at
 from datafari_rag.core.stems import stem
@@ -88,6 +88,11 @@ class Seen:
         return fold(self.extract.text)
 
     @cached_property
+    def _sought(self) -> Folded:
+        """Where words are looked for: what does not ask for signs and blanks need not wait for them."""
+        return aligned(self.extract.text) or self._folded
+
+    @cached_property
     def _known(self) -> frozenset[str]:
         title = f"{self.extract.label} {self.extract.document.title or ''}"
         return frozenset(facts_of(title, self._language).words)
@@ -137,7 +142,7 @@ class Seen:
             return None
         tried: set[tuple[int, int]] = set()
         pair: tuple[int, int] | None = None
-        needed = beginnings(stated, self._known)
+        needed = beginnings(stated, self._known, self._language)
         for window in self._windows(stated, needed):
             start, end = window[0][0], window[-1][1]
             if (start, end) in tried:
@@ -200,6 +205,8 @@ class Seen:
 
         Places are left out in whose surroundings not all of *needed* stand.
         """
+        if not _has_all(self._sought.text, needed):
+            return
         for anchor in self._anchors(stated):
             for at in self._places_of_word(anchor, needed):
                 bounds = self._bounds_at(at)
@@ -232,19 +239,19 @@ class Seen:
     def _anchors(self, stated: Facts) -> list[str]:
         words = [stem(word, self._language) for word in stated.words if word not in self._known]
         words = words or [stem(word, self._language) for word in stated.words]
-        counted = sorted((self._folded.text.count(word), word) for word in (*words, *stated.pairs) or stated.numbers)
+        counted = sorted((self._sought.text.count(word), word) for word in (*words, *stated.pairs) or stated.numbers)
         return [word for count, word in counted if count][:2]
 
     def _places_of_word(self, anchor: str, needed: Sequence[str]) -> Iterator[int]:
-        text = self._folded.text
+        text = self._sought.text
         at, found = text.find(anchor), 0
         while at >= 0 and found < MAX_WINDOWS:
             if at == 0 or not text[at - 1].isalnum() or _UNSPACED.match(anchor):
-                span = self._folded.span(at, at + 1)
-                stored = None if span is None else self.extract.origins.at(span[0])
-                if stored is not None:
-                    found += 1
-                    if all(text.find(one, max(0, at - NEAR_CHARS), at + NEAR_CHARS) >= 0 for one in needed):
+                found += 1
+                if all(text.find(one, max(0, at - NEAR_CHARS), at + NEAR_CHARS) >= 0 for one in needed):
+                    span = self._sought.span(at, at + 1)
+                    stored = None if span is None else self.extract.origins.at(span[0])
+                    if stored is not None:
                         yield stored
             at = text.find(anchor, at + 1)
 
