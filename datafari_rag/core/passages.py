@@ -110,8 +110,9 @@ class Weighed:
 
 def weigh(question: str, documents: Sequence[Document], *, language: str) -> Weighed:
     """Return the part of `select` that is the same for every limit."""
-    order = _distinct(ranked(question, documents, language=language))
-    return Weighed(order, terms_of(question, language), cue_of(question))
+    terms = terms_of(question, language)
+    order = _distinct(ranked(question, documents, language=language, terms=terms))
+    return Weighed(order, terms, cue_of(question))
 
 
 def choose(weighed: Weighed, limit: Limit) -> Selection:
@@ -158,8 +159,9 @@ def nodes(
     *size_of* never gives more than one for each byte (of UTF-8), as tokens, words and characters are.
     """
     language = detect(question)
-    order = ranked(question, documents, language=language)
-    scored = _scored(order, terms_of(question, language), cue_of(question), lambda text, *_: spans(text))
+    terms = terms_of(question, language)
+    order = ranked(question, documents, language=language, terms=terms)
+    scored = _scored(order, terms, cue_of(question), lambda text, *_: spans(text))
     found: list[tuple[float, int, Document, Passage]] = []
     for number, one in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)

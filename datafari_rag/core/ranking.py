@@ -45,9 +45,11 @@ class Ranked:
     """Share of the question's terms that stand in it, by their rarity: 0 to 1."""
 
 
-def ranked(question: str, documents: Sequence[Document], *, language: str) -> tuple[Ranked, ...]:
-    """Return all *documents*, best first; of equals the engine's order stays."""
-    terms = terms_of(question, language)
+def ranked(
+    question: str, documents: Sequence[Document], *, language: str, terms: Sequence[Term] | None = None
+) -> tuple[Ranked, ...]:
+    """Return all *documents*, best first; of equals the engine's order stays. *terms*: the question's, where known."""
+    terms = terms_of(question, language) if terms is None else tuple(terms)
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
     field = _Field(terms, _rarity(terms, traces), best, language)

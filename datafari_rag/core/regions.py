@@ -11,8 +11,11 @@ SHORT_CHARS = 60_000
 """A text up to this long is cut into sentences as a whole."""
 
 LARGE_BUDGET_CHARS = 16_000
-BLOCK_CHARS = 350
-"""From this budget on a text is cut into blocks of sentences: what is around an answer is in it anyway."""
+BLOCK_CHARS, BLOCKS = 350, 50
+"""
+From this budget on a text is cut into blocks of sentences: what is around an answer is in it anyway. A block has at
+least so many characters, and so many of them fill the budget.
+"""
 
 CELL_CHARS = 1000
 """Length of the stretches by which the evidence of a long text is counted."""
@@ -29,7 +32,9 @@ def bounds_in(text: str, traces: Traces, weights: Sequence[float], budget_chars:
     is many pages, sentences that follow each other are given together.
     """
     if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
-        return spans(text) if budget_chars < LARGE_BUDGET_CHARS else blocks(text, BLOCK_CHARS)
+        if budget_chars < LARGE_BUDGET_CHARS:
+            return spans(text)
+        return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS))
     wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
     found: list[tuple[int, int]] = []
     for first, last in _runs(_best_cells(traces, weights, wanted)):

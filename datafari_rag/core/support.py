@@ -94,8 +94,8 @@ class Seen:
 
     @cached_property
     def _known(self) -> frozenset[str]:
-        title = f"{self.extract.label} {self.extract.document.title or ''}"
-        return frozenset(facts_of(title, self._language).words)
+        names = dict.fromkeys((self.extract.label, self.extract.document.title or ""))
+        return frozenset(facts_of(" ".join(names), self._language).words)
 
     @cached_property
     def _stretches(self) -> tuple[tuple[int, int], ...]:

@@ -89,8 +89,10 @@ def _counted_bytes(data: bytes) -> tuple[int, ...]:
     kinds = data.translate(_KINDS)
     # What most of a text is, is counted faster by leaving it out, and the rest in what is left.
     rest = kinds.translate(None, b"a")
-    beyond = data.count(b"\xe2")
-    typographic = data.count(b"\xe2\x80") + data.count(b"\xe2\x81") if beyond else 0
+    above = data.translate(None, _ASCII)
+    beyond = above.count(b"\xe2")
+    typographic = above.count(b"\xe2\x80") + above.count(b"\xe2\x81")
+    line_ends = data.count(b"\n")
     capital, digit = rest.count(b"A"), rest.count(b"0")
     words = data.translate(_WORDS)
     # Capitals with a letter or digit before them, and letters after a digit.
@@ -105,7 +107,7 @@ def _counted_bytes(data: bytes) -> tuple[int, ...]:
         0,
         0,
         0,
-        data.count(b"\n") - data.count(b"\n\n"),
+        line_ends - data.count(b"\n\n") if line_ends else 0,
         kinds.count(b"__"),
         broken,
         0,
@@ -134,6 +136,7 @@ def _kind(byte: int) -> bytes:
     return b"_" if char in " \t" else b"." if char.isprintable() else b" "
 
 
+_ASCII = bytes(range(0x80))
 _KINDS = _table(_kind)
 _CAPITALS = _table(lambda byte: {b"A": b"A", b"a": b"a", b"0": b"a"}.get(_kind(byte), b" "))
 # Continuations of an accented letter belong to its word; those of punctuation do no harm there.
@@ -142,6 +145,8 @@ _BREAK = "\r"
 """Ends a word, and is of no class itself."""
 
 # What `_WESTERN` says of bytes, said of characters.
-_FOREIGN = re.compile("([^\t\n\r -~\x80-\u027f\u2000-\u2fff]+)")
+_FOREIGN_CLASS = "[^\t\n\r -~\x80-\u027f\u2000-\u2fff]"
+# Once, then any more: a pattern that begins with one class lets the engine skip ahead, a repeated one does not.
+_FOREIGN = re.compile(f"({_FOREIGN_CLASS}{_FOREIGN_CLASS}*)")
 # Without control characters: each of those is a token of its own, which the patterns know.
 _WESTERN = bytes([*b"\t\n\r", *range(0x20, 0x7F), *range(0x80, 0xC0), *range(0xC2, 0xCA), 0xE2])

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.folding import fold, folded
+from datafari_rag.core.folding import aligned, fold, folded
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,31 @@ def test_folding_twice_changes_nothing_and_the_way_back_folds_to_the_same(text: 
     span = fold_.span(0, len(fold_.text))
     if span is not None and not any(unicodedata.category(character) == "No" for character in text):
         assert folded(text[slice(*span)]) == fold_.text
+
+
+@given(st.text(alphabet="aZ é“”…-–\n\t\u0130\u00a0ﬁ²½\u0301\u00ad™字1.", max_size=30) | st.text(max_size=20))
+def test_a_text_folded_in_its_place_has_the_words_of_the_folded_one(text: str) -> None:
+    found = aligned(text)
+    if found is None:
+        return
+    assert len(found.text) == len(text)
+    assert folded(found.text) == folded(text)
+    assert re.findall(r"\w+", found.text) == re.findall(r"\w+", folded(text))
+    assert [found.span(at, at + 1) for at in range(len(text))] == [(at, at + 1) for at in range(len(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("The “Harbour”  Song…\n\nis LONG", 'the "harbour"  song…  is long'),
+        ("Ærø: ½ of it", None),
+        ("ﬁne", None),
+        ("10²", None),
+        ("soft\u00adhyphen", None),
+        ("e\u0301tage", None),
+    ],
+    ids=["blanks and signs stay", "grown letters", "a ligature", "a raised digit", "what vanishes", "an accent apart"],
+)
+def test_only_what_folds_letter_by_letter_is_folded_in_its_place(text: str, wanted: str | None) -> None:
+    found = aligned(text)
+    assert (None if found is None else found.text) == wanted

@@ -3,6 +3,7 @@ from itertools import pairwise
 from datafari_rag.core.evidence import terms_of, traces_of, weights_in
 from datafari_rag.core.regions import (
     BLOCK_CHARS,
+    BLOCKS,
     CELL_CHARS,
     LEAST_CELLS,
     SHORT_CHARS,
@@ -50,6 +51,13 @@ def test_a_large_budget_is_filled_with_blocks_of_whole_sentences() -> None:
         assert start in starts
         assert end in ends
         assert end - start >= BLOCK_CHARS - 1 or end == ends[-1]
+
+
+def test_blocks_grow_with_the_budget() -> None:
+    text = long_text()
+    least = len(text) // BLOCKS
+    assert least > BLOCK_CHARS
+    assert all(end - start >= least - 1 for start, end in bounds(text, len(text))[:-1])
 
 
 def test_without_evidence_a_long_text_begins_at_its_head() -> None:
