@@ -95,7 +95,7 @@ def fold(text: str) -> Folded:
 
 def aligned(text: str) -> Folded | None:
     """
-    Return *text* with each character folded at its place: words are found as in `fold`, in a fifth of its time.
+    Return *text* with each character folded at its place: words are found as in `fold`, in a third of its time.
 
     Blanks in a row stay, and so do signs that fold to several. None where a letter folds to none or to several, or has
     its accent apart.

@@ -210,6 +210,8 @@ class Seen:
         for anchor in self._anchors(stated):
             for at in self._places_of_word(anchor, needed):
                 bounds = self._bounds_at(at)
+                if not _has_all(self._text_at(bounds[0][0], bounds[-1][1]), needed):
+                    continue
                 own = bisect_right([low for low, _ in bounds], at) - 1
                 yield (bounds[own],)
                 if own > 0:
