@@ -33,11 +33,10 @@ class Bench:
         """Return how long a row is measured."""
         return full / 3 if self.is_quick else full
 
-    def beside(self, name: str, measure: Measure, *, has_relay: bool = True) -> Result:
+    def beside(self, name: str, measure: Measure) -> Result:
         """Return what *measure* gives for each target: the model itself, the relay, the service."""
-        makers = {key: make for key, make in MAKERS.items() if has_relay or key != "relay"}
         with stubs(self.folder / name) as behind:
-            for key, make in makers.items():
+            for key, make in MAKERS.items():
                 if not self.wanted or key in self.wanted:
                     self.done[key] = tried(lambda make=make: with_target(behind, make, measure))  # type: ignore[misc]
         return self.done

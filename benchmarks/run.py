@@ -55,7 +55,7 @@ ROWS: dict[str, Row] = {
     "100x10": Row(streaming.many_streams("100x10"), 120),
     "haystack": Row(peering.peer("haystack"), 240),
     "litellm": Row(peering.peer("litellm"), 330),
-    "2000x10": Row(streaming.many_streams("2000x10", has_relay=False), 240),
+    "2000x10": Row(streaming.many_streams("2000x10"), 300),
     "growth": Row(growth.growth, 300),
     "size": Row(starting.size, 300),
     "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),

@@ -21,12 +21,12 @@ PACES = {
 LARGE = "Which bigdocument explains how a file is copied?"
 
 
-def many_streams(name: str, *, has_relay: bool = True) -> Callable[[Bench], Result]:
+def many_streams(name: str) -> Callable[[Bench], Result]:
     """Return the row of many open streams of one pace."""
 
     def row(bench: Bench) -> Result:
         """Many open streams."""
-        return bench.beside(name, lambda behind, target: paced(bench, behind, target, name), has_relay=has_relay)
+        return bench.beside(name, lambda behind, target: paced(bench, behind, target, name))
 
     return row
 

@@ -19,7 +19,7 @@ PACES: Mapping[str, tuple[int, float]] = {"1 caller": (1, 0.1), "50 callers": (5
 
 def one_caller(bench: Bench) -> Result:
     """What is added when one asks, a model of 0.1 s."""
-    return bench.beside("answers", lambda behind, target: paced(bench, behind, target, "1 caller"), has_relay=False)
+    return bench.beside("answers", lambda behind, target: paced(bench, behind, target, "1 caller"))
 
 
 def fifty_callers(bench: Bench) -> Result:
