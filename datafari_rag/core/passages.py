@@ -22,7 +22,7 @@ from datafari_rag.core.language import detect
 from datafari_rag.core.packing import Packed, Piece, pack
 from datafari_rag.core.ranking import Ranked, ranked
 from datafari_rag.core.regions import bounds_in
-from datafari_rag.core.sentences import spans
+from datafari_rag.core.sentences import blocks
 
 JOINT_CHARS = 3
 """Length of " … ", which stands between passages that do not touch and counts in the budget."""
@@ -155,13 +155,14 @@ def nodes(
     """
     Return the passages of *documents*, each at most *node_size* by *size_of*, best first; nothing is left out.
 
-    A document is cut at sentence ends into nodes that do not overlap. Which of them fit a budget is the caller's.
+    A document is cut at sentence ends into nodes that do not overlap; sentences of less than about a tenth of a node
+    stay with the next one. Which of the nodes fit a budget is the caller's.
     *size_of* never gives more than one for each byte (of UTF-8), as tokens, words and characters are.
     """
     language = detect(question)
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
-    scored = _scored(order, terms, cue_of(question), lambda text, *_: spans(text))
+    scored = _scored(order, terms, cue_of(question), lambda text, *_: blocks(text, node_size // 3))
     found: list[tuple[float, int, Document, Passage]] = []
     for number, one in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
