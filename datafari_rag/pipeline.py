@@ -16,11 +16,12 @@ from functools import partial
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations import resolve
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError, SearchUnavailable
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
 from datafari_rag.core.fit import Selected, evidence_for
 from datafari_rag.core.gate import is_passed, stopped
+from datafari_rag.core.kept import Kept, given_back, kept_of
 from datafari_rag.core.language import detect
 from datafari_rag.core.laps import Laps
 from datafari_rag.core.planning import language_for, prompt_for, searches_for
@@ -104,7 +105,8 @@ class Begun:
     """
     An answer whose first words are there: what is known so far, and *events*, all of them from the start.
 
-    *close* frees the model even when nobody ever read the events: a generator that never began has no end to run.
+    *sources* are without texts and thoughts: the events have them, and whoever read them need not hold them. *close*
+    frees the model even when nobody ever read the events: a generator that never began has no end to run.
     """
 
     sources: Sources
@@ -131,13 +133,15 @@ def begun(events: Generator[Event, None, None]) -> Begun:
                 events.close()
                 raise event.error
             case Delta() | Finished():
-                return Begun(sources, event.facts, _resumed((sources, event), events), events.close)
+                known = replace(bare(sources), thoughts=())
+                return Begun(known, event.facts, _resumed([sources, event], events), events.close)
     raise NoAnswer
 
 
-def _resumed(held: tuple[Event, ...], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _resumed(held: list[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
-        yield from held
+        while held:
+            yield held.pop(0)
         yield from events
 
 
@@ -147,6 +151,18 @@ def _access(user: User, settings: Settings) -> Filter:
 
 def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator[Event]:
     laps = Laps(parts.clock)
+    # Handed on without a name here: what the model was told is the largest part of an open stream.
+    yield from _spoken(
+        ask,
+        (yield from _prompted(ask, user, settings=settings, parts=parts, laps=laps)),
+        settings=settings,
+        model=parts.model,
+        laps=laps,
+    )
+
+
+def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: Laps) -> Generator[Event, None, Prompt]:
+    """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
     language = language_for(ask, detect)
     ask = _rewritten(ask, language, settings=settings, parts=parts)
@@ -179,11 +195,9 @@ def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
     is_partial = found.is_partial
-    # Held while the model writes, the texts of twenty candidates were four fifths of what an open stream costs.
-    del found
     trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
     yield Sources(selected.extracts, _thoughts(trace, user, settings), language, laps.ms, is_partial=is_partial)
-    yield from _spoken(ask, prompt, settings=settings, model=parts.model, laps=laps)
+    return prompt
 
 
 def _selected(ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, parts: Parts) -> Selected:
@@ -234,15 +248,20 @@ def _search(
 def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps: Laps) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     voice = Voice(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
+    language, extracts = prompt.language, prompt.extracts
+    kept: tuple[Kept, ...] = ()
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
     with closing(model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
+        del prompt
         for said in said_by_model:
             if isinstance(said, Ending):
                 ending = said
                 break
             known = known or said.facts
             yield from _deltas(voice.feed(said.text), known)
+            if extracts and ask.is_streamed:
+                kept, extracts = kept_of(extracts), ()
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
@@ -251,10 +270,21 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps:
     if not voice.text.strip():
         yield Failed(NoAnswer(), ending.facts)
         return
-    citations = resolve(voice.text, prompt.extracts, language=prompt.language)
+    extracts = extracts or given_back(kept, is_cleaned=settings.rag_clean)
+    yield _finished(voice, ending, extracts, language=language, laps=laps)
+
+
+def _finished(voice: Voice, ending: Ending, extracts: tuple[Extract, ...], *, language: str, laps: Laps) -> Finished:
+    citations = resolve(voice.text, extracts, language=language)
     laps.lap("citations")
-    yield Finished(
-        voice.text, ending.finish_reason or "stop", citations, voice.followups, facts=ending.facts, timings_ms=laps.ms
+    return Finished(
+        voice.text,
+        ending.finish_reason or "stop",
+        citations,
+        voice.followups,
+        facts=ending.facts,
+        timings_ms=laps.ms,
+        extracts=extracts,
     )
 
 

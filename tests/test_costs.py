@@ -8,27 +8,35 @@ the profile that shows why.
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import socket
 import sys
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
 import pytest
 from flask import Flask
+from werkzeug.test import EnvironBuilder
 
+from datafari_rag.adapters.breaker import Breaker
+from datafari_rag.adapters.fallback import Chain, Link
 from datafari_rag.adapters.http_wire import Endpoint
 from datafari_rag.adapters.model_http import HttpModel
 from datafari_rag.adapters.solr_access import retriever_for
+from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
+from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.search import Found, Search
 from datafari_rag.core.settings import Settings
-from datafari_rag.ports import Piece
+from datafari_rag.ports import Ending, Piece
 from tests.fakes import FakeModel, FakeRetriever, app_of, line_of
 from tests.loopback import Asked, Reply, serving
 from tests.stub import raw_server
@@ -165,6 +173,64 @@ def test_a_streamed_token_leaves_little_behind_while_the_stream_is_open(dialect:
     finally:
         tracemalloc.stop()
     assert (late - early) / 1000 <= 32
+
+
+class Anew(FakeRetriever):
+    """Finds documents whose texts nobody else holds."""
+
+    def search(self, search: Search, access: Filter) -> Found:
+        found = documents(3)
+        return Found(tuple(replace(one, text=one.text[:-1] + "🙂") for one in found), len(found))
+
+
+class Saying:
+    """Says a word for ever, and remembers nothing of what it was told."""
+
+    def generate(
+        self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
+    ) -> Generator[Piece | Ending, None, None]:
+        del prompt
+        while True:
+            yield Piece(" word", ModelFacts(name="fake-model"))
+
+    def relay(self, body: object, *, is_streamed: bool, until: float | None = None) -> Any:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        return
+
+
+OPEN = {
+    **STREAMS,
+    "choices": ("/ask", {"messages": [{"role": "user", "content": QUESTION}], "stream": True}),
+    "ragapi": ("/search/select", {"action": "rag", "q": QUESTION, "stream": "true"}),
+}
+
+
+@pytest.mark.parametrize("dialect", OPEN)
+def test_an_open_stream_holds_a_byte_for_most_characters_of_its_documents(dialect: str) -> None:
+    """Four times 20,000 for each text with an emoji, and once more for what was taken from it, were most of it."""
+    path, body = OPEN[dialect]
+    chain = Chain([Link("fake", Saying(), Breaker(5, 30.0, lambda: 0.0))])
+    app = app_of(line_of(Anew(), chain))
+
+    def opened() -> Iterator[bytes]:
+        sent: Any = {"data": body} if dialect == "ragapi" else {"json": body}
+        environ = EnvironBuilder(path=path, method="POST", **sent).get_environ()
+        # Not through the client of the tests, which keeps the first piece.
+        pieces = iter(app(environ, lambda *head: bytes.join))
+        assert b"word" in b"".join(next(pieces) for _ in range(5))
+        return pieces
+
+    opened()
+    tracemalloc.start()
+    try:
+        held = [opened() for _ in range(4)]
+        gc.collect()
+        bytes_each = tracemalloc.get_traced_memory()[0] / len(held)
+    finally:
+        tracemalloc.stop()
+    assert bytes_each <= 100_000
 
 
 def test_the_text_of_the_documents_is_copied_a_bounded_number_of_times() -> None:

@@ -52,6 +52,26 @@ def test_whole_and_streamed_hold_the_same_answer() -> None:
     assert whole.sources.extracts == streamed.sources.extracts
 
 
+@pytest.mark.parametrize("is_cleaned", [True, False], ids=["cleaned", "not cleaned"])
+def test_whole_and_streamed_cite_the_same_places_of_a_long_document(is_cleaned: bool) -> None:
+    """A streamed answer lets the texts go while the model writes."""
+    lead = "Luggage is weighed\tat the counter. " * 500
+    long = Document("big", f"{lead}🙂 The plane takes off at 15h50.\n{lead}", title="Big", score=4.0)
+    settings = replace(Settings(), rag_max_json_length=2000, rag_clean=is_cleaned)
+
+    def told(is_streamed: bool) -> Finished:
+        model = FakeModel("The plane takes off ", "at 15h50 [1]. “The plane takes off” [1].")
+        asked = replace(ASK, is_streamed=is_streamed)
+        return collect(iter(events_of(asked, retriever=FakeRetriever(long), model=model, settings=settings))).finished
+
+    whole, streamed = told(False), told(True)
+
+    assert [citation.status for citation in whole.citations] == ["supported", "verified"]
+    assert streamed.citations == whole.citations
+    assert [one.text for one in streamed.extracts] == [one.text for one in whole.extracts]
+    assert [one.origins for one in streamed.extracts] == [one.origins for one in whole.extracts]
+
+
 def test_the_filter_of_every_search_is_made_of_the_users_tokens() -> None:
     retriever = FakeRetriever(FLIGHT)
     events_of(retriever=retriever)
@@ -215,7 +235,9 @@ def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | No
 def test_begun_holds_what_is_known_by_the_first_words_and_then_everything() -> None:
     first = begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), FakeModel("a", "b"))))
 
-    assert [extract.document.id for extract in first.sources.extracts] == ["doc-2"]
+    assert [(extract.document.id, extract.text, extract.document.text) for extract in first.sources.extracts] == [
+        ("doc-2", "", "")
+    ]
     assert first.facts is not None
     assert first.facts.name == "fake-model"
     assert [type(event) for event in first.events] == [Sources, Delta, Delta, Finished]

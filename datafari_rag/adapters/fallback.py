@@ -125,19 +125,21 @@ class Chain:
 
         return turn
 
-    def _in_turn(self, turns: Sequence[Callable[[float, bool], Answering[T]]]) -> Answering[T]:
+    def _in_turn(self, turns: list[Callable[[float, bool], Answering[T]]]) -> Answering[T]:
         """Yield what the first turn yields that is not to be passed on; with all tries counted in its facts."""
         until = self._clock() + self._limits.total_s
         tries = 0
         failed = Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
-        for number, turn in enumerate(turns):
-            is_last = number == len(turns) - 1
-            with closing(turn(until, is_last)) as answering:
+        for number in range(len(turns)):
+            is_last = len(turns) == 1
+            # Taken out and not named: a turn holds all that the model is told, which nobody needs once it speaks.
+            with closing(turns.pop(0)(until, is_last)) as answering:
                 first = next(answering)
                 if not is_last and _is_passed_on(first):
                     failed = first  # type: ignore[assignment]  # an Ending: `_is_passed_on` says so
                     tries += failed.facts.tries
                     continue
+                turns.clear()
                 yield _counted_on(first, tries, is_fallback=number > 0)
                 for said in answering:
                     yield _counted_on(said, tries, is_fallback=number > 0)
@@ -155,6 +157,7 @@ def _guarded(link: Link, attempt: Attempt[T], until: float) -> Answering[T]:
     report = link.breaker.gave_up
     try:
         with closing(attempt(until)) as answering:
+            del attempt
             for said in answering:
                 if isinstance(said, Ending):
                     report = _report(link, said.failure)

@@ -48,11 +48,12 @@ class Begun(Generic[T]):
 
 def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Answering[T]:
     """Yield what the first attempt yields that is not to be repeated, with the number of tries in its facts."""
-    tries = 0
+    tries, attempts = 0, [attempt]
+    del attempt
 
     def ask() -> Begun[T]:
         nonlocal tries
-        begun = _begun(attempt())
+        begun = _begun(attempts[0]())
         tries += _tries_of(begun.first)
         return begun
 
@@ -63,6 +64,7 @@ def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Answering[
         sleep=patient.sleep,
         retry_error_callback=_last,
     )(ask)
+    attempts.clear()  # none is asked again, and what it would ask is long
     with closing(begun.rest):
         yield counted(begun.first, tries)
         for said in begun.rest:

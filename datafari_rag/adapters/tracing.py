@@ -297,7 +297,9 @@ class _Model:
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
         self._tracing.passed(prompt)
-        yield from self._told(self._inner.generate(prompt, is_streamed=is_streamed))
+        saying = self._inner.generate(prompt, is_streamed=is_streamed)
+        del prompt  # as long as it is, the model alone may hold it while it speaks
+        yield from self._told(saying)
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool

@@ -48,7 +48,7 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
     if dropped.search(unusual(text)) is None:
-        return (_replaced(text) if is_full else text), Origins((Run(0, 0, len(text)),) if text else ())
+        return (spaced(text) if is_full else text), Origins((Run(0, 0, len(text)),) if text else ())
     kept, runs, at, length = [], [], 0, 0
     for match in dropped.finditer(text):
         if match.start() > at:
@@ -60,7 +60,7 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
         runs.append(Run(length, at, len(text) - at))
         kept.append(text[at:])
     whole = "".join(kept)
-    return (_replaced(whole) if is_full else whole), Origins(tuple(runs))
+    return (spaced(whole) if is_full else whole), Origins(tuple(runs))
 
 
 def unusual(text: str) -> str:
@@ -73,8 +73,9 @@ def is_invisible(character: str) -> bool:
     return _DROPPED_ONLY.fullmatch(character) is not None
 
 
-def _replaced(text: str) -> str:
-    """Return *text* with line ends as spaces; one by one, for a translation of a text beyond ASCII asks for each."""
+def spaced(text: str) -> str:
+    """Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds."""
+    # One by one, for a translation of a text beyond ASCII asks for each character.
     for end in LINE_ENDS:
         text = text.replace(end, " ")
     return text.replace("\\", "/")

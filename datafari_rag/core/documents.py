@@ -60,6 +60,11 @@ class Extract:
     origins: Origins = NO_ORIGINS
 
 
+def without_text(extract: Extract) -> Extract:
+    """Return *extract* without its two texts: what it is of, for whoever only names it."""
+    return dataclasses.replace(extract, document=dataclasses.replace(extract.document, text=""), text="")
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Why a document or a passage is in or out, for the trace: *verdict* is one of the words of `passages`."""

@@ -7,9 +7,9 @@ A whole answer is a fold over them (`pipeline.collect`), a stream a map. Values 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.documents import Citation, Extract, without_text
 from datafari_rag.core.errors import RagError
 
 
@@ -56,6 +56,11 @@ class Sources:
     """A shard of the collection did not answer, and the settings tolerate that: there may be better documents."""
 
 
+def bare(sources: Sources) -> Sources:
+    """Return *sources* without the documents' texts, for whoever only names them."""
+    return replace(sources, extracts=tuple(map(without_text, sources.extracts)))
+
+
 @dataclass(frozen=True, slots=True)
 class Delta:
     """A piece of the answer, never empty, with links already made safe; the first one names the model."""
@@ -79,6 +84,8 @@ class Finished:
     facts: ModelFacts = UNKNOWN_MODEL
     timings_ms: tuple[tuple[str, float], ...] = ()
     """Milliseconds of each stage of the line, in order; they add up to the whole."""
+    extracts: tuple[Extract, ...] = ()
+    """Those of `Sources` once more, so that nobody has to hold their texts while the model writes."""
 
 
 @dataclass(frozen=True, slots=True)

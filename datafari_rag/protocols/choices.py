@@ -69,8 +69,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     for event, facts in with_facts(events):
         match event:
             case Sources():
-                opening = {"context": fitted_context(event), **_state(opening_state(context))}
-                yield _chunk({"role": "assistant"}, context, facts, **opening)
+                yield _opening(event, context, facts)
             case Delta():
                 words: Json = {"content": event.text, "role": "assistant", "function_call": None, "tool_calls": None}
                 yield _chunk(words, context, facts)
@@ -83,6 +82,11 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     """Return the HTTP status and the error as a string, as seed 003 has it."""
     return status_of(error), {"error": error.reason}
+
+
+def _opening(sources: Sources, context: ReplyContext, facts: ModelFacts) -> Json:
+    state = _state(opening_state(context))
+    return _chunk({"role": "assistant"}, context, facts, context=fitted_context(sources), **state)
 
 
 def _closing(finished: Finished, context: ReplyContext, facts: ModelFacts) -> Json:

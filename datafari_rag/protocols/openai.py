@@ -103,19 +103,19 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield chunks: role, words, the finish reason with nodes and citations, usage if asked for; a failure is last."""
-    sources = Sources(())
+    partly: Json = {}
     for event, facts in with_facts(events):
         match event:
             case Sources():
-                sources = event
+                partly = partial(event)
                 yield _chunk(context, facts, {"role": "assistant", "content": ""})
             case Delta():
                 yield _chunk(context, facts, {"content": event.text})
             case Finished():
                 found = {
-                    "source_nodes": nodes_of(sources.extracts),
+                    "source_nodes": nodes_of(event.extracts),
                     "citations": [citation(one) for one in event.citations],
-                    **partial(sources),
+                    **partly,
                 }
                 yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
                 if _wants_usage(context):

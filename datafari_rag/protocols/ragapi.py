@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought, bare
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.parameters import Parameters, merged, read
 from datafari_rag.core.settings import Settings, fields_of
@@ -66,9 +66,8 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
     for event in events:
         match event:
             case Sources():
-                sources = event
-                items = [_document(extract) for extract in event.extracts]
-                yield _event("sources.final", {"items": items, **partial(event)}, context)
+                sources = bare(event)
+                yield _event("sources.final", _items(event), context)
             case Delta():
                 yield _event("message.delta", {"text": broken(event.text)}, context)
             case Finished():
@@ -111,6 +110,10 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     if context.ask.wants_trace:
         content["thoughts"] = [_thought(thought) for thought in sources.thoughts]
     return content
+
+
+def _items(sources: Sources) -> dict[str, object]:
+    return {"items": [_document(extract) for extract in sources.extracts], **partial(sources)}
 
 
 def _document(extract: Extract) -> dict[str, object]:

@@ -37,7 +37,7 @@ FACTS = ModelFacts(
     },
 )
 SOURCES = Sources((EXTRACT,), THOUGHTS, "en")
-FINISHED = Finished("Paris “ate” [1].\n", "stop", (CITATION,), ("Who else?",), FACTS)
+FINISHED = Finished("Paris “ate” [1].\n", "stop", (CITATION,), ("Who else?",), FACTS, extracts=(EXTRACT,))
 ANSWER = Answer(SOURCES, FINISHED)
 
 
