@@ -67,7 +67,7 @@ ROWS: dict[str, Row] = {
 def machine() -> Result:
     """Return what was measured where."""
     processors = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = ("gunicorn", "gevent", "flask", "orjson", "pysolr", "urllib3", "requests", "tantivy")
+    names = ("gunicorn", "gevent", "flask", "orjson", "urllib3", "requests", "tantivy")
     return {
         "processor": next((line.split(":")[1].strip() for line in processors if "model name" in line), ""),
         "cores": sum(line.startswith("processor") for line in processors),

@@ -12,7 +12,7 @@ import pytest
 
 from datafari_rag.adapters import solr_process
 from datafari_rag.adapters.solr_access import connection_of, retriever_for, schema_of
-from datafari_rag.adapters.solr_http import TypedSolr, session_for
+from datafari_rag.adapters.solr_http import Node
 from datafari_rag.adapters.solr_json import encoded
 from datafari_rag.adapters.solr_process import Running
 from datafari_rag.adapters.solr_writer import solr_document
@@ -46,9 +46,8 @@ class Collection:
 
     def __init__(self, url: str) -> None:
         self.settings = Settings(solr_url=url)
-        connection = connection_of(self.settings)
         self.retriever = retriever_for(self.settings)
-        self._node = TypedSolr(url, session_for(connection), connection)
+        self._node = Node(url, connection_of(self.settings))
 
     def load(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Replace all that is there; soft commits, because a hard one waits for the disk."""
@@ -58,7 +57,7 @@ class Collection:
         self._post({"commit": {"softCommit": True, "waitSearcher": True}})
 
     def _post(self, body: Mapping[str, object] | Sequence[object]) -> None:
-        self._node.send("post", "update", encoded(body), headers={"Content-Type": "application/json"})
+        self._node.send("POST", "update", encoded(body), headers={"Content-Type": "application/json"})
 
 
 OTHER = "Archive"

@@ -58,8 +58,6 @@ BESIDES: dict[str, set[str]] = {
 }
 # Libraries that come in one file as one: what the first stands on, or what only describes the second.
 TOGETHER = [
-    {"pysolr", "requests", "urllib3"},
-    {"pysolr", "kazoo", "requests", "urllib3"},
     {"requests", "urllib3"},
     {"urllib3", "orjson", "tenacity"},
     {"aiohttp", "orjson"},

@@ -96,12 +96,9 @@ class SolrRetriever:
 
     def _ask(self, params: Params, *, is_narrowed: bool) -> Mapping[str, Any]:
         tolerant = "true" if self._tolerates_partial else "false"
-        sent = {**params, "shards.tolerant": tolerant, "wt": "json"}
-        query = sent.pop("q")
+        sent = {**params, "shards.tolerant": tolerant}
         try:
-            reply: Mapping[str, Any] = self._nodes.ask(
-                lambda node: node.search(query, search_handler=self._handler, **sent)
-            )
+            reply = self._nodes.ask(lambda node: node.search(self._handler, sent))
         except Unfit as error:
             if is_narrowed:
                 raise BadRequest("A value to filter or count by does not fit its field.", log=error.log) from error

@@ -18,7 +18,7 @@ WRITE_TIMEOUT_S = 300.0
 """Longest wait for Solr while indexing: a commit of a large collection takes its time."""
 
 SEND_TIMEOUT_S = 30.0
-"""Longest wait for a connection while indexing: the libraries let a batch of megabytes take no longer to be sent."""
+"""Longest wait for a connection while indexing: nobody waits for an answer, and Solr has its hands full."""
 
 
 def retriever_for(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from datafari_rag.adapters.solr_http import Refused, TypedSolr, Unfit
+from datafari_rag.adapters.solr_http import Refused, Unfit
 from datafari_rag.adapters.solr_nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.checkup import Facts
@@ -43,9 +43,9 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[Facts, Schem
 
 def _count(nodes: Nodes, params: Mapping[str, Any]) -> int | None:
     """Count with the lucene parser on the implicit handler's terms; None when Solr does not take the question."""
-    sent = {**params, "defType": "lucene", "rows": "0", "shards.tolerant": "false"}
+    sent = {"q": "*:*", **params, "defType": "lucene", "rows": "0", "shards.tolerant": "false"}
     try:
-        reply = nodes.ask(lambda node: node.search("*:*", search_handler="select", **sent))
+        reply = nodes.ask(lambda node: node.search("select", sent))
     except (Unfit, Refused):
         return None
     found = reply.get("response", {}).get("numFound")
@@ -69,12 +69,7 @@ def _has_component(nodes: Nodes, handler: str) -> bool | None:
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:
     """Return what Solr answers, None when this Solr does not tell that to us."""
-
-    def asked(node: TypedSolr) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = node.decoder.decode(node.send("get", path))
-        return found
-
     try:
-        return nodes.ask(asked)
+        return nodes.ask(lambda node: node.read(path))
     except SearchError:
         return None

@@ -1,5 +1,8 @@
 """
-Talking HTTP to one Solr node: the session, limits on time and size, every failure told apart and named in our words.
+Talking HTTP to one Solr node: searches and updates, limits on time and size, every failure told apart and named.
+
+Not pysolr: of its 1,600 lines a search needs the choice between GET and POST and a form, here `Node.search`; and with
+requests below it a search took twice the CPU, for what is not wanted here (`docs/decisions/solr-client.md`).
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
@@ -7,23 +10,19 @@ included.
 
 from __future__ import annotations
 
-import http.client
-import http.cookiejar
+import base64
 import io
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, quote_plus
 
-import pysolr
-import requests
-import urllib3
-
+from datafari_rag.adapters.http_links import FAULTS, Links, NoConnection, Reply, Request, Server, Tls
 from datafari_rag.adapters.large_answers import LARGE_BYTES, LargeAnswers
-from datafari_rag.adapters.punctual import Punctual
-from datafari_rag.adapters.solr_json import Decoder
+from datafari_rag.adapters.solr_json import decoded
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
+from datafari_rag.core.solr_params import Params
 from datafari_rag.ports import Aside, at_once
 
 Headers = Callable[[], Mapping[str, str]]
@@ -31,17 +30,12 @@ Headers = Callable[[], Mapping[str, str]]
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
 
-_FOREIGN = (
-    requests.exceptions.RequestException,
-    urllib3.exceptions.HTTPError,
-    http.client.HTTPException,
-    ValueError,
-    OSError,
-)
-"""All that the libraries below raise."""
+SHORT_CHARS = 1024
+"""Parameters of this length and more go by POST: addresses have limits in Solr and in what stands before it."""
 
 _CHUNK_BYTES = 1 << 18
-_POOL = 64
+_FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+_CODED = tuple(quote_plus(bytes((byte,))) for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,54 +69,44 @@ class Refused(SearchUnavailable):
     """Solr answered 401, 403 or another 4xx: a repeat cannot help."""
 
 
-def session_for(connection: Connection) -> requests.Session:
-    """Return the session of one purpose: pooled, without proxies, cookies or anything else of the environment."""
-    session = requests.Session()
-    session.trust_env = False
-    session.cookies.set_policy(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
-    session.verify = (connection.ca_file or True) if connection.verifies else False
-    if not connection.verifies:
-        # Said loudly once at start; once more for each request would drown everything else.
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    if connection.cert_file:
-        session.cert = (connection.cert_file, connection.key_file) if connection.key_file else connection.cert_file
-    if connection.user:
-        session.auth = (connection.user, connection.password)
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, Punctual(pool_connections=16, pool_maxsize=_POOL))
-    return session
+class Node:
+    """One node of a Solr: its connections, and errors that say what happened. Safe for threads and greenlets."""
 
+    def __init__(self, url: str, connection: Connection, large: LargeAnswers | None = None) -> None:
+        """
+        Make the client; nothing is sent yet. Whoever asks leaves *large* when he has taken the answer apart.
 
-class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
-    """pysolr's client of one node, with our session, and errors that say what happened."""
-
-    def __init__(
-        self, url: str, session: requests.Session, connection: Connection, large: LargeAnswers | None = None
-    ) -> None:
-        """Make the client; nothing is sent yet. Whoever asks leaves *large* when he has taken the answer apart."""
-        address, credentials = _without_credentials(url)
-        super().__init__(
-            address, decoder=Decoder(connection.aside), results_cls=dict, session=session, timeout=connection.timeout_s
-        )
+        Raises:
+            SearchUnavailable: *url* is none of http or https, or a file of certificates cannot be used.
+        """
+        server = _server(url, connection)
+        address = server.address
+        self.place = address.netloc.rpartition("@")[2]
+        self._path = quote(address.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
         self._connection = connection
-        self._credentials = credentials
+        self._headers = _credentials(address, connection)
+        self._links = Links(server)
         self._large = large
-        self.place = urlsplit(address).netloc
 
-    def _send_request(
-        self,
-        method: str,
-        path: str = "",
-        body: Any = None,
-        headers: Any = None,
-        files: Any = None,
-    ) -> bytes:
-        # The trailing slash is pysolr's; some proxies in front of Solr do not know the handler under that name.
-        path = path.replace("/?", "?", 1).removesuffix("/")
-        return self.send(method, path, body, headers=headers)
+    def search(self, handler: str, params: Params) -> dict[str, Any]:
+        """
+        Return what *handler* answers to a search, as JSON.
+
+        Raises:
+            UnicodeEncodeError: a lone surrogate is in a parameter.
+            SearchUnavailable: the answer is no JSON object; and as send.
+        """
+        form = form_of({**params, "wt": "json"})
+        if len(form) < SHORT_CHARS:
+            return self.read(f"{handler}?{form}")
+        return decoded(self.send("POST", handler, form.encode(), headers=_FORM), self._connection.aside)
+
+    def read(self, path: str) -> dict[str, Any]:
+        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is none; and as send."""
+        return decoded(self.send("GET", path), self._connection.aside)
 
     def send(
-        self, method: str, path: str, body: bytes | str | None = None, *, headers: Mapping[str, str] | None = None
+        self, method: str, path: str, body: bytes | None = None, *, headers: Mapping[str, str] | None = None
     ) -> bytes:
         """
         Return the body of Solr's answer to one request.
@@ -132,28 +116,28 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
             Unfit, Refused: Solr answered 4xx.
             SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
         """
-        limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
+        connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
+        limit = time.monotonic() + connect_s + timeout_s
         try:
-            with self.get_session().request(
-                method.upper(),
-                self._create_full_url(path),
-                data=body.encode() if isinstance(body, str) else body,
-                headers={**(headers or {}), **self._connection.headers()},
-                timeout=(self._connection.connect_timeout_s, self._connection.timeout_s),
-                auth=self._credentials,
-                stream=True,
-                allow_redirects=False,
-            ) as reply:
-                self._check(reply.status_code)
+            request = Request(
+                method,
+                f"{self._path}/{path}",
+                body,
+                {**(headers or {}), **self._connection.headers(), **self._headers},
+            )
+            with self._links.asked(request, connect_s=connect_s, left_s=lambda: timeout_s) as reply:
+                self._check(reply.status)
                 return self._whole(reply, limit)
-        except requests.exceptions.ConnectTimeout as error:
+        except NoConnection as error:
             raise SearchUnavailable(log=f"{self.place}: no connection in time") from error
-        except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError) as error:
+        except TimeoutError as error:
             raise SearchTimeout(log=f"{self.place}: no answer in time") from error
-        except _FOREIGN as error:
-            if _is_timeout(error):
-                raise SearchTimeout(log=f"{self.place}: no answer in time") from error
+        except FAULTS as error:
             raise SearchUnavailable(log=f"{self.place}: {type(error).__name__}") from error
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._links.close()
 
     def _check(self, status: int) -> None:
         if status == 200:
@@ -165,11 +149,10 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
             raise SearchUnavailable(log=log)
         raise Refused(log=log)
 
-    def _whole(self, reply: requests.Response, limit: float) -> bytes:
+    def _whole(self, reply: Reply, limit: float) -> bytes:
         # One buffer that is handed out as it is: pieces and their sum at once would be the answer twice.
         body, size = io.BytesIO(), 0
-        # read1 returns what one look at the socket gives; a read of a whole chunk would go on for as long as it drips.
-        while part := reply.raw.read1(_CHUNK_BYTES, decode_content=True):
+        while part := reply.read(_CHUNK_BYTES):
             size += body.write(part)
             if size > MAX_ANSWER_BYTES:
                 raise SearchUnavailable(log=f"{self.place}: an answer of more than {MAX_ANSWER_BYTES} bytes")
@@ -181,17 +164,35 @@ class TypedSolr(pysolr.Solr):  # type: ignore[misc]  # pysolr has no types
         return body.getvalue()
 
 
-def _is_timeout(error: BaseException | None) -> bool:
-    """Say whether a time-out is at the root: requests wraps one that happens while a body is read."""
-    while error is not None:
-        if isinstance(error, (TimeoutError, urllib3.exceptions.ReadTimeoutError)):
-            return True
-        error = next((arg for arg in error.args if isinstance(arg, BaseException)), None)
-    return False
+def form_of(params: Params) -> str:
+    """
+    Return *params* as a form; a name, which is one of ours and letters only, comes as often as it has values.
+
+    By a table of bytes, in half the time of `urllib.parse.urlencode`.
+
+    Raises:
+        UnicodeEncodeError: a lone surrogate is in one.
+    """
+    return "&".join(
+        f"{name}={''.join([_CODED[byte] for byte in value.encode()])}"
+        for name, given in params.items()
+        for value in ((given,) if isinstance(given, str) else given)
+    )
 
 
-def _without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
-    """Return the address and the credentials that stood in it, which must not appear in a log."""
-    parts = urlsplit(url)
-    bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-    return bare, None if parts.username is None else (parts.username, parts.password or "")
+def _server(url: str, connection: Connection) -> Server:
+    try:
+        return Server(url, Tls(connection.ca_file, connection.cert_file, connection.key_file, connection.verifies))
+    except ValueError as error:
+        # One of two sentences of ours.
+        raise SearchUnavailable(log=str(error)) from error
+
+
+def _credentials(address: SplitResult, connection: Connection) -> dict[str, str]:
+    """Return the header that says who we are; what stands in the address goes before the settings."""
+    user, password = connection.user, connection.password
+    if address.username is not None:
+        user, password = address.username, address.password or ""
+    elif not user:
+        return {}
+    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode('ascii')}"}

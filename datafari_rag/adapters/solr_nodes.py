@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.large_answers import LargeAnswers
-from datafari_rag.adapters.solr_http import Connection, Refused, TypedSolr, Unfit, session_for
+from datafari_rag.adapters.solr_http import Connection, Node, Refused, Unfit
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 from datafari_rag.core.solr_schema import Kind, Schema, kinds_of
 
@@ -60,13 +60,12 @@ class Nodes:
         """Remember the way; nothing is sent yet."""
         self._addresses = addresses
         self._connection = connection
-        self._session = session_for(connection)
         self._large = LargeAnswers()
-        self._clients: dict[str, TypedSolr] = {}
+        self._clients: dict[str, Node] = {}
         self._failed_at: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def ask(self, question: Callable[[TypedSolr], Answer]) -> Answer:
+    def ask(self, question: Callable[[Node], Answer]) -> Answer:
         """
         Return what *question* gets from the first node that answers.
 
@@ -112,15 +111,16 @@ class Nodes:
         since = time.monotonic() - REST_S
         return sorted(urls, key=lambda url: max(since, self._failed_at.get(url, since)))
 
-    def _client(self, url: str) -> TypedSolr:
+    def _client(self, url: str) -> Node:
         with self._lock:
             if url not in self._clients:
-                self._clients[url] = TypedSolr(url, self._session, self._connection, self._large)
+                self._clients[url] = Node(url, self._connection, self._large)
             return self._clients[url]
 
     def close(self) -> None:
         """Close the connections."""
-        self._session.close()
+        for node in self._clients.values():
+            node.close()
 
 
 def described(schema: Schema, nodes: Nodes) -> Schema:
@@ -133,9 +133,9 @@ def described(schema: Schema, nodes: Nodes) -> Schema:
     return Schema(schema.fields, schema.languages, nodes.ask(_kinds))
 
 
-def _kinds(node: TypedSolr) -> Mapping[str, Kind] | None:
+def _kinds(node: Node) -> Mapping[str, Kind] | None:
     try:
-        found = node.decoder.decode(node.send("get", "schema?wt=json"))
+        found = node.read("schema?wt=json")
     except (Unfit, Refused):
         return None
     schema = found.get("schema")

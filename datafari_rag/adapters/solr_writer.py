@@ -11,7 +11,7 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from datafari_rag.adapters.solr_http import TypedSolr
+from datafari_rag.adapters.solr_http import Node
 from datafari_rag.adapters.solr_json import encoded
 from datafari_rag.adapters.solr_nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
@@ -147,5 +147,5 @@ def iso_of(text: str) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _post(node: TypedSolr, path: str, body: bytes) -> bytes:
-    return node.send("post", path, body, headers={"Content-Type": "application/json"})
+def _post(node: Node, path: str, body: bytes) -> bytes:
+    return node.send("POST", path, body, headers={"Content-Type": "application/json"})

@@ -58,6 +58,7 @@ _NOTHING = "-*:*"
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
 _ESCAPE = r"\\\1"
 _UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_LONE = re.compile(r"[\ud800-\udfff]")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z)?")
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
 
@@ -156,9 +157,10 @@ def searched_fields(language: str, schema: Schema) -> tuple[tuple[str, float], .
     fields = schema.fields
     own = fields.content_prefix + language
     found = [(name, WEIGHTS["content"] * (1 if name == own else OTHER_LANGUAGE)) for name in schema.contents(language)]
+    titles = schema.titles(language)
     # Every language's copy of a title has the same words: a second copy would count them twice.
-    copies = [name for name in schema.titles(language) if name == fields.title_prefix + language]
-    exact = [name for name in schema.titles(language) if name in (fields.title, fields.exact_title)]
+    copies = [name for name in titles if name == fields.title_prefix + language]
+    exact = [name for name in titles if name in (fields.title, fields.exact_title)]
     found += [(name, WEIGHTS["title"]) for name in copies] + [(name, WEIGHTS["exact_title"]) for name in exact]
     rest = ((fields.exact_content, WEIGHTS["exact_content"]), (fields.url_search, WEIGHTS["url_search"]))
     return (*found, *((name, weight) for name, weight in rest if schema.has(name)))
@@ -223,7 +225,7 @@ def _sendable(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
 
     A lone surrogate cannot be written in UTF-8, so no document of Solr's can have it: such a token is dropped.
     """
-    whole = [token for token in tokens if not re.search("[\ud800-\udfff]", token)]
+    whole = [token for token in tokens if not _LONE.search(token)]
     return [t for t in whole if SEPARATOR not in t], [t for t in whole if SEPARATOR in t]
 
 
@@ -256,7 +258,7 @@ def _fitted(value: str, kind: str) -> str | None:
         return None if match is None else value if match.group(1) else f"{value}T00:00:00Z"
     if kind == "number":
         return value if _NUMBER.fullmatch(value) else None
-    return None if re.search("[\ud800-\udfff]", value) else value
+    return None if _LONE.search(value) else value
 
 
 def _paired_field(language: str, schema: Schema) -> str:

@@ -84,7 +84,7 @@ def test_a_folder_that_is_not_there_loses_lines_and_nothing_else(tmp_path: Path)
 
 def test_what_libraries_log_is_kept_out_below_warning(tmp_path: Path) -> None:
     configure(Settings(log_file=str(tmp_path / "log"), log_level="DEBUG"))
-    logging.getLogger("pysolr").info("canary of a query")
+    logging.getLogger("urllib3").info("canary of a query")
     LOG.debug("ours")
 
     assert "canary" not in (tmp_path / "log").read_text()

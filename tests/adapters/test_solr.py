@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import builtins
+import http.client
 import json
 import logging
 import socket
@@ -9,18 +12,18 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pytest
-import requests
-import urllib3
 
 from datafari_rag.adapters import solr_http
+from datafari_rag.adapters.http_links import FAULTS, NoConnection
 from datafari_rag.adapters.solr import SolrRetriever
 from datafari_rag.adapters.solr_access import addresses_of, connection_of, retriever_for, writer_for
 from datafari_rag.adapters.solr_cloud import CloudAddresses
-from datafari_rag.adapters.solr_http import Connection
+from datafari_rag.adapters.solr_http import Connection, Node, form_of
 from datafari_rag.adapters.solr_nodes import FixedAddresses, Nodes
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.ask import Restriction
@@ -167,37 +170,29 @@ def test_a_filter_value_that_does_not_fit_is_the_callers_fault() -> None:
         assert isinstance(failure(engine), SearchUnavailable)
 
 
-class Raising(requests.Session):
-    """A session in which *error* happens."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
-
-    def request(self, *arguments: Any, **more: Any) -> Any:
-        raise self.error
-
-
-FOREIGN = [
+FOREIGN = {
     found
-    for module in (requests.exceptions, urllib3.exceptions)
+    for module in (builtins, http.client, socket, ssl)
     for found in vars(module).values()
-    if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, Warning)
-]
+    if isinstance(found, type) and issubclass(found, FAULTS)
+}
 
 
-@pytest.mark.parametrize("kind", [*FOREIGN, TimeoutError, ConnectionResetError, ssl.SSLError, UnicodeError])
+@pytest.mark.parametrize("kind", [*sorted(FOREIGN, key=lambda kind: kind.__name__), NoConnection])
 def test_every_foreign_exception_finds_its_place(kind: type[Exception]) -> None:
     error = kind.__new__(kind)
     error.args = (SECRET,)
-    node = solr_http.TypedSolr("http://127.0.0.1:1/solr/docs", Raising(error), QUICK)
 
+    def fail() -> Mapping[str, str]:
+        raise error
+
+    node = Node("http://127.0.0.1:1/solr/docs", replace(QUICK, headers=fail))
     with pytest.raises(SearchError) as caught:
-        node.send("get", "select")
+        node.send("GET", "select")
 
     assert SECRET not in f"{caught.value.reason} {caught.value.log}"
-    is_late = issubclass(kind, (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError, TimeoutError))
-    assert not is_late or isinstance(caught.value, SearchTimeout)
+    is_late = issubclass(kind, TimeoutError) and kind is not NoConnection
+    assert isinstance(caught.value, SearchTimeout) == is_late
 
 
 def test_partial_results_are_no_results() -> None:
@@ -349,7 +344,27 @@ def test_the_handler_and_the_headers_of_the_request_are_sent() -> None:
     last = loopback.asked[-1]
     assert last.path == "/solr/docs/ask"
     assert (last.headers["X-Request-ID"], last.headers["traceparent"]) == ("r1", "00-x")
-    assert last.headers["Authorization"].startswith("Basic ")
+    assert last.headers["Authorization"] == "Basic " + base64.b64encode(b"u:p").decode()
+
+
+def test_a_collection_of_an_odd_name_is_asked_by_it() -> None:
+    with serving(answering()) as loopback:
+        engine = SolrRetriever(Nodes(FixedAddresses((f"{loopback.url}/solr/a b\u00e9/",)), QUICK), schema=Schema())
+        engine.search(PUMP, ACCESS)
+
+    assert loopback.asked[-1].path == "/solr/a%20b%C3%A9/select"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"q": "a b&c=d+e%2", "fq": ["one", "t\u00e9\U0001f600/*~._-"], "tokens": "a\x1fb\x00"},
+        {"q": "", "facet.field": []},
+    ],
+    ids=["all sorts of characters", "nothing"],
+)
+def test_a_form_is_what_the_standard_library_makes_of_it(params: Mapping[str, str | list[str]]) -> None:
+    assert form_of(params) == urlencode(params, doseq=True)
 
 
 def test_nothing_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,10 +374,11 @@ def test_nothing_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         assert retriever(loopback.url).search(PUMP, ACCESS).total == 0
 
 
-def test_a_password_in_the_address_is_used_and_not_logged() -> None:
+def test_a_password_in_the_address_is_used_before_that_of_the_settings_and_not_logged() -> None:
+    connection = replace(QUICK, user="other", password="other")
     with serving(answering({}, status=500)) as loopback:
-        found = failure(retriever(loopback.url.replace("//", "//user:hidden@")))
-        assert loopback.asked[-1].headers["Authorization"].startswith("Basic ")
+        found = failure(retriever(loopback.url.replace("//", "//user:hidden@"), connection=connection))
+        assert loopback.asked[-1].headers["Authorization"] == "Basic " + base64.b64encode(b"user:hidden").decode()
 
     assert "hidden" not in found.log
 
@@ -470,26 +486,27 @@ def test_the_settings_say_how_solr_is_reached() -> None:
         solr_timeout_s=4.0,
     )
     connection = connection_of(settings)
-    session = solr_http.session_for(connection)
 
     assert addresses_of(settings.solr_url, connection).current() == ("http://a:1/solr/x", "http://b:2/solr/x")
-    assert (session.verify, session.cert, session.auth) == ("ca.pem", ("c.pem", "k.pem"), ("u", "p"))
-    assert (connection.retries, connection.timeout_s, session.trust_env) == (3, 4.0, False)
-    session.close()
+    assert (connection.ca_file, connection.cert_file, connection.key_file) == ("ca.pem", "c.pem", "k.pem")
+    assert (connection.user, connection.password, connection.verifies) == ("u", "p", True)
+    assert (connection.retries, connection.timeout_s) == (3, 4.0)
 
 
-@pytest.mark.parametrize(
-    ("connection", "wanted"),
-    [
-        (Connection(), (True, None)),
-        (Connection(verifies=False, ca_file="x"), (False, None)),
-        (Connection(cert_file="c"), (True, "c")),
-    ],
-    ids=["the system's authorities", "no verification, for trials", "certificate and key in one file"],
-)
-def test_certificates(connection: Connection, wanted: tuple[object, object]) -> None:
-    with solr_http.session_for(connection) as session:
-        assert (session.verify, session.cert) == wanted
+@pytest.mark.parametrize("key", ["ca_file", "cert_file"])
+def test_a_certificate_that_is_not_there_fails_the_search_and_not_the_start(key: str, tmp_path: Path) -> None:
+    connection = replace(QUICK, **{key: str(tmp_path / "absent.pem")})
+    found = failure(retriever(dead_url().replace("http:", "https:"), connection=connection))
+
+    assert isinstance(found, SearchUnavailable)
+    assert "PEM files" in found.log
+
+
+@pytest.mark.parametrize("url", ["ftp://a:1", "http://[::1", "a:1"])
+def test_an_address_that_is_none_fails_the_search_and_the_next_node_is_asked(url: str) -> None:
+    assert isinstance(failure(retriever(url)), SearchUnavailable)
+    with serving(answering()) as loopback:
+        assert retriever(url, loopback.url).search(PUMP, ACCESS).total == 0
 
 
 def test_a_solrcloud_is_asked_of_its_zookeeper() -> None:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 import pytest
 
-from datafari_rag.adapters.solr_http import Connection, TypedSolr
+from datafari_rag.adapters.solr_http import Connection, Node
 from datafari_rag.adapters.solr_nodes import FixedAddresses, Nodes
 from datafari_rag.core.errors import SearchUnavailable
 
 A, B = "http://a:1/solr/x", "http://b:2/solr/x"
 
 
-def failing(at: Collection[str], asked: list[str]) -> Callable[[TypedSolr], str]:
+def failing(at: Collection[str], asked: list[str]) -> Callable[[Node], str]:
     """Return a question that notes the node it is put to and fails *at* some."""
 
-    def question(node: TypedSolr) -> str:
+    def question(node: Node) -> str:
         asked.append(node.place)
         if node.place in at:
             raise SearchUnavailable
