@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
@@ -87,9 +87,12 @@ class Writer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Some text of the model, never empty; the first one carries what is known of the model by then."""
+class Piece(NamedTuple):
+    """
+    Some text of the model, never empty; the first one carries what is known of the model by then.
+
+    A tuple, because there is one for each token: it is made in half the time of a frozen dataclass.
+    """
 
     text: str
     facts: ModelFacts | None = None

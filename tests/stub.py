@@ -64,7 +64,7 @@ def raw_server(talk: Callable[[socket.socket], None]) -> Iterator[str]:
 
     def one(connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            if _read_request(connection):
+            if read_request(connection):
                 talk(connection)
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_WR)
@@ -88,7 +88,8 @@ def raw_server(talk: Callable[[socket.socket], None]) -> Iterator[str]:
             thread.join(5)
 
 
-def _read_request(connection: socket.socket) -> bytes:
+def read_request(connection: socket.socket) -> bytes:
+    """Return one request, head and body, empty when there is none."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)

@@ -13,6 +13,7 @@ import gzip
 import json
 import socket
 import sys
+import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -263,6 +264,30 @@ def test_tokens_that_came_together_are_read_at_once() -> None:
     assert sum(isinstance(one, Piece) for one in said) == 100
     assert counts["recv_into"] <= 8
     assert counts["orjson.loads"] == 101
+
+
+def test_a_token_that_came_alone_is_read_by_few_calls() -> None:
+    """From the connection to the piece of text, the server's wait for its reader's wish included."""
+
+    def calls(tokens: int) -> int:
+        chunk = {"model": "m", "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}]}
+        event = b"data: " + json.dumps(chunk).encode() + b"\n\n"
+        wanted = threading.Semaphore(0)
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for _ in range(tokens):
+                connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
+                assert wanted.acquire(timeout=10)
+
+        with raw_server(talk) as url, counted() as counts:
+            prompt = Prompt(question="?", extracts=(), instructions=None, nonce="k3j9x2m5q8w1", model="m")
+            for said in HttpModel(Endpoint(url)).generate(prompt, is_streamed=True):
+                assert isinstance(said, Piece) or said.failure is not None
+                wanted.release()
+        return counts["calls"]
+
+    assert (calls(300) - calls(100)) / 200 <= 28
 
 
 @pytest.mark.parametrize(

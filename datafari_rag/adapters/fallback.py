@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.breaker import Breaker
-from datafari_rag.adapters.retries import Answering, Patient, counted, retried
+from datafari_rag.adapters.retries import Answering, Begun, Patient, begin, counted, retried
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL
 from datafari_rag.core.model_limits import Limits
@@ -27,6 +27,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Attempt = Callable[[float], Answering[T]]
 """Asks once; takes the time at which the answer must be there."""
+
+Turn = Callable[[float, bool], Begun[T]]
+"""Asks one endpoint as often as it may; takes that time, and whether nobody is left to ask after it."""
 
 WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
@@ -95,7 +98,7 @@ class Chain:
         turns = [self._turn(link, by(link.asked)) for link in self._links]
         last = self._last
         if last is not None:
-            turns.append(lambda until, is_last: last.generate(prompt, is_streamed=is_streamed))
+            turns.append(lambda until, is_last: begin(last.generate(prompt, is_streamed=is_streamed)))
         return self._in_turn(turns)
 
     def relay(
@@ -117,34 +120,32 @@ class Chain:
         for link in self._links:
             link.asked.close()
 
-    def _turn(self, link: Link, attempt: Attempt[T]) -> Callable[[float, bool], Answering[T]]:
-        def turn(until: float, is_last: bool) -> Answering[T]:
+    def _turn(self, link: Link, attempt: Attempt[T]) -> Turn[T]:
+        def turn(until: float, is_last: bool) -> Begun[T]:
             most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
             patient = Patient(self._limits.retries, lambda: most - self._clock(), self._sleep)
             return retried(lambda: _guarded(link, attempt, until), patient)
 
         return turn
 
-    def _in_turn(self, turns: list[Callable[[float, bool], Answering[T]]]) -> Answering[T]:
+    def _in_turn(self, turns: list[Turn[T]]) -> Answering[T]:
         """Yield what the first turn yields that is not to be passed on; with all tries counted in its facts."""
         until = self._clock() + self._limits.total_s
         tries = 0
-        failed = Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
         for number in range(len(turns)):
             is_last = len(turns) == 1
             # Taken out and not named: a turn holds all that the model is told, which nobody needs once it speaks.
-            with closing(turns.pop(0)(until, is_last)) as answering:
-                first = next(answering)
-                if not is_last and _is_passed_on(first):
-                    failed = first  # type: ignore[assignment]  # an Ending: `_is_passed_on` says so
-                    tries += failed.facts.tries
+            begun = turns.pop(0)(until, is_last)
+            tries += begun.tries
+            with closing(begun.rest):
+                if not is_last and _is_passed_on(begun.first):
                     continue
                 turns.clear()
-                yield _counted_on(first, tries, is_fallback=number > 0)
-                for said in answering:
-                    yield _counted_on(said, tries, is_fallback=number > 0)
+                yield counted(begun.first, tries, is_fallback=number > 0)
+                for said in begun.rest:
+                    yield counted(said, tries, is_fallback=number > 0) if isinstance(said, Ending) else said
                 return
-        yield failed
+        yield Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
 
 
 def _guarded(link: Link, attempt: Attempt[T], until: float) -> Answering[T]:
@@ -187,10 +188,3 @@ def _is_passed_on(first: object) -> bool:
     if not isinstance(first, Ending) or first.failure is None:
         return False
     return isinstance(first.failure, ModelError) and not isinstance(first.failure, ContentFiltered)
-
-
-def _counted_on(said: T | Ending, tries: int, *, is_fallback: bool) -> T | Ending:
-    """Return *said* with the *tries* of earlier endpoints added to its own."""
-    if not isinstance(said, Ending | Piece) or said.facts is None:
-        return said
-    return counted(said, tries + said.facts.tries, is_fallback=is_fallback)

@@ -41,6 +41,11 @@ class HeadInTime(http.client.HTTPResponse):
             self._raw.untime()
             self._line.settimeout(limit_s)
 
+    def behind_head(self) -> bytes:
+        """Return what came with the head; all that follows is for whoever reads the socket from now on."""
+        self._raw.end()
+        return self.fp.read()
+
 
 class _Timed(io.RawIOBase):
     """The socket's bytes; while *left_s* is set, each wait for some is cut to what is left."""
@@ -64,6 +69,10 @@ class _Timed(io.RawIOBase):
         """Read straight from the socket from now on, for each token of a stream comes through here."""
         self.left_s = None
         self.readinto = self._file.readinto  # type: ignore[assignment] # the buffer asks the object, not its class
+
+    def end(self) -> None:
+        """Give nothing more."""
+        self.readinto = lambda buffer: 0  # type: ignore[method-assign] # as above
 
     def fileno(self) -> int:
         return self._file.fileno()

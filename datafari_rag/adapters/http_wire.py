@@ -3,7 +3,8 @@ One endpoint's connections: a request out, bytes in as they arrive, the connecti
 
 `http.client` with a last-in-first-out pool of its own: beside urllib3 it costs a fifth less CPU for each streamed token
 and a quarter less for each whole answer, which decides whether two workers carry the streams asked of them. What is
-given up, redirects and proxies read from the environment, is not wanted for a request that carries a key.
+given up, redirects and proxies read from the environment, is not wanted for a request that carries a key. The body is
+read from the socket itself (`core/bodies.py`).
 
 Every foreign exception ends here as a core error. Safe for threads and greenlets: a connection has one user at a time.
 """
@@ -22,9 +23,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from datafari_rag.adapters.arrivals import Arrivals, arrivals_on
 from datafari_rag.adapters.head_in_time import HeadInTime
+from datafari_rag.core.bodies import Body, Chunked, Counted, Open
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
 
 READ_BYTES = 65536
@@ -80,12 +84,17 @@ class _Link:
 class Wire:
     """One reply that is being read. As a context it gives the connection back when all was read, else closes it."""
 
-    def __init__(self, link: _Link, response: http.client.HTTPResponse, give_back: Callable[[_Link], None]) -> None:
+    def __init__(self, link: _Link, response: HeadInTime, give_back: Callable[[_Link], None]) -> None:
         """Take over *link*, whose request was answered by *response*'s head."""
         self.status = response.status
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.getheaders()}
         self._link, self._response, self._give_back = link, response, give_back
         self._timeout_s = -1.0
+        self._arrivals: Arrivals | None = None
+        self._first = response.behind_head()
+        self._body = _body(response)
+        if not response.will_close:
+            response.close()  # its buffer of 8 KB; the connection stays
 
     def read(self, timeout_s: float) -> bytes:
         """
@@ -93,30 +102,46 @@ class Wire:
 
         Raises:
             ModelTimeout: no byte came in time.
-            ModelUnavailable: the connection broke, or the body ended before its length.
-            ModelGarbled: the body is not HTTP.
+            ModelUnavailable: the connection broke, or the body ended before its end, or is not HTTP.
         """
-        timeout_s = math.ceil(timeout_s * 100) / 100  # in steps of 10 ms: without gevent each change is a system call
+        body = self._body
         try:
-            if timeout_s != self._timeout_s:
-                self._link.socket.settimeout(timeout_s)
-                self._timeout_s = timeout_s
-            data = self._response.read1(READ_BYTES)
+            while not body.is_whole:
+                data = self._first or self._received(timeout_s)
+                self._first = b""
+                if not data:
+                    break
+                part = body.feed(data)
+                if part:
+                    return part
         except FAULTS as error:
             raise failure_of(error) from error
-        if not data and self._response.length:
-            raise ModelUnavailable(log=f"cut {self._response.length} bytes before the end")
-        return data
+        if not body.is_whole and not isinstance(body, Open):
+            raise ModelUnavailable(log="cut before the end of the body")
+        return b""
+
+    def _received(self, timeout_s: float) -> bytes:
+        if self._arrivals is not None:
+            self._arrivals.wait(timeout_s)
+            return self._link.socket.recv(READ_BYTES)
+        timeout_s = math.ceil(timeout_s * 100) / 100  # in steps of 10 ms: without gevent each change is a system call
+        if timeout_s != self._timeout_s:
+            self._link.socket.settimeout(timeout_s)
+            self._timeout_s = timeout_s
+        return self._link.socket.recv(READ_BYTES)
 
     def __enter__(self) -> Wire:
         """Return itself."""
+        self._arrivals = arrivals_on(self._link.socket)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Keep the connection for the next request only when this reply was read to its end."""
-        is_whole = self._response.isclosed() or self._response.length == 0
+        """Keep the connection for the next request only when this reply was read to its end, and nothing follows."""
+        if self._arrivals is not None:
+            self._arrivals.close()
+        is_whole = self._body.is_whole and not self._body.rest and not self._first
         if is_whole and kind is None and not self._response.will_close:
             self._response.close()
             self._give_back(self._link)
@@ -186,7 +211,7 @@ class Wires:
         try:
             link.socket.settimeout(timeout_s)
             link.connection.request("POST", self._path, body=body, headers=dict(headers))
-            response = link.connection.getresponse()
+            response = cast(HeadInTime, link.connection.getresponse())
         except BaseException:  # a greenlet may be killed here too, and the socket must not outlive it
             _close(link, None)
             raise
@@ -228,6 +253,12 @@ class Wires:
             with contextlib.suppress(IndexError):
                 _close(self._idle.popleft(), None)
         self._idle.append(link)
+
+
+def _body(response: http.client.HTTPResponse) -> Body:
+    if response.chunked:
+        return Chunked()
+    return Open() if response.length is None else Counted(response.length)
 
 
 def failure_of(error: BaseException) -> ModelError:

@@ -113,7 +113,7 @@ class HttpModel:
                     unfinished -= _finishes(chunk)
                     said = read(chunk)
                     finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
-                    tally.add(replace(said, finish_reason=finished))
+                    tally.add(said._replace(finish_reason=finished))
                     patience.hear()
                     yield chunk
         except RagError as error:
@@ -167,15 +167,10 @@ class HttpModel:
             yield Piece(rest)
 
     def _chunks(self, wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
-        """Yield each JSON object of the reply. Raises: ModelError, unless the answer was complete by then."""
-        if not _is_stream(wire, patience):
-            yield decoded(_whole(wire, patience, MAX_REPLY_BYTES))
-            return
-        try:
-            yield from _streamed(wire, tally, patience)
-        except ModelError:
-            if tally.finish_reason is None:
-                raise
+        """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
+        if _is_stream(wire, patience):
+            return _streamed(wire, tally, patience)
+        return iter((decoded(_whole(wire, patience, MAX_REPLY_BYTES)),))
 
 
 class Patience:
@@ -232,24 +227,28 @@ def decoded(data: bytes | str) -> Mapping[str, object]:
 
 def _streamed(wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
     events, count, size = ServerSentEvents(), 0, 0
-    while data := wire.read(patience.left_s()):
-        size += len(data)
-        for event in _fed(events, data):
-            if event.strip() == DONE:
-                _drain(wire, patience)
-                _check_ended(tally, f"events={count} bytes={size}")
-                return
-            count += 1
-            yield _event(event, count)
-        if tally.finish_reason is not None:
-            patience.end(AFTER_END_S)
-    for event in events.end():
-        if event.strip() != DONE:
-            count += 1
-            yield _last_event(event, count)
-    if size and not count:
-        raise ModelGarbled(log=f"no event in {size} bytes")
-    _check_ended(tally, f"events={count} bytes={size}")
+    try:
+        while data := wire.read(patience.left_s()):
+            size += len(data)
+            for event in _fed(events, data):
+                if event.strip() == DONE:
+                    _drain(wire, patience)
+                    _check_ended(tally, f"events={count} bytes={size}")
+                    return
+                count += 1
+                yield _event(event, count)
+            if tally.finish_reason is not None:
+                patience.end(AFTER_END_S)
+        for event in events.end():
+            if event.strip() != DONE:
+                count += 1
+                yield _last_event(event, count)
+        if size and not count:
+            raise ModelGarbled(log=f"no event in {size} bytes")
+        _check_ended(tally, f"events={count} bytes={size}")
+    except ModelError:
+        if tally.finish_reason is None:
+            raise
 
 
 def _fed(events: ServerSentEvents, data: bytes) -> list[str]:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import tenacity
 
 from datafari_rag.core.errors import ModelError
-from datafari_rag.core.events import ModelFacts
 from datafari_rag.ports import Ending, Piece
 
 T = TypeVar("T")
@@ -40,21 +38,22 @@ class Patient:
 
 @dataclass(frozen=True, slots=True)
 class Begun(Generic[T]):
-    """An attempt that has said its first thing: *first*, and the *rest* of it."""
+    """An attempt that has said its first thing: *first*, and the *rest* of it; *tries* is how many it took."""
 
     first: T | Ending
     rest: Answering[T]
+    tries: int
 
 
-def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Answering[T]:
-    """Yield what the first attempt yields that is not to be repeated, with the number of tries in its facts."""
+def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Begun[T]:
+    """Return the first attempt that is not to be repeated, with the tries of all."""
     tries, attempts = 0, [attempt]
     del attempt
 
     def ask() -> Begun[T]:
         nonlocal tries
-        begun = _begun(attempts[0]())
-        tries += _tries_of(begun.first)
+        begun = begin(attempts[0]())
+        tries += begun.tries
         return begun
 
     begun = tenacity.Retrying(
@@ -65,29 +64,25 @@ def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Answering[
         retry_error_callback=_last,
     )(ask)
     attempts.clear()  # none is asked again, and what it would ask is long
-    with closing(begun.rest):
-        yield counted(begun.first, tries)
-        for said in begun.rest:
-            yield counted(said, tries)
+    return replace(begun, tries=tries)
+
+
+def begin(answering: Answering[T]) -> Begun[T]:
+    """Return *answering* when it has said its first thing; one that ended with that is closed."""
+    first = next(answering)
+    if isinstance(first, Ending):
+        answering.close()
+        return Begun(first, answering, first.facts.tries)
+    return Begun(first, answering, 1)
 
 
 def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
     """Return *said* with the number of tries in its facts, where it has facts."""
-    if isinstance(said, Ending | Piece) and said.facts is not None:
-        facts: ModelFacts = replace(said.facts, tries=tries, is_fallback=is_fallback)
-        return replace(said, facts=facts)
+    if isinstance(said, Ending):
+        return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
+    if isinstance(said, Piece) and said.facts is not None:
+        return said._replace(facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
     return said
-
-
-def _begun(answering: Answering[T]) -> Begun[T]:
-    first = next(answering)
-    if isinstance(first, Ending):
-        answering.close()
-    return Begun(first, answering)
-
-
-def _tries_of(said: object) -> int:
-    return said.facts.tries if isinstance(said, Ending) else 1
 
 
 def _failure(begun: Begun[T]) -> ModelError | None:

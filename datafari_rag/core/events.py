@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from datafari_rag.core.documents import Citation, Extract, without_text
 from datafari_rag.core.errors import RagError
@@ -61,8 +62,7 @@ def bare(sources: Sources) -> Sources:
     return replace(sources, extracts=tuple(map(without_text, sources.extracts)))
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(NamedTuple):
     """A piece of the answer, never empty, with links already made safe; the first one names the model."""
 
     text: str

@@ -25,6 +25,8 @@ MAX_OPEN = 32
 """Brackets in brackets beyond this are text; so are those of which more than this are open at once."""
 
 _SPECIAL = re.compile(r"[!\[\]<【［]")
+_PLAIN = re.compile(r"[^!\[\]<【［\r\n]+")
+_CLASHING = frozenset("]<!")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
 _BRACKETS = {opener: re.compile(rf"{_BLANK_LINE}|[\{opener}\{closer}]") for opener, closer in _CLOSERS.items()}
@@ -73,6 +75,10 @@ class SafeLinks:
 
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
+        # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a one.
+        if not self._held and not self._is_lead and self._last not in _CLASHING and _PLAIN.fullmatch(text):
+            self._last = text[-1]
+            return text
         self._held += text
         return self._run(is_end=False)
 

@@ -6,7 +6,7 @@ A stream is one object a line: role and context first, then words, then what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import RagError
@@ -48,32 +48,23 @@ def bare_reply(answer: Answer) -> Json:
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield one object for each line; a failure is the last."""
-    for line in bare_stream(events, context):
-        if "delta" in line and "session_state" in line:
-            line |= _with_state(line["session_state"])
-        yield line
-
-
-def bare_stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
-    """Yield the lines with `session_state` as the only key of the state; a failure is `{"error": text}`."""
     for event in events:
-        match event:
-            case Sources():
-                # Without a name the text of all documents goes when the line is sent, not when the stream ends.
-                yield {
-                    "delta": {"role": "assistant"},
-                    "context": fitted_context(event),
-                    "session_state": opening_state(context),
-                }
-            case Delta():
-                yield {"delta": {"content": event.text, "role": "assistant"}}
-            case Finished():
-                closing: Json = {"delta": {}, "context": closing_context(event)}
-                if is_state_issued(context):
-                    closing["session_state"] = session_state(context, event.text)
-                yield closing
-            case _:  # Failed
-                yield failure_line(event.error)
+        yield line_of(event, context, state=_with_state)
+
+
+def line_of(event: Event, context: ReplyContext, *, state: Callable[[object], Json]) -> Json:
+    """Return the line of one event, with a session state as *state* spells it; a failure is `{"error": text}`."""
+    match event:
+        case Delta():
+            return {"delta": {"content": event.text, "role": "assistant"}}
+        case Sources():
+            opening = {"delta": {"role": "assistant"}, "context": fitted_context(event)}
+            return opening | state(opening_state(context))
+        case Finished():
+            closing: Json = {"delta": {}, "context": closing_context(event)}
+            return closing | state(session_state(context, event.text)) if is_state_issued(context) else closing
+        case _:  # Failed
+            return failure_line(event.error)
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:

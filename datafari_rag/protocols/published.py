@@ -39,10 +39,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
         if isinstance(event, Failed):
             yield failure_line(event.error)
             return
-        for line in chat.bare_stream(iter((event,)), context):
-            if "session_state" in line:
-                line["sessionState"] = line.pop("session_state")
-            yield line
+        yield chat.line_of(event, context, state=lambda state: {"sessionState": state})
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:

@@ -18,7 +18,7 @@ from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelT
 from datafari_rag.core.model_limits import Limits
 from datafari_rag.core.prompt import Prompt
 from datafari_rag.ports import Ending, Piece
-from tests.stub import Stub, raw_server, running_stub
+from tests.stub import Stub, raw_server, read_request, running_stub
 
 QUICK = Limits(connect_s=1, first_token_s=1, stall_s=1, total_s=5)
 
@@ -297,7 +297,7 @@ class TestConnections:
                 body,
             )
             connection.sendall(answer)
-            while connection.recv(65536):
+            while read_request(connection):
                 connection.sendall(answer)
 
         with raw_server(talk) as url:
@@ -322,6 +322,48 @@ class TestConnections:
         assert len(wires._idle) == 1
         wires.close()
         assert len(wires._idle) == 0
+
+    @pytest.mark.parametrize(
+        ("body", "text", "label"),
+        [
+            pytest.param(b"", "", "modelUnavailable", id="no chunk at all"),
+            pytest.param(b"%x\r\n%s", "x", "modelUnavailable", id="the end in a chunk"),
+            pytest.param(b"%x\r\n%s\r\n", "x", "modelUnavailable", id="the end between two chunks"),
+            pytest.param(b"%x\r\n%s\r\nzz\r\n", "x", "modelUnavailable", id="a chunk that is none"),
+            pytest.param(b"%x\r\n%s\r\n0\r\n\r\n", "x", "modelUnavailable", id="all chunks, and no finish reason"),
+        ],
+    )
+    def test_a_stream_in_chunks_that_is_cut_keeps_what_was_said(self, body: bytes, text: str, label: str) -> None:
+        head = b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+        said, ending = from_bytes(body % (len(event("x")), event("x")) if body else b"", head=head)
+        assert ending.failure is not None
+        assert (said, ending.failure.label) == (text, label)
+
+    @pytest.mark.parametrize(
+        ("behind", "kept"), [pytest.param(b"", 1, id="nothing"), pytest.param(b"HTTP/1.1 200 OK", 0, id="bytes")]
+    )
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            pytest.param(b"Content-Length: 2\r\n\r\nhi", id="by its length"),
+            pytest.param(b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: 1\r\n\r\n", id="in chunks"),
+        ],
+    )
+    def test_a_connection_is_used_again_only_when_nothing_follows_the_body(
+        self, answer: bytes, behind: bytes, kept: int
+    ) -> None:
+        """Bytes that nobody asked for would be taken for the next reply."""
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + answer + behind)
+            connection.recv(1)
+
+        with raw_server(talk) as url:
+            wires = Wires(Endpoint(url))
+            with wires.post(b"{}", accept="*/*", connect_s=1, left_s=lambda: 1.0) as wire:
+                assert (wire.read(1.0), wire.read(1.0)) == (b"hi", b"")
+            assert len(wires._idle) == kept
+            wires.close()
 
     def test_idle_connections_are_dropped_when_too_old(self, stub: Stub) -> None:
         now = [0.0]

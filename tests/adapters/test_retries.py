@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 import pytest
 
-from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S, Patient, retried
+from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S, Begun, Patient, counted, retried
 from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.ports import Ending, Piece
@@ -40,7 +40,11 @@ def run(
 ) -> tuple[list[object], list[float]]:
     slept: list[float] = []
     patient = Patient(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
-    return list(retried(attempts, patient)), slept
+    return told(retried(attempts, patient)), slept
+
+
+def told(begun: Begun[Piece]) -> list[object]:
+    return [counted(said, begun.tries) for said in (begun.first, *begun.rest)]
 
 
 def test_a_good_answer_is_asked_for_once() -> None:
@@ -110,8 +114,8 @@ def test_a_retry_after_past_the_deadline_is_not_waited_for() -> None:
 
 def test_a_reader_who_leaves_closes_the_attempt() -> None:
     attempts = Attempts(DONE)
-    said: Iterator[object] = retried(attempts, Patient(2, lambda: 100.0, lambda seconds: None))
-    assert next(said) == Piece("a", ModelFacts("m"))
+    begun = retried(attempts, Patient(2, lambda: 100.0, lambda seconds: None))
+    assert begun.first == Piece("a", ModelFacts("m"))
     assert attempts.closed == 0
-    said.close()
+    begun.rest.close()
     assert attempts.closed == 1

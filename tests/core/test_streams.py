@@ -38,6 +38,12 @@ WIRES: dict[str, tuple[bytes, list[str]]] = {
     "a last event that nothing ends": (b"data: a\n\ndata: b", ["a", "b"]),
     "a last event without its empty line": (b"data: a\n\ndata: b\n", ["a", "b"]),
     "a byte that is no UTF-8": (b"data: a\xff\n\n", ["a\ufffd"]),
+    "a byte that is no UTF-8 in a later event": (b"data: a\n\ndata: b\xff\n\ndata: c\n\n", ["a", "b\ufffd", "c"]),
+    "a later event with a CR in it": (b"data: a\n\ndata: b\rdata: c\n\n", ["a", "b\nc"]),
+    "a byte order mark that begins no stream": (
+        b"data: a\n\n\xef\xbb\xbfdata: b\n\ndata: \xef\xbb\xbfc\n\n",
+        ["a", "\ufeffc"],
+    ),
     "a character cut by the end": (b"data: a\xe2\x82", ["a\ufffd"]),
     "JSON over several lines, as seed 001 shows it": (
         b'data: {\n  "a": [\n  1\n  ]\n}\n\n',
@@ -55,6 +61,13 @@ class TestServerSentEvents:
 
     def test_read_one_byte_at_a_time(self, wire: bytes, events: list[str]) -> None:
         assert events_of([wire[at : at + 1] for at in range(len(wire))]) == events
+
+    def test_read_in_three_pieces_cut_at_every_position(self, wire: bytes, events: list[str]) -> None:
+        """The piece in the middle may be a whole event, which is read in a shorter way."""
+        for first in range(len(wire) + 1):
+            for second in range(first, len(wire) + 1):
+                parts = [wire[:first], wire[first:second], wire[second:]]
+                assert events_of(parts) == events, f"cut at bytes {first} and {second}"
 
     def test_read_in_two_pieces_cut_at_every_position(self, wire: bytes, events: list[str]) -> None:
         for at in range(len(wire) + 1):
