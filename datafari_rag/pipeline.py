@@ -63,8 +63,12 @@ def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generat
 
     A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect.
     """
+    laps = Laps(parts.clock)
+    prompted = _prompted(ask, user, settings=settings, parts=parts, laps=laps)
+    del user  # may have thousands of tokens
     try:
-        yield from _line(ask, user, settings=settings, parts=parts)
+        # The prompt has no name here: it is the largest part of an open stream, and let go when the model speaks.
+        yield from _spoken(ask, (yield from prompted), settings=settings, model=parts.model, laps=laps)
     except RagError as error:
         yield Failed(error)
 
@@ -147,18 +151,6 @@ def _resumed(held: list[Event], events: Generator[Event, None, None]) -> Generat
 
 def _access(user: User, settings: Settings) -> Filter:
     return filter_for(user, mode=settings.security_mode, anonymous=settings.security_anonymous)
-
-
-def _line(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Iterator[Event]:
-    laps = Laps(parts.clock)
-    # Handed on without a name here: what the model was told is the largest part of an open stream.
-    yield from _spoken(
-        ask,
-        (yield from _prompted(ask, user, settings=settings, parts=parts, laps=laps)),
-        settings=settings,
-        model=parts.model,
-        laps=laps,
-    )
 
 
 def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: Laps) -> Generator[Event, None, Prompt]:

@@ -109,11 +109,13 @@ class Asked:
 
     def events(self) -> Generator[Event, None, None]:
         """Return the answer's events; a defect becomes a failure with an id, so that no stream breaks off unsaid."""
+        new_id = self.desk.new_id
         try:
             with closing(self._told()) as events:
+                del self  # and with it the user's tokens, for as long as the model speaks
                 yield from events
         except Exception as defect:  # the one edge where a defect of ours is caught
-            yield Failed(internal(defect, self.desk.new_id()))
+            yield Failed(internal(defect, new_id()))
 
     def _told(self) -> Generator[Event, None, None]:
         """Return the line's events, those failures softened that this dialect tells as answers."""
@@ -230,7 +232,8 @@ def _whole(asked: Asked) -> Response:
 def _streamed(asked: Asked) -> Response:
     with asked.desk.streams.opened(asked.line.settings.server_max_streams) as opened:
         first = begun(asked.events())
-        response = Response(_lines(asked, first), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS)
+        tokenless = replace(asked, user=replace(asked.user, tokens=frozenset()))
+        response = Response(_lines(tokenless, first), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
