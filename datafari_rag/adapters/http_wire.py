@@ -1,58 +1,28 @@
 """
-One endpoint's connections: a request out, bytes in as they arrive, the connection kept or closed at once.
+One endpoint of a model: a request out, bytes in as they arrive, every failure told apart.
 
-`http.client` with a last-in-first-out pool of its own: beside urllib3 it costs a fifth less CPU for each streamed token
-and a quarter less for each whole answer, which decides whether two workers carry the streams asked of them. What is
-given up, redirects and proxies read from the environment, is not wanted for a request that carries a key. The body is
-read from the socket itself (`core/bodies.py`).
+The connections are those of `http_links.py`; the body is read from the socket itself (`core/bodies.py`).
 
 Every foreign exception ends here as a core error. Safe for threads and greenlets: a connection has one user at a time.
 """
 
 from __future__ import annotations
 
-import base64
-import contextlib
 import http.client
 import math
-import socket
-import ssl
 import time
-import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import cast
-from urllib.parse import SplitResult, unquote, urlsplit
 
 from datafari_rag.adapters.arrivals import Arrivals, arrivals_on
 from datafari_rag.adapters.head_in_time import HeadInTime
+from datafari_rag.adapters.http_links import FAULTS, Keep, Link, Links, Request, Server, Tls
 from datafari_rag.core.bodies import Body, Chunked, Counted, Open
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
 
 READ_BYTES = 65536
 """Most bytes taken at once; a read returns what is there and never waits for more."""
-
-IDLE_S = 30.0
-"""A connection idle for longer is not used again, and closed when the next one comes back."""
-
-MAX_IDLE = 4096
-"""Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """
-    Whom to believe and who we are: *ca_file* empty means the system's authorities, *cert_file* empty no certificate.
-
-    *key_file* empty means that the key is in *cert_file*. *is_checked* False is for trials only.
-    """
-
-    ca_file: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    is_checked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +37,15 @@ class Endpoint:
     url: str
     token: str = field(default="", repr=False)
     model: str | None = None
-    tls: Tls = Tls()
+    tls: Tls = field(default_factory=Tls)
     proxy: str = field(default="", repr=False)
     headers: Callable[[], Mapping[str, str]] = dict
-
-
-@dataclass(slots=True)
-class _Link:
-    """A connection, its socket (`http.client` forgets it when a reply ends), and when it was last used."""
-
-    connection: http.client.HTTPConnection
-    socket: socket.socket
-    used_at: float
 
 
 class Wire:
     """One reply that is being read. As a context it gives the connection back when all was read, else closes it."""
 
-    def __init__(self, link: _Link, response: HeadInTime, give_back: Callable[[_Link], None]) -> None:
+    def __init__(self, link: Link, response: HeadInTime, give_back: Keep) -> None:
         """Take over *link*, whose request was answered by *response*'s head."""
         self.status = response.status
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.getheaders()}
@@ -146,7 +107,7 @@ class Wire:
             self._response.close()
             self._give_back(self._link)
         else:
-            _close(self._link, self._response)
+            self._link.close(self._response)
 
 
 class Wires:
@@ -163,22 +124,16 @@ class Wires:
         Raises:
             ValueError: the URL is none of http or https, or a PEM file cannot be used.
         """
-        self._url = _split(endpoint.url)
-        self._context = _context(endpoint.tls) if self._url.scheme == "https" else None
-        self._path = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
+        server = Server(endpoint.url, endpoint.tls, proxy=endpoint.proxy)
+        self._path = (server.address.path or "/") + (f"?{server.address.query}" if server.address.query else "")
         self._passed_on = endpoint.headers
         self._headers = {"Content-Type": "application/json"}
         if endpoint.token:
             self._headers["Authorization"] = f"Bearer {endpoint.token}"
-        self._proxy = _split(endpoint.proxy) if endpoint.proxy else None
-        if self._proxy is not None and self._context is None:
-            # Without TLS the proxy reads the request itself: it wants the whole address, and who asks.
-            self._path = f"http://{self._url.netloc.rpartition('@')[2]}{self._path}"
-            self._headers |= _proxy_headers(self._proxy)
-        self._clock = clock
-        self._idle: deque[_Link] = deque()
-        # Settings that change leave this object to the collector; its idle connections must not wait for theirs.
-        weakref.finalize(self, _close_all, self._idle)
+        if server.is_read_between:
+            self._path = f"http://{server.address.netloc.rpartition('@')[2]}{self._path}"
+            self._headers |= server.proxy_headers()
+        self._links = Links(server, Wire, clock=clock)
 
     def post(self, body: bytes, *, accept: str, connect_s: float, left_s: Callable[[], float]) -> Wire:
         """
@@ -194,65 +149,13 @@ class Wires:
         """
         headers = {**self._passed_on(), **self._headers, "Accept": accept}
         try:
-            link = self._idle_link()
-            if link is not None:
-                # An error means: closed by the other side between the check and the request.
-                with contextlib.suppress(ConnectionError):
-                    return self._sent(link, body, headers, left_s())
-            return self._sent(self._new_link(min(connect_s, left_s())), body, headers, left_s())
+            return self._links.asked(Request("POST", self._path, body, headers), connect_s=connect_s, left_s=left_s)
         except FAULTS as error:
             raise failure_of(error) from error
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reply ends."""
-        _close_all(self._idle)
-
-    def _sent(self, link: _Link, body: bytes, headers: Mapping[str, str], timeout_s: float) -> Wire:
-        try:
-            link.socket.settimeout(timeout_s)
-            link.connection.request("POST", self._path, body=body, headers=dict(headers))
-            response = cast(HeadInTime, link.connection.getresponse())
-        except BaseException:  # a greenlet may be killed here too, and the socket must not outlive it
-            _close(link, None)
-            raise
-        return Wire(link, response, self._keep)
-
-    def _new_link(self, connect_s: float) -> _Link:
-        nearest = self._proxy or self._url
-        host, port = nearest.hostname or "", nearest.port
-        if self._context is not None:
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, port, timeout=connect_s, context=self._context
-            )
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=connect_s)
-        connection.response_class = HeadInTime
-        if self._proxy is not None and self._context is not None:
-            connection.set_tunnel(self._url.hostname or "", self._url.port or 443, _proxy_headers(self._proxy))
-        try:
-            connection.connect()
-        except BaseException:
-            connection.close()
-            raise
-        return _Link(connection, connection.sock, self._clock())
-
-    def _idle_link(self) -> _Link | None:
-        while True:
-            try:
-                link = self._idle.pop()
-            except IndexError:
-                return None
-            if self._clock() - link.used_at < IDLE_S and _is_quiet(link.socket):
-                return link
-            _close(link, None)
-
-    def _keep(self, link: _Link) -> None:
-        now = link.used_at = self._clock()
-        # The oldest are on the left; what many streams at once left behind goes as soon as it is too old.
-        while self._idle and (now - self._idle[0].used_at > IDLE_S or len(self._idle) >= MAX_IDLE):
-            with contextlib.suppress(IndexError):
-                _close(self._idle.popleft(), None)
-        self._idle.append(link)
+        self._links.close()
 
 
 def _body(response: http.client.HTTPResponse) -> Body:
@@ -268,68 +171,6 @@ def failure_of(error: BaseException) -> ModelError:
             return failure(log=type(error).__name__, can_repeat=can_repeat)
     return ModelUnavailable(log=type(error).__name__)
 
-
-def _is_quiet(sock: socket.socket) -> bool:
-    """Say whether an idle connection still stands: closed, or with bytes nobody asked for, it cannot be used."""
-    try:
-        sock.settimeout(0)
-        sock.recv(1)
-    except (BlockingIOError, ssl.SSLWantReadError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _close(link: _Link, response: http.client.HTTPResponse | None) -> None:
-    # Shut down first: the reply's buffered file holds the socket open, and the other side would go on writing.
-    with contextlib.suppress(OSError):
-        link.socket.shutdown(socket.SHUT_RDWR)
-    if response is not None:
-        response.close()
-    link.connection.close()
-    link.socket.close()
-
-
-def _close_all(idle: deque[_Link]) -> None:
-    while idle:
-        with contextlib.suppress(IndexError):
-            _close(idle.pop(), None)
-
-
-def _split(url: str) -> SplitResult:
-    wanted = "An http or https URL is expected."
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError as error:
-        raise ValueError(wanted) from error
-    if not is_usable:
-        raise ValueError(wanted)
-    return parts
-
-
-def _proxy_headers(proxy: SplitResult) -> dict[str, str]:
-    if proxy.username is None:
-        return {}
-    known = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}".encode()
-    return {"Proxy-Authorization": f"Basic {base64.b64encode(known).decode('ascii')}"}
-
-
-def _context(tls: Tls) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cafile=tls.ca_file or None)
-        if tls.cert_file:
-            context.load_cert_chain(tls.cert_file, tls.key_file or None)
-    except OSError as error:
-        raise ValueError("Readable PEM files of authorities, certificate and key are expected.") from error
-    if not tls.is_checked:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
-
-
-FAULTS = (OSError, http.client.HTTPException, ValueError)
-"""All that the standard library raises here: sockets and TLS (OSError), HTTP, and addresses or headers it refuses."""
 
 FAILURES: tuple[tuple[tuple[type[BaseException], ...], type[ModelError], bool], ...] = (
     ((TimeoutError,), ModelTimeout, False),

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from datafari_rag.adapters.breaker import Breaker
 from datafari_rag.adapters.fallback import Chain, Link, pause
-from datafari_rag.adapters.http_wire import Endpoint, Tls
+from datafari_rag.adapters.http_links import Tls
+from datafari_rag.adapters.http_wire import Endpoint
 from datafari_rag.adapters.model_http import HttpModel
 from datafari_rag.core.model_limits import Limits
 from datafari_rag.core.settings import Settings

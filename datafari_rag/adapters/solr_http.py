@@ -85,7 +85,7 @@ class Node:
         self._path = quote(address.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
         self._connection = connection
         self._headers = _credentials(address, connection)
-        self._links = Links(server)
+        self._links = Links(server, Reply)
         self._large = large
 
     def search(self, handler: str, params: Params) -> dict[str, Any]:

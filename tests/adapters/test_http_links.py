@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.http_links import IDLE_S, Links, NoConnection, Reply, Request, Server, Tls
-from tests.stub import raw_server
+from tests.stub import raw_server, read_request
 
 ASK = Request("POST", "/x", b"{}", {"X-One": "1"})
 BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
@@ -30,15 +30,15 @@ class Counting(Server):
         return super().connection(timeout_s)
 
 
-def links_of(url: str) -> Links:
-    return Links(Server(url, Tls()))
+def links_of(url: str) -> Links[Reply]:
+    return Links(Server(url, Tls()), Reply)
 
 
-def asked(links: Links, request: Request = ASK) -> Reply:
+def asked(links: Links[Reply], request: Request = ASK) -> Reply:
     return links.asked(request, connect_s=1, left_s=lambda: 1.0)
 
 
-def read(links: Links) -> bytes:
+def read(links: Links[Reply]) -> bytes:
     with asked(links) as reply:
         return b"".join(iter(lambda: reply.read(3), b""))
 
@@ -49,7 +49,7 @@ def saying(answer: bytes, *, times: int = 99) -> Callable[[socket.socket], None]
     def talk(line: socket.socket) -> None:
         line.sendall(answer)
         for _ in range(times - 1):
-            if not line.recv(65536):
+            if not read_request(line):
                 return
             line.sendall(answer)
 
@@ -59,11 +59,11 @@ def saying(answer: bytes, *, times: int = 99) -> Callable[[socket.socket], None]
 @contextmanager
 def links_to(
     talk: Callable[[socket.socket], None], clock: Callable[[], float] = time.monotonic
-) -> Iterator[tuple[Links, Counting]]:
+) -> Iterator[tuple[Links[Reply], Counting]]:
     """Give the links to a server that talks so, and what counts their connections."""
     with raw_server(talk) as url:
         made = Counting(url, Tls())
-        links = Links(made, clock=clock)
+        links = Links(made, Reply, clock=clock)
         try:
             yield links, made
         finally:
@@ -121,7 +121,7 @@ def test_one_that_dies_under_a_request_is_replaced_once_and_a_new_one_is_not() -
     def talk(line: socket.socket) -> None:
         # The first request of a connection is answered, the second never.
         saying(BODY, times=1)(line)
-        line.recv(65536)
+        read_request(line)
 
     with links_to(talk) as (links, made):
         assert [read(links) for _ in range(2)] == [b"body"] * 2
@@ -209,7 +209,7 @@ def test_what_is_not_connected_in_time_is_told_apart_from_a_late_answer() -> Non
             return Slow("127.0.0.1", timeout=timeout_s)
 
     with pytest.raises(NoConnection):
-        asked(Links(Busy("http://127.0.0.1/", Tls())))
+        asked(Links(Busy("http://127.0.0.1/", Tls()), Reply))
 
 
 def test_a_header_that_would_be_two_is_not_sent() -> None:

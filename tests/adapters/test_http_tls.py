@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.http_wire import Endpoint, Tls
+from datafari_rag.adapters.http_links import Tls
+from datafari_rag.adapters.http_wire import Endpoint
 from datafari_rag.adapters.model_http import HttpModel
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model_limits import Limits

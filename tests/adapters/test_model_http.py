@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from datafari_rag.adapters.http_wire import FAULTS, Endpoint, Wires, failure_of
+from datafari_rag.adapters.http_links import FAULTS
+from datafari_rag.adapters.http_wire import Endpoint, Wires, failure_of
 from datafari_rag.adapters.model_http import HttpModel, Patience, decoded, encoded
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
@@ -319,9 +320,9 @@ class TestConnections:
         with wires.post(body, accept="*/*", connect_s=1, left_s=lambda: 1.0) as wire:
             while wire.read(1.0):
                 pass
-        assert len(wires._idle) == 1
+        assert len(wires._links._idle) == 1
         wires.close()
-        assert len(wires._idle) == 0
+        assert len(wires._links._idle) == 0
 
     @pytest.mark.parametrize(
         ("body", "text", "label"),
@@ -362,7 +363,7 @@ class TestConnections:
             wires = Wires(Endpoint(url))
             with wires.post(b"{}", accept="*/*", connect_s=1, left_s=lambda: 1.0) as wire:
                 assert (wire.read(1.0), wire.read(1.0)) == (b"hi", b"")
-            assert len(wires._idle) == kept
+            assert len(wires._links._idle) == kept
             wires.close()
 
     def test_idle_connections_are_dropped_when_too_old(self, stub: Stub) -> None:
@@ -370,7 +371,7 @@ class TestConnections:
         model = HttpModel(Endpoint(stub.url), limits=QUICK, clock=lambda: now[0])
         for _ in range(2):
             told(model, prompt("words-1"))
-            assert len(model._wires._idle) == 1
+            assert len(model._wires._links._idle) == 1
             now[0] += 100
         model.close()
 

@@ -6,7 +6,8 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from datafari_rag.adapters.http_wire import Endpoint, Tls
+from datafari_rag.adapters.http_links import Tls
+from datafari_rag.adapters.http_wire import Endpoint
 from datafari_rag.adapters.models import chain_for, endpoints_for, limits_for
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model_limits import Limits
