@@ -34,7 +34,7 @@ def size(bench: Bench) -> Result:
     """What an installation without extras takes on the disk, Python's compiled files included, pip not."""
     venv = bench.folder / "installed"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
-    # From outside, so that nothing is there but what the package asks for (setuptools, by pysolr).
+    # From outside, so that nothing is there but what the package asks for.
     install = [sys.executable, "-m", "pip", "--python", venv / "bin" / "python", "install"]
     said = ["--quiet", "--disable-pip-version-check", "-c", PROJECT / "requirements-dev.lock", PROJECT]
     subprocess.run([*install, *said], check=True, timeout=240, capture_output=True)

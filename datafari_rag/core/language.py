@@ -7,7 +7,6 @@ Good for a question or a document of one language; a text of several gets the on
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from datafari_rag.core.stopwords import ASKING_WORDS, FUNCTION_WORDS
 
@@ -49,17 +48,26 @@ def _by_script(sample: str) -> str | None:
 
 def _by_words(sample: str, default: str) -> str:
     lowered = sample.lower()
-    counts = Counter(_WORD.findall(lowered))
-    votes = {code: _votes(counts, lowered, code) for code in _LATIN}
+    votes = dict.fromkeys(_LATIN, 0.0)
+    for word in _WORD.findall(lowered):
+        for code in _SPOKEN_IN.get(word, ()):
+            votes[code] += 1
+    # A letter that only some languages have speaks less than a word, since names and loan words carry it too.
+    for code, letters in _LETTERS.items():
+        votes[code] += 0.5 * sum(map(lowered.count, letters))
     best = max(votes.values())
     if best <= 0 or votes.get(default) == best:
         return default
     return max(votes, key=lambda code: votes[code])
 
 
-def _votes(counts: Counter[str], lowered: str, code: str) -> float:
-    words = sum(number for word, number in counts.items() if word in FUNCTION_WORDS[code])
-    asking = sum(number for word, number in counts.items() if word in ASKING_WORDS[code])
-    letters = sum(lowered.count(letter) for letter in _LETTERS.get(code, ""))
-    # A letter that only some languages have speaks less than a word, since names and loan words carry it too.
-    return words + asking + 0.5 * letters
+def _languages_of_words() -> dict[str, list[str]]:
+    """Return the languages in which each word is a function word or asks, twice where it is both."""
+    found: dict[str, list[str]] = {}
+    for code in _LATIN:
+        for word in (*FUNCTION_WORDS[code], *ASKING_WORDS[code]):
+            found.setdefault(word, []).append(code)
+    return found
+
+
+_SPOKEN_IN = _languages_of_words()

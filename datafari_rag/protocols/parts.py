@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 
 from datafari_rag.core import memory
 from datafari_rag.core.ask import Turn
@@ -27,6 +27,7 @@ The rest is for the client's own session state, which may stand in the same line
 COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
 """Keys of the model's reply that seed 000 copies at the top."""
 
+_CITATION_KEYS = tuple(one.name for one in fields(Citation))
 _TOO_LARGE = "Left out: too large for one line of a stream."
 _AS_BAD_REQUEST = frozenset({413, 422})
 
@@ -71,8 +72,8 @@ def thought(one: Thought) -> Json:
 
 
 def citation(one: Citation) -> Json:
-    """Return one resolved mark with all its keys."""
-    return asdict(one)
+    """Return one resolved mark with all its keys (`asdict`, which copies what is in it, takes five times as long)."""
+    return {key: getattr(one, key) for key in _CITATION_KEYS}
 
 
 def session_state(context: ReplyContext, text: str) -> object:

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
-from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought, bare
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.parameters import Parameters, merged, read
 from datafari_rag.core.settings import Settings, fields_of
 from datafari_rag.protocols.incoming import Incoming, ReplyContext
-from datafari_rag.protocols.parts import partial
+from datafari_rag.protocols.parts import citation, partial
 
 TRANSPORT_CODES = frozenset({405, 413, 415})
 """Codes that are HTTP's own business when HTTP raises them, whatever `rag.http.errors` says."""
@@ -102,7 +101,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     content: dict[str, object] = {
         "message": LINE_BREAKS[settings.rag_linebreaks](finished.text),
         "documents": SHAPES[settings.rag_documents_shape]([_document(extract) for extract in sources.extracts]),
-        "citations": [_citation(citation) for citation in finished.citations],
+        "citations": [citation(one) for one in finished.citations],
         **partial(sources),
     }
     if finished.finish_reason == "length":
@@ -124,10 +123,6 @@ def _document(extract: Extract) -> dict[str, object]:
         "title": title_of(document),
         "content": extract.text,
     }
-
-
-def _citation(citation: Citation) -> dict[str, object]:
-    return asdict(citation)
 
 
 def _thought(thought: Thought) -> dict[str, object]:

@@ -25,7 +25,7 @@ from datafari_rag.web import cors, failure, health, outgoing
 from datafari_rag.web.answering import Desk, answered, failed, internal, json_response, told_when
 from datafari_rag.web.documents import document_view
 from datafari_rag.web.encoding import plain
-from datafari_rag.web.headers import secure
+from datafari_rag.web.headers import missing
 from datafari_rag.web.limits import Limits
 from datafari_rag.web.metrics import Metrics
 from datafari_rag.web.openapi import openapi_view
@@ -153,7 +153,8 @@ def _add_edges(app: Flask, desk: Desk) -> None:
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
         cors.allow(request, response.headers, desk.service.line().settings, OPEN_PATHS)
-        secure(response.headers, is_page=response.mimetype == "text/html", is_encrypted=request.is_secure)
+        is_page = response.mimetype == "text/html"
+        response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response
 
     @app.errorhandler(HTTPException)

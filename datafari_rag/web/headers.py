@@ -6,6 +6,7 @@ No page of ours has a script or a style in its own text, so no policy here has '
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -23,6 +24,8 @@ ALWAYS = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    # An answer is one user's: no proxy and no browser may keep it for the next.
+    "Cache-Control": "no-store",
 }
 
 HSTS = "max-age=31536000"
@@ -36,16 +39,14 @@ class Headers(Protocol):
         ...
 
 
-def secure(headers: Headers, *, is_page: bool, is_encrypted: bool) -> None:
+def missing(present: Iterable[str], *, is_page: bool, is_encrypted: bool) -> list[tuple[str, str]]:
     """
-    Add what is missing of the security headers to *headers*; what a view has set itself stays.
+    Return the security headers that are not among *present*: what a view has set itself stays.
 
     *is_encrypted*: the request came over TLS, so that the browser may be told to keep to it.
     """
-    for name, value in ALWAYS.items():
-        headers.setdefault(name, value)
-    headers.setdefault("Content-Security-Policy", PAGE_POLICY if is_page else API_POLICY)
-    # An answer is one user's: no proxy and no browser may keep it for the next.
-    headers.setdefault("Cache-Control", "no-store")
+    there = {name.lower() for name in present}
+    wanted = {**ALWAYS, "Content-Security-Policy": PAGE_POLICY if is_page else API_POLICY}
     if is_encrypted:
-        headers.setdefault("Strict-Transport-Security", HSTS)
+        wanted["Strict-Transport-Security"] = HSTS
+    return [(name, value) for name, value in wanted.items() if name.lower() not in there]

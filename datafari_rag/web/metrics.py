@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -47,13 +47,19 @@ class Metrics:
         self._on_outcome = on_outcome
         self._listeners: list[Callable[[str, str], None]] = []
         self._registry = registry = CollectorRegistry()
-        self._answers = Counter(
+
+        # A family is kept as a function of its labels: `labels` itself takes a lock and makes its key anew each time.
+        def counted(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Counter]:
+            return cache(Counter(name, about, labels, registry=registry).labels)
+
+        def timed(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Histogram]:
+            return cache(Histogram(name, about, labels, registry=registry, buckets=SECONDS).labels)
+
+        self._answers = counted(
             "datafari_rag_answers",
             "Finished answers by dialect and outcome (ok, the label of the failure, passed, or aborted).",
             ("dialect", "outcome"),
-            registry=registry,
         )
-        timed: Callable[..., Histogram] = partial(Histogram, buckets=SECONDS, registry=registry)
         self._seconds = timed(
             "datafari_rag_answer_seconds", "Seconds from a request to the end of its good answer.", ("dialect",)
         )
@@ -66,26 +72,21 @@ class Metrics:
         self._open = Gauge(
             "datafari_rag_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
         )
-        self._models = Counter(
+        self._models = counted(
             "datafari_rag_model_answers",
             "Answers by model (a name of the settings, or other) and outcome.",
             ("model", "outcome"),
-            registry=registry,
         )
-        self._tries = Counter(
-            "datafari_rag_model_tries", "Requests to models for those answers.", ("model",), registry=registry
-        )
-        self._tokens = Counter(
+        self._tries = counted("datafari_rag_model_tries", "Requests to models for those answers.", ("model",))
+        self._tokens = counted(
             "datafari_rag_model_tokens",
             "Tokens by model and kind (prompt, completion), where the model's server said how many.",
             ("model", "kind"),
-            registry=registry,
         )
-        self._ignored = Counter(
+        self._ignored = counted(
             "datafari_rag_ignored_parameters",
             "Parameters that have no effect here; kind identity tried to name a user or to go round the filter.",
             ("kind",),
-            registry=registry,
         )
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
@@ -94,7 +95,7 @@ class Metrics:
 
     def count_answer(self, dialect: str, outcome: str) -> None:
         """Count one finished answer; *outcome* is ok, a label, passed or aborted."""
-        self._answers.labels(dialect, outcome).inc()
+        self._answers(dialect, outcome).inc()
         self._on_outcome(outcome)
         for listener in self._listeners:
             listener(dialect, outcome)
@@ -103,9 +104,9 @@ class Metrics:
         """Count one finished answer with its times, its model and its tokens."""
         self.count_answer(ended.dialect, ended.outcome)
         for stage, took_ms in ended.timings_ms:
-            self._stages.labels(ended.dialect, stage).observe(took_ms / 1000)
+            self._stages(ended.dialect, stage).observe(took_ms / 1000)
         if ended.total_ms is not None:
-            self._seconds.labels(ended.dialect).observe(ended.total_ms / 1000)
+            self._seconds(ended.dialect).observe(ended.total_ms / 1000)
         self.count_model(ended.outcome, ended.facts, settings)
 
     def count_model(self, outcome: str, facts: ModelFacts, settings: Settings) -> None:
@@ -113,22 +114,22 @@ class Metrics:
         if facts.name is None and not outcome.startswith("model"):
             return
         model = model_label(facts.name or settings.rag_model, settings)
-        self._models.labels(model, outcome).inc()
-        self._tries.labels(model).inc(facts.tries)
+        self._models(model, outcome).inc()
+        self._tries(model).inc(facts.tries)
         usage = facts.extras.get("usage")
         for key, kind in _USAGE.items():
             number = usage.get(key) if isinstance(usage, Mapping) else None
             if isinstance(number, int) and number > 0:
-                self._tokens.labels(model, kind).inc(number)
+                self._tokens(model, kind).inc(number)
 
     def time_first_words(self, dialect: str, took_ms: float) -> None:
         """Note how long a stream's reader waited for its first words."""
-        self._first.labels(dialect).observe(took_ms / 1000)
+        self._first(dialect).observe(took_ms / 1000)
 
     def count_ignored(self, *, others: int, identity: int) -> None:
         """Count parameters that were ignored, and among them those that tried to name somebody."""
-        self._ignored.labels("identity").inc(identity)
-        self._ignored.labels("other").inc(others)
+        self._ignored("identity").inc(identity)
+        self._ignored("other").inc(others)
 
     def tell_open(self, streams: int) -> None:
         """Say how many streams are open in this worker."""
