@@ -26,7 +26,6 @@ from datafari_rag.adapters.identity_demo import DemoIdentity
 from datafari_rag.adapters.identity_header import AnonymousIdentity, HeaderIdentity
 from datafari_rag.adapters.indexes import Indexes
 from datafari_rag.adapters.models import chain_for
-from datafari_rag.adapters.rights_authority import AuthorityLimits, AuthorityRights
 from datafari_rag.adapters.rights_claims import ClaimedRights
 from datafari_rag.adapters.rights_file import NoRights, RightsFile
 from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
@@ -343,6 +342,9 @@ def _file_rights(settings: Settings) -> RightsSource:
 
 
 def _authority_rights(settings: Settings) -> RightsSource:
+    # Imported here: requests, which only those who ask an authority need, takes 4 MB of each worker.
+    from datafari_rag.adapters.rights_authority import AuthorityLimits, AuthorityRights
+
     limits = AuthorityLimits(
         settings.security_authority_connect_timeout_s,
         settings.security_authority_timeout_s,
