@@ -251,13 +251,15 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps:
                 ending = said
                 break
             known = known or said.facts
-            yield from _deltas(voice.feed(said.text), known)
+            if text := voice.feed(said.text):
+                yield Delta(text, known)
             if extracts and ask.is_streamed:
                 kept, extracts = kept_of(extracts), ()
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
-    yield from _deltas(voice.end(), ending.facts)
+    if text := voice.end():
+        yield Delta(text, ending.facts)
     laps.lap("model")
     if not voice.text.strip():
         yield Failed(NoAnswer(), ending.facts)
@@ -278,11 +280,6 @@ def _finished(voice: Voice, ending: Ending, extracts: tuple[Extract, ...], *, la
         timings_ms=laps.ms,
         extracts=extracts,
     )
-
-
-def _deltas(text: str, facts: ModelFacts | None) -> Iterator[Delta]:
-    if text:
-        yield Delta(text, facts)
 
 
 def _log_steps(found: Found, tried: tuple[Tried, ...], selected: Selected) -> None:

@@ -300,28 +300,41 @@ class _Body:
 
 
 class _Eye:
-    """Watches one reader's connection for its end."""
+    """
+    Watches one reader's connection for its end.
+
+    The loop itself looks; a greenlet that waited there would hold 20 KB for each open stream.
+    """
 
     def __init__(self, line: Any, answering: Any) -> None:
         self._line, self._answering = line, answering
         self._watcher: Any = None
 
     def open(self) -> None:
-        self._watcher = gevent.spawn(self._watch)
+        self._watcher = gevent.get_hub().loop.io(self._line.fileno(), 1)
+        self._watcher.start(self._look)
 
     def shut(self) -> None:
         if self._watcher is not None:
-            self._watcher.kill(block=False)
+            self._watcher.close()
+            self._watcher = None
 
-    def _watch(self) -> None:
-        try:
-            gevent.socket.wait_read(self._line.fileno())
-            # A byte is the next request of a reader who does not wait: he is still there, and no longer watched.
-            has_left = self._line.recv(1, socket.MSG_PEEK) == b""
-        except (OSError, ValueError):
-            has_left = True
-        if has_left:
+    def _look(self) -> None:
+        # A byte is the next request of a reader who does not wait: he is still there, and no longer watched.
+        self.shut()
+        if has_left(self._line):
             self._answering.kill(block=False)
+
+
+def has_left(line: Any) -> bool:
+    """Say whether the reader on a connection that can be read has closed it."""
+    try:
+        # In the loop nobody may wait, as gevent's own method would.
+        return bool(line._sock.recv(1, socket.MSG_PEEK) == b"")
+    except BlockingIOError:
+        return False
+    except (OSError, ValueError):
+        return True
 
 
 class _Answer:

@@ -65,7 +65,7 @@ class Wire:
             ModelTimeout: no byte came in time.
             ModelUnavailable: the connection broke, or the body ended before its end, or is not HTTP.
         """
-        body = self._body
+        body, ends_at = self._body, time.monotonic() + timeout_s
         try:
             while not body.is_whole:
                 data = self._first or self._received(timeout_s)
@@ -75,6 +75,10 @@ class Wire:
                 part = body.feed(data)
                 if part:
                     return part
+                # What drips, the size of a chunk byte by byte, gets no more time for each.
+                timeout_s = ends_at - time.monotonic()
+                if timeout_s <= 0:
+                    raise TimeoutError
         except FAULTS as error:
             raise failure_of(error) from error
         if not body.is_whole and not isinstance(body, Open):

@@ -36,17 +36,17 @@ def answered(
     failed before it knew the answer's. Closing the generator closes *events*.
     """
     held: list[Event] = []
-    is_begun = False
     with closing(events):
         for event in events:
-            if isinstance(event, Failed) and isinstance(event.error, softened) and not is_begun:
+            if isinstance(event, Failed) and isinstance(event.error, softened):
                 yield from _said(event.error, event.facts, _sources(held, language))
                 return
             held.append(event)
-            if is_begun or not _is_wordless(event):
-                is_begun = True
-                yield from held
-                held.clear()
+            if not _is_wordless(event):
+                break
+        yield from held
+        held.clear()
+        yield from events
 
 
 def _is_wordless(event: Event) -> bool:

@@ -17,7 +17,7 @@ from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
-from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.language import detect
 from datafari_rag.core.model_reply import header_value
 from datafari_rag.core.no_answer import answered as told
@@ -107,15 +107,23 @@ class Asked:
     user: User
     started: float
 
-    def events(self) -> Generator[Event, None, None]:
-        """Return the answer's events; a defect becomes a failure with an id, so that no stream breaks off unsaid."""
+    def events(self, ending: list[Finished | Failed]) -> Generator[Event, None, None]:
+        """
+        Return the answer's events, and put the last one into *ending* as well.
+
+        A defect becomes a failure with an id, so that no stream breaks off unsaid.
+        """
         new_id = self.desk.new_id
         try:
             with closing(self._told()) as events:
                 del self  # and with it the user's tokens, for as long as the model speaks
-                yield from events
+                for event in events:
+                    if not isinstance(event, Delta) and isinstance(event, Finished | Failed):
+                        ending.append(event)
+                    yield event
         except Exception as defect:  # the one edge where a defect of ours is caught
-            yield Failed(internal(defect, new_id()))
+            ending.append(Failed(internal(defect, new_id())))
+            yield ending[-1]
 
     def _told(self) -> Generator[Event, None, None]:
         """Return the line's events, those failures softened that this dialect tells as answers."""
@@ -217,7 +225,7 @@ def json_response(body: bytes, status: int = 200) -> Response:
 
 
 def _whole(asked: Asked) -> Response:
-    with closing(asked.events()) as events:
+    with closing(asked.events([])) as events:
         whole = collect(events)
     body = asked.row.encoding.whole(asked.row.dialect.reply(whole, asked.context))
     _count(asked, whole.finished, whole.sources.extracts)
@@ -231,9 +239,12 @@ def _whole(asked: Asked) -> Response:
 
 def _streamed(asked: Asked) -> Response:
     with asked.desk.streams.opened(asked.line.settings.server_max_streams) as opened:
-        first = begun(asked.events())
+        ending: list[Finished | Failed] = []
+        first = begun(asked.events(ending))
         tokenless = replace(asked, user=replace(asked.user, tokens=frozenset()))
-        response = Response(_lines(tokenless, first), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS)
+        response = Response(
+            _lines(tokenless, first, ending), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS
+        )
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
@@ -246,25 +257,17 @@ def _streamed(asked: Asked) -> Response:
     return response
 
 
-def _lines(asked: Asked, first: Begun) -> Iterator[bytes]:
+def _lines(asked: Asked, first: Begun, ending: list[Finished | Failed]) -> Iterator[bytes]:
     """Yield the stream's bytes; whoever hangs up closes this, and with it the model's connection."""
-    ending: list[Finished | Failed] = []
     row = asked.row
     try:
         with closing(first.events) as events:
-            for line in row.dialect.stream(_noted(events, ending), asked.context):
+            for line in row.dialect.stream(events, asked.context):
                 yield row.encoding.line(line)
             if ending and isinstance(ending[0], Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
         _count(asked, ending[0] if ending else None, first.sources.extracts)
-
-
-def _noted(events: Iterator[Event], ending: list[Finished | Failed]) -> Iterator[Event]:
-    for event in events:
-        if isinstance(event, Finished | Failed):
-            ending.append(event)
-        yield event
 
 
 def _count(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:

@@ -505,6 +505,22 @@ class TestLimits:
         assert texts == ["x"]
         assert isinstance(ending.failure, ModelTimeout)
 
+    def test_the_size_of_a_chunk_that_trickles_is_a_stall(self) -> None:
+        is_over = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            first = event("x")
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.sendall(b"%x\r\n%s\r\n" % (len(first), first))
+            while not is_over.wait(0.02):
+                connection.sendall(b"0")
+
+        with raw_server(talk) as url:
+            texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
+            is_over.set()
+        assert texts == ["x"]
+        assert isinstance(ending.failure, ModelTimeout)
+
     def test_a_whole_answer_that_trickles_is_over_the_total(self) -> None:
         is_over = threading.Event()
 
