@@ -47,12 +47,15 @@ class Begun(Generic[T]):
 
 def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Begun[T]:
     """Return the first attempt that is not to be repeated, with the tries of all."""
-    tries, attempts = 0, [attempt]
+    begun = begin(attempt())
+    if not _can_repeat(begun):
+        return begun  # nearly always; tenacity's first step alone takes a hundredth of an answer
+    tries, attempts, held = 0, [attempt], [begun]
     del attempt
 
     def ask() -> Begun[T]:
         nonlocal tries
-        begun = begin(attempts[0]())
+        begun = held.pop() if held else begin(attempts[0]())
         tries += begun.tries
         return begun
 

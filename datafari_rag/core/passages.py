@@ -267,15 +267,14 @@ def _joined(
 
 
 def _merged(sentences: Sequence[_Sentence]) -> list[Passage]:
-    merged: list[Passage] = []
-    last = -2
+    runs: list[list[_Sentence]] = []
     for one in sentences:
-        if merged and one.place == last + 1 and one.start - merged[-1].end <= TOUCHING_CHARS:
-            merged[-1] = Passage(merged[-1].start, one.end, max(merged[-1].score, one.score))
+        last = runs[-1][-1] if runs else None
+        if last is not None and one.place == last.place + 1 and one.start - last.end <= TOUCHING_CHARS:
+            runs[-1].append(one)
         else:
-            merged.append(Passage(one.start, one.end, one.score))
-        last = one.place
-    return merged
+            runs.append([one])
+    return [Passage(run[0].start, run[-1].end, max(one.score for one in run)) for run in runs]
 
 
 def _cut_first(
