@@ -23,10 +23,11 @@ class NotStarted(Exception):
 
 @dataclass
 class Running:
-    """A process and its children, listening on *port*."""
+    """A process and its children, listening on *port* with so many sockets."""
 
     process: subprocess.Popen[bytes]
     port: int
+    listeners: int = 1
 
     def pids(self) -> list[int]:
         """Return the ids of the process and of all below it."""
@@ -61,13 +62,14 @@ def running(
     log: Path,
     environ: Mapping[str, str] | None = None,
     start_s: float = START_S,
+    listeners: int = 1,
 ) -> Iterator[Running]:
-    """Run *command* until the block ends; its port is open when the block begins."""
+    """Run *command* until the block ends; its port is open, by all its *listeners*, when the block begins."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             list(map(str, command)), stdout=output, stderr=output, env={**os.environ, **(environ or {})}, cwd=log.parent
         )
-    found = Running(process, port)
+    found = Running(process, port, listeners)
     try:
         wait_open(found, log, start_s)
         yield found
@@ -76,14 +78,26 @@ def running(
 
 
 def wait_open(found: Running, log: Path, start_s: float = START_S) -> None:
-    """Wait until the port is open. Raises: NotStarted with the log's end when it never is."""
+    """
+    Wait until every process listens that will.
+
+    A worker that is late gets none of the callers who come before it and keep their connections.
+
+    Raises:
+        NotStarted: they do not, with the log's end.
+    """
     limit = time.monotonic() + start_s
     while time.monotonic() < limit and found.process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", found.port)) == 0:
-                return
+        if listening(found.port) >= found.listeners:
+            return
         time.sleep(0.02)
     raise NotStarted(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-400:]}")
+
+
+def listening(port: int) -> int:
+    """Return how many sockets listen on *port*."""
+    rows = [line.split() for name in ("tcp", "tcp6") for line in _read(f"/proc/net/{name}").splitlines()[1:]]
+    return sum(row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port for row in rows)
 
 
 def fetch(port: int, path: str, body: bytes | None = None, **headers: str) -> bytes:

@@ -76,7 +76,8 @@ def service(behind: Stubs, *, workers: int = 2, tokens: int = TOKENS, **settings
     conf.chmod(0o600)
     port = free_port()
     command = [sys.executable, "-m", "datafari_rag", "serve", "--conf", conf, "--port", str(port)]
-    with running([*command, "--workers", str(workers)], port=port, log=behind.folder / "service.log") as found:
+    command += ["--workers", str(workers)]
+    with running(command, port=port, log=behind.folder / "service.log", listeners=workers) as found:
         yield Target("datafari-rag", port, found, behind.both())
 
 
@@ -85,7 +86,7 @@ def relay(behind: Stubs) -> Iterator[Target]:
     """Run the ten lines of aiohttp before the stub model."""
     port = free_port()
     command = [program("relay", "python"), HERE / "relay.py", str(port), f"http://127.0.0.1:{behind.model.port}{CHAT}"]
-    with running(command, port=port, log=behind.folder / "relay.log") as found:
+    with running(command, port=port, log=behind.folder / "relay.log", listeners=2) as found:
         yield Target("aiohttp relay", port, found, (behind.model,))
 
 
