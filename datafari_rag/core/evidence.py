@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from datafari_rag.core.lowering import lowered
 from datafari_rag.core.stems import stem
 from datafari_rag.core.stopwords import is_empty_word
 from datafari_rag.core.words import Word, is_unspaced, pieces_of, words_of
@@ -41,7 +42,6 @@ GROUP_POWER = 0.75
 EARLY_GAIN = 0.1
 
 _UNIT_CHARS = 120.0
-_STRETCH_CHARS = 250_000
 _REACHES = 4
 _BEFORE = tuple(math.exp(-chars / BEFORE_CHARS) for chars in range(int(_REACHES * BEFORE_CHARS)))
 _AFTER = tuple(math.exp(-chars / AFTER_CHARS) for chars in range(int(_REACHES * AFTER_CHARS)))
@@ -82,15 +82,6 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
             if term.stem not in best or best[term.stem].weight < term.weight:
                 best[term.stem] = term
     return tuple(best.values())[:MAX_TERMS]
-
-
-def lowered(text: str) -> str:
-    """Return *text* in lower case with every character at its place."""
-    if len(text) > _STRETCH_CHARS:
-        # In one go a long text would keep every other thread waiting: this is the one step that takes so long.
-        return "".join(lowered(text[at : at + _STRETCH_CHARS]) for at in range(0, len(text), _STRETCH_CHARS))
-    # The one character of Unicode that is two in lower case; without it all others keep their places.
-    return text.replace("\u0130", "i").lower()
 
 
 def traces_of(terms: Sequence[Term], text: str, language: str) -> Traces:

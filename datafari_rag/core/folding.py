@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from datafari_rag.core.cleaning import PLAIN, is_invisible, unusual
+from datafari_rag.core.lowering import lowered
 from datafari_rag.core.origins import Origins, Run
 
 _SPELLINGS = {
@@ -134,7 +135,7 @@ def _regular(text: str, odd: Mapping[str, str]) -> str:
         return text.translate(_ASCII_SAME_LENGTH)
     # Beyond ASCII a translation asks for each character; to replace the few that there are is ten times faster. What
     # folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is grown.
-    small = text.replace("\u0130", "i").lower()
+    small = lowered(text)
     changed = {one.lower(): other for one, other in odd.items() if len(other) == 1 and one.lower() != other}
     for one, other in (_PLAIN_CHANGED | changed).items():
         small = small.replace(one, other)

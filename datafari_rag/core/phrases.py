@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.evidence import Term, Traces, lowered
+from datafari_rag.core.evidence import Term, Traces
+from datafari_rag.core.lowering import lowered
 from datafari_rag.core.stems import stem
 from datafari_rag.core.stopwords import is_empty_word
 from datafari_rag.core.words import Word, words_of

@@ -1,12 +1,9 @@
-import sys
-
 import pytest
 
 from datafari_rag.core.evidence import (
     MAX_HITS,
     MAX_TERMS,
     is_heading,
-    lowered,
     sentence_scores,
     terms_of,
     traces_of,
@@ -70,12 +67,6 @@ def test_names_count_less_than_words_and_a_run_of_names_as_one() -> None:
     assert german["straf"] > 0.9
 
 
-def test_every_character_keeps_its_place_in_lower_case() -> None:
-    assert lowered("İX") == "ix"
-    assert all(len(lowered(chr(code))) == 1 for code in range(sys.maxunicode + 1))
-    assert len(lowered("İstanbul ÉTÉ ẞ")) == len("İstanbul ÉTÉ ẞ")
-
-
 def test_what_is_frequent_in_the_document_counts_little() -> None:
     text = "The ferry is blue. The ferry is old. The ferry is slow. The fare is nine euros. The ferry is loud."
     assert best("ferry fare", text) == "The fare is nine euros."
@@ -127,8 +118,3 @@ def test_weights_sum_to_one_or_there_are_none() -> None:
 def test_a_word_on_every_line_is_not_counted_for_ever() -> None:
     hits = traces_of(terms_of("ferry", "en"), "ferry " * (MAX_HITS + 500), "en").hits
     assert len(hits[0]) == MAX_HITS
-
-
-def test_a_long_text_in_lower_case_has_every_character_at_its_place() -> None:
-    text = "Ein İ ist GROSS. " * 40_000
-    assert lowered(text) == "ein i ist gross. " * 40_000
