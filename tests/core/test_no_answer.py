@@ -46,6 +46,10 @@ def test_a_good_answer_passes_unchanged() -> None:
     assert _told(*events) == events
 
 
+def test_what_ends_without_a_word_passes_unchanged() -> None:
+    assert _told(SOURCES, Delta(" ")) == [SOURCES, Delta(" ")]
+
+
 @pytest.mark.parametrize(
     "events",
     [
