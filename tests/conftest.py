@@ -11,6 +11,13 @@ from tests.real_solr import Collection, put_other_collection, running
 pytest.register_assert_rewrite("tests.adapters.retriever_suite")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say of each test that failed and was asked again why it failed: nobody can look into that otherwise."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"asked again: {report.nodeid}")
+        terminalreporter.line(report.longreprtext[-2000:])
+
+
 @pytest.fixture(scope="session")
 def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The value for solr.url of a real Solr with an empty collection; every test fills it anew."""
