@@ -271,5 +271,6 @@ def test_harm_that_is_there_is_found(zoo_service: Zoo, come: Come, planted: str)
         "(html) => { document.querySelector('main').attachShadow({ mode: 'open' }).innerHTML = html; }", planted
     )
     assert len(page.evaluate(HARM, zoo_service.url)) == 1
+    page.wait_for_load_state("networkidle")  # an image that is not there is told a moment later
     reader.complaints.clear()  # the policy of the page, too, has found it
     reader.strange_requests.clear()
