@@ -267,10 +267,16 @@ def test_harm_that_is_there_is_found(zoo_service: Zoo, come: Come, planted: str)
     """Else its absence would mean nothing; also in the shadow of an element."""
     reader = come(zoo_service.url)
     page = reader.open()
+    # An image that is not there is complained of when it has failed: what is cleared below has come by then.
     page.evaluate(
-        "(html) => { document.querySelector('main').attachShadow({ mode: 'open' }).innerHTML = html; }", planted
+        """(html) => {
+            const root = document.querySelector('main').attachShadow({ mode: 'open' });
+            root.innerHTML = html;
+            const failed = (image) => image.complete || new Promise((done) => { image.onerror = done; });
+            return Promise.all([...root.querySelectorAll('img')].map(failed)).then(() => null);
+        }""",
+        planted,
     )
     assert len(page.evaluate(HARM, zoo_service.url)) == 1
-    page.wait_for_load_state("networkidle")  # an image that is not there is told a moment later
     reader.complaints.clear()  # the policy of the page, too, has found it
     reader.strange_requests.clear()
