@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -54,6 +55,23 @@ def from_bytes(*parts: bytes, head: bytes = b"Content-Type: text/event-stream\r\
     with raw_server(sending(*parts, head=head)) as url:
         texts, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"), **how)
     return "".join(texts), ending
+
+
+@contextmanager
+def trickling(first: bytes, drop: bytes) -> Iterator[str]:
+    """A server that sends *first*, then *drop* again and again until the block ends."""
+    is_over = threading.Event()
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(first)
+        while not is_over.wait(0.02):
+            connection.sendall(drop)
+
+    with raw_server(talk) as url:
+        try:
+            yield url
+        finally:
+            is_over.set()
 
 
 def event(text: str, finish_reason: str | None = None) -> bytes:
@@ -492,46 +510,21 @@ class TestLimits:
         assert patience.left_s() == 0.5
 
     def test_comments_do_not_count_as_tokens(self) -> None:
-        is_over = threading.Event()
-
-        def talk(connection: socket.socket) -> None:
-            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + event("x"))
-            while not is_over.wait(0.02):
-                connection.sendall(b": still thinking\n\n")
-
-        with raw_server(talk) as url:
+        with trickling(b"HTTP/1.1 200 OK\r\n\r\n" + event("x"), b": still thinking\n\n") as url:
             texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
-            is_over.set()
         assert texts == ["x"]
         assert isinstance(ending.failure, ModelTimeout)
 
     def test_the_size_of_a_chunk_that_trickles_is_a_stall(self) -> None:
-        is_over = threading.Event()
-
-        def talk(connection: socket.socket) -> None:
-            first = event("x")
-            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-            connection.sendall(b"%x\r\n%s\r\n" % (len(first), first))
-            while not is_over.wait(0.02):
-                connection.sendall(b"0")
-
-        with raw_server(talk) as url:
+        first = b"%x\r\n%s\r\n" % (len(event("x")), event("x"))
+        with trickling(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first, b"0") as url:
             texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
-            is_over.set()
         assert texts == ["x"]
         assert isinstance(ending.failure, ModelTimeout)
 
     def test_a_whole_answer_that_trickles_is_over_the_total(self) -> None:
-        is_over = threading.Event()
-
-        def talk(connection: socket.socket) -> None:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
-            while not is_over.wait(0.02):
-                connection.sendall(b" ")
-
-        with raw_server(talk) as url:
+        with trickling(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" ") as url:
             _, ending = told(HttpModel(Endpoint(url), limits=Limits(total_s=0.3)), prompt("m"), is_streamed=False)
-            is_over.set()
         assert isinstance(ending.failure, ModelTimeout)
 
 
