@@ -23,11 +23,10 @@ class NotStarted(Exception):
 
 @dataclass
 class Running:
-    """A process and its children, listening on *port* with so many sockets."""
+    """A process and its children, listening on *port*."""
 
     process: subprocess.Popen[bytes]
     port: int
-    listeners: int = 1
 
     def pids(self) -> list[int]:
         """Return the ids of the process and of all below it."""
@@ -69,17 +68,17 @@ def running(
         process = subprocess.Popen(
             list(map(str, command)), stdout=output, stderr=output, env={**os.environ, **(environ or {})}, cwd=log.parent
         )
-    found = Running(process, port, listeners)
+    found = Running(process, port)
     try:
-        wait_open(found, log, start_s)
+        wait_open(found, log, start_s=start_s, listeners=listeners)
         yield found
     finally:
         _end(found)
 
 
-def wait_open(found: Running, log: Path, start_s: float = START_S) -> None:
+def wait_open(found: Running, log: Path, *, start_s: float, listeners: int) -> None:
     """
-    Wait until every process listens that will.
+    Wait until all *listeners* of the port are there.
 
     A worker that is late gets none of the callers who come before it and keep their connections.
 
@@ -88,7 +87,7 @@ def wait_open(found: Running, log: Path, start_s: float = START_S) -> None:
     """
     limit = time.monotonic() + start_s
     while time.monotonic() < limit and found.process.poll() is None:
-        if listening(found.port) >= found.listeners:
+        if listening(found.port) >= listeners:
             return
         time.sleep(0.02)
     raise NotStarted(f"{found.process.args!r} does not listen:\n{log.read_text(errors='replace')[-400:]}")

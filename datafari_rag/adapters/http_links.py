@@ -170,8 +170,7 @@ class Server:
         """Return what tells the proxy who we are; empty where it does not ask, or there is none."""
         if self._proxy is None or self._proxy.username is None:
             return {}
-        known = f"{unquote(self._proxy.username)}:{unquote(self._proxy.password or '')}".encode()
-        return {"Proxy-Authorization": f"Basic {base64.b64encode(known).decode('ascii')}"}
+        return {"Proxy-Authorization": basic(unquote(self._proxy.username), unquote(self._proxy.password or ""))}
 
 
 class Links(Generic[Read]):
@@ -259,6 +258,11 @@ class Links(Generic[Read]):
             with contextlib.suppress(IndexError):
                 self._idle.popleft().close()
         self._idle.append(link)
+
+
+def basic(user: str, password: str) -> str:
+    """Return the value of a header that says who we are (RFC 7617, in UTF-8)."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode('ascii')}"
 
 
 def _split(url: str) -> SplitResult:

@@ -108,7 +108,6 @@ class Wire:
             self._arrivals.close()
         is_whole = self._body.is_whole and not self._body.rest and not self._first
         if is_whole and kind is None and not self._response.will_close:
-            self._response.close()
             self._give_back(self._link)
         else:
             self._link.close(self._response)

@@ -10,7 +10,6 @@ included.
 
 from __future__ import annotations
 
-import base64
 import io
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, quote, quote_plus
 
-from datafari_rag.adapters.http_links import FAULTS, Links, NoConnection, Reply, Request, Server, Tls
+from datafari_rag.adapters.http_links import FAULTS, Links, NoConnection, Reply, Request, Server, Tls, basic
 from datafari_rag.adapters.large_answers import LARGE_BYTES, LargeAnswers
 from datafari_rag.adapters.solr_json import decoded
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
@@ -195,4 +194,4 @@ def _credentials(address: SplitResult, connection: Connection) -> dict[str, str]
         user, password = address.username, address.password or ""
     elif not user:
         return {}
-    return {"Authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode('ascii')}"}
+    return {"Authorization": basic(user, password)}

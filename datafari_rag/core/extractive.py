@@ -139,7 +139,7 @@ def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], la
     ]
     terms = terms_of(question, language)
     found: list[Sentence] = []
-    for one in ranked(question, documents, language=language):
+    for one in ranked(question, documents, language=language, terms=terms):
         if any(one.traces.hits):
             found.extend(_sentences(question, one, terms))
     return [one for one in found if not _is_asking(one, texts)] or found

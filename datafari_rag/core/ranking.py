@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.evidence import Term, Traces, terms_of, traces_of
+from datafari_rag.core.evidence import Term, Traces, traces_of
 from datafari_rag.core.phrases import phrases_of, said_in
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
@@ -46,10 +46,9 @@ class Ranked:
 
 
 def ranked(
-    question: str, documents: Sequence[Document], *, language: str, terms: Sequence[Term] | None = None
+    question: str, documents: Sequence[Document], *, language: str, terms: tuple[Term, ...]
 ) -> tuple[Ranked, ...]:
-    """Return all *documents*, best first; of equals the engine's order stays. *terms*: the question's, where known."""
-    terms = terms_of(question, language) if terms is None else tuple(terms)
+    """Return all *documents*, best first, by the *terms* of *question*; of equals the engine's order stays."""
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
     field = _Field(terms, _rarity(terms, traces), best, language)

@@ -8,11 +8,11 @@ service knows him; any origin (`*`) may not.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Protocol
 
 from flask import Request, Response
 
 from datafari_rag.core.settings import Settings
-from datafari_rag.web.headers import Headers
 
 ALLOWED = {
     "Access-Control-Allow-Methods": "GET, POST",
@@ -20,6 +20,14 @@ ALLOWED = {
     "Access-Control-Max-Age": "600",
 }
 EXPOSED = "X-RAG-Model, X-Request-ID, Retry-After, Server-Timing"
+
+
+class Headers(Protocol):
+    """Headers of a response, as Flask and plain dicts have them."""
+
+    def setdefault(self, key: str, value: str, /) -> object:
+        """Set *key* unless it is there."""
+        ...
 
 
 def preflight(request: Request, settings: Settings, paths: Collection[str]) -> Response | None:

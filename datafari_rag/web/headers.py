@@ -7,7 +7,6 @@ No page of ours has a script or a style in its own text, so no policy here has '
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 """For JSON, streams and text: nothing in them is ever run or shown as a page."""
@@ -29,14 +28,6 @@ ALWAYS = {
 }
 
 HSTS = "max-age=31536000"
-
-
-class Headers(Protocol):
-    """Headers of a response, as Flask and plain dicts have them."""
-
-    def setdefault(self, key: str, value: str, /) -> object:
-        """Set *key* unless it is there."""
-        ...
 
 
 def missing(present: Iterable[str], *, is_page: bool, is_encrypted: bool) -> list[tuple[str, str]]:

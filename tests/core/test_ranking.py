@@ -4,13 +4,17 @@ import pytest
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.evidence import terms_of, traces_of
-from datafari_rag.core.ranking import MAX_EVENTS, best_window, ranked
+from datafari_rag.core.ranking import MAX_EVENTS, Ranked, best_window, ranked
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
 
 
+def in_order(question: str, *documents: Document) -> tuple[Ranked, ...]:
+    return ranked(question, documents, language="en", terms=terms_of(question, "en"))
+
+
 def order(question: str, *documents: Document) -> list[str]:
-    return [one.document.id for one in ranked(question, documents, language="en")]
+    return [one.document.id for one in in_order(question, *documents)]
 
 
 def document(name: str, text: str, score: float = 5.0, **more: Any) -> Document:
@@ -44,10 +48,10 @@ def test_the_questions_language_comes_first() -> None:
 
 
 def test_coverage_says_how_much_of_the_question_is_there() -> None:
-    (one,) = ranked("island ferry", [document("a", "The ferry.")], language="en")
+    (one,) = in_order("island ferry", document("a", "The ferry."))
     assert 0 < one.coverage < 1
-    assert ranked("?", [document("a", "x")], language="en")[0].coverage == 0
-    assert ranked("ferry", [], language="en") == ()
+    assert in_order("?", document("a", "x"))[0].coverage == 0
+    assert in_order("ferry") == ()
 
 
 def test_the_best_window_counts_a_repeated_term_ever_less() -> None:
@@ -85,5 +89,5 @@ def test_a_title_that_is_no_name_in_the_best_document_changes_nothing(title: str
 
 def test_a_named_document_never_passes_the_one_that_names_it() -> None:
     near = document("near", "The Harbour Song of the island choir, written long ago.", 8.9, title="Ada Quill")
-    (first, second) = ranked("the Harbour Song of the island choir", [SINGER, near], language="en")
+    (first, second) = in_order("the Harbour Song of the island choir", SINGER, near)
     assert first.score >= second.score
