@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients peers browser check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak
+.PHONY: run test test-long clients peers browser check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -84,6 +84,10 @@ bench-index: $(DEV_STAMP)
 FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_server.py test_solr_cloud_killed.py)
 faults: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
+
+# Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
+attack: $(DEV_STAMP) clients browser
+	$(BIN)/python -m pytest -q -m "slow or not slow" tests/attack tests/security
 
 # The embedded index: 50 kills at random moments, and the memory that 100,000 documents need.
 index-trials: $(DEV_STAMP)
