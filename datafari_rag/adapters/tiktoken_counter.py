@@ -35,11 +35,14 @@ class TiktokenCounter:
             import tiktoken.load
         except ImportError as error:
             raise NoVocabulary("tiktoken is not installed: pip install 'datafari-rag[tokens]'") from error
-        tiktoken.load.read_file = _refuse  # the library has no switch for this
+        fetch = tiktoken.load.read_file
+        tiktoken.load.read_file = _refuse  # the library has no switch for this; put back below
         try:
             self._encoding = tiktoken.get_encoding(encoding)
         except (ValueError, OSError) as error:
             raise NoVocabulary(f"no vocabulary of {encoding} on disk: see TIKTOKEN_CACHE_DIR") from error
+        finally:
+            tiktoken.load.read_file = fetch
 
     def count(self, text: str) -> int:
         """Return the number of tokens of *text*; 0 for the empty string."""

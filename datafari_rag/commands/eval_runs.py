@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from datafari_rag.adapters.extractive import NAME, ExtractiveModel
-from datafari_rag.adapters.settings_file import SettingsFile
 from datafari_rag.adapters.settings_snapshot import snapshot_of
 from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_for
 from datafari_rag.core.access import ANONYMOUS, User
@@ -57,25 +55,24 @@ def run(course: Course, variant: Variant, *, jobs: int, baselines: bool) -> Iter
         StartRefused: the settings cannot be used.
         RagError, CannotMeasure: search, rights or model fail.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        conf = _written(variant, Path(folder))
-        bench = bench_for(conf, variant, course, baselines=baselines)
-        if jobs == 1:
-            yield from (tried(question, bench) for question in course.questions)
-            return
-        # Started afresh, not forked: clients and indexes of this process are not for sharing.
-        with ProcessPoolExecutor(
-            jobs, get_context("spawn"), _begin, (conf, variant, replace(course, questions=()), baselines)
-        ) as pool:
-            try:
-                yield from pool.map(_try, course.questions, chunksize=_CHUNK)
-            except BrokenProcessPool as error:
-                raise CannotMeasure(f"{variant.name}: a process that asked the questions ended early") from error
+    bench = bench_for(variant, course, baselines=baselines)
+    if jobs == 1:
+        yield from (tried(question, bench) for question in course.questions)
+        return
+    # Spawned, not forked: clients and indexes of this process are not for sharing.
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), _begin, (variant, replace(course, questions=()), baselines)
+    ) as pool:
+        try:
+            yield from pool.map(_try, course.questions, chunksize=_CHUNK)
+        except BrokenProcessPool as error:
+            raise CannotMeasure(f"{variant.name}: a process that asked the questions ended early") from error
 
 
-def bench_for(conf: Path, variant: Variant, course: Course, *, baselines: bool) -> Bench:
+def bench_for(variant: Variant, course: Course, *, baselines: bool) -> Bench:
     """Return what the questions are tried on. Raises: StartRefused, RagError."""
-    snapshot = snapshot_of(conf, environ=os.environ)
+    conf = variant.conf if variant.conf.exists() else None
+    snapshot = snapshot_of(conf, environ=os.environ, overrides=variant.changes)
     snapshot.require(*NEEDED)
     settings = snapshot.settings
     asks = User("eval", course.tokens) if course.tokens else ANONYMOUS
@@ -85,22 +82,11 @@ def bench_for(conf: Path, variant: Variant, course: Course, *, baselines: bool) 
         retriever=retriever_for(settings),
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
         counter=counter_for(settings),
-        instructions=SettingsFile(conf).snapshot().instructions,
+        instructions=snapshot.instructions,
         new_nonce=new_nonce,
         clock=time.monotonic,
     )
     return Bench(settings, parts, asks, course.readers, course.rights, baselines)
-
-
-def _written(variant: Variant, folder: Path) -> Path:
-    """Write the settings of the file with the variant's values in the place of its own. Raises: OSError."""
-    path = folder / "rag.properties"
-    own = variant.conf.read_text(encoding="utf-8") if variant.conf.exists() else ""
-    kept = [line for line in own.splitlines() if line.partition("=")[0].strip() not in variant.changes]
-    lines = [f"{key}={value}" for key, value in variant.changes.items()]
-    path.write_text("\n".join([*kept, *lines, ""]), encoding="utf-8")
-    path.chmod(0o600)
-    return path
 
 
 class CannotMeasure(Exception):
@@ -113,8 +99,8 @@ class _Held:
     benches: ClassVar[list[Bench]] = []
 
 
-def _begin(conf: Path, variant: Variant, course: Course, baselines: bool) -> None:
-    _Held.benches.append(bench_for(conf, variant, course, baselines=baselines))
+def _begin(variant: Variant, course: Course, baselines: bool) -> None:
+    _Held.benches.append(bench_for(variant, course, baselines=baselines))
 
 
 def _try(question: Question) -> Trial:

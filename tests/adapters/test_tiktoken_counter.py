@@ -60,3 +60,10 @@ def test_a_cached_vocabulary_is_read_from_its_folder(tmp_path: Path, monkeypatch
     (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(vocabulary)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     assert len(tiktoken.load.load_tiktoken_bpe(address)) == 256
+
+
+def test_the_library_is_left_as_it_was() -> None:
+    before = tiktoken.load.read_file
+    with pytest.raises(NoVocabulary):
+        TiktokenCounter("klingon")
+    assert tiktoken.load.read_file is before

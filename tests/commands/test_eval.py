@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from datafari_rag.commands.eval import evaluate
+from datafari_rag.commands.index import index
 from datafari_rag.core.settings import Settings
 from datafari_rag.web.feedback import append, record_of
 
@@ -154,3 +155,19 @@ def test_the_readers_thumbs_are_questions_for_the_command(tmp_path: Path, sets: 
     assert groups["disliked"]["recall"] == {"1": None, "3": None, "10": None}
     assert groups["all"]["questions"] == 2
     assert "liked" in printed
+
+
+def test_paths_of_the_settings_file_stay_relative_to_it(tmp_path: Path, sets: Path) -> None:
+    conf = tmp_path / "rag.properties"
+    conf.write_text("solr.url=embedded:index\n", encoding="utf-8")
+    conf.chmod(0o600)
+    written = CliRunner().invoke(index, [str(sets / "squad" / "docs.jsonl"), "--conf", str(conf)])
+    assert written.exit_code == 0, written.output
+    (tmp_path / "rag-instructions.txt").write_text("Answer in {language}.", encoding="utf-8")
+
+    result, report = run(tmp_path, str(sets / "squad" / "questions.jsonl"), "--vary", "rag.maxFiles=1,2")
+
+    assert result.exit_code == 0, result.output
+    for variant in report["variants"].values():
+        (summary,) = variant["sets"].values()
+        assert summary["recall"]["1"] == 100.0
