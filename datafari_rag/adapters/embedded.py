@@ -17,10 +17,11 @@ from typing import Any
 
 from tantivy import Index, Order, Query, Searcher
 
+from datafari_rag.adapters.embedded_files import META_FILE
 from datafari_rag.adapters.embedded_filter import narrowed, restriction_query, rights_query
 from datafari_rag.adapters.embedded_query import Vocabulary, query_for
 from datafari_rag.adapters.embedded_reply import Snippets, document_of, facet_counts, row_of, stored_of, text_of
-from datafari_rag.adapters.embedded_schema import META_FILE, analyzers, opened, translated
+from datafari_rag.adapters.embedded_schema import analyzers, opened, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document

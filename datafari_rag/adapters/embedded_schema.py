@@ -8,17 +8,14 @@ is never repaired or emptied here.
 from __future__ import annotations
 
 import json
-import os
-import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from datafari_rag.adapters.embedded_files import META_FILE, are_whole, write_whole
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 
@@ -41,12 +38,8 @@ MAX_TERM_CHARS = 4096
 """Longest raw term; tantivy drops longer ones than 65,530 bytes without a word, a deny token too."""
 
 VERSION_FILE = "datafari-rag.json"
-META_FILE = "meta.json"
 
 _MAX_WORD_BYTES = 120
-_FOOTER = struct.Struct("<II")
-_FOOTER_MAGIC = 1337
-_PARTS = ("term", "idx", "pos", "store", "fieldnorm", "fast")
 # A character of a script without spaces is a word of its own, so that any stretch of them is found as a phrase.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
 _WORD_PATTERN = rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{_UNSPACED}]]+"
@@ -102,7 +95,8 @@ def opened(directory: Path) -> Index:
     if not exists(directory):
         raise SearchUnavailable("There is no search index yet: make one with `datafari-rag index`.", log=str(directory))
     _check_version(directory)
-    check_files(directory)
+    if not are_whole(directory):
+        raise damaged(directory)
     with translated(directory):
         return _registered(Index.open(str(directory)))
 
@@ -124,22 +118,6 @@ def exists(directory: Path) -> bool:
     if any(directory.glob("*.store")):
         raise damaged(directory)
     return False
-
-
-def check_files(directory: Path) -> None:
-    """
-    Compare the checksum of every file that the index stands on, which reads them all once.
-
-    Raises:
-        SearchUnavailable: a file is missing, cut or changed.
-    """
-    before = None
-    while (meta := _bytes_of(directory / META_FILE)) != before:
-        if meta is not None and all(_is_whole(directory / name) for name in _file_names(meta)):
-            return
-        # A writer may have put others in the place of these files meanwhile: then the list is another one by now.
-        before = meta
-    raise damaged(directory)
 
 
 def damaged(directory: Path) -> SearchUnavailable:
@@ -174,16 +152,6 @@ def versions() -> dict[str, object]:
     return {"schema": SCHEMA_VERSION, "tantivy": ".".join(version("tantivy").split(".")[:2])}
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write *text* so that a crash leaves the old file or the new one. Raises: OSError."""
-    draft = path.with_name(path.name + ".new")
-    with draft.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-
-
 def _lowered(tokenizer: Tokenizer) -> TextAnalyzerBuilder:
     return TextAnalyzerBuilder(tokenizer).filter(Filter.remove_long(_MAX_WORD_BYTES)).filter(Filter.lowercase())
 
@@ -204,47 +172,6 @@ def _check_version(directory: Path) -> None:
             "The search index was made by another version: remove its folder and index the files again.",
             log=f"made by {made_by}, wanted {versions()}: {directory}",
         )
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
-def _file_names(meta: bytes) -> Iterator[str]:
-    """Yield the names of all files of the segments; one that cannot exist when *meta* is unreadable."""
-    try:
-        for segment in json.loads(meta)["segments"]:
-            name = segment["segment_id"].replace("-", "")
-            yield from (f"{name}.{part}" for part in _PARTS)
-            if segment["deletes"] is not None:
-                yield f"{name}.{segment['deletes']['opstamp']}.del"
-    except (ValueError, LookupError, TypeError, AttributeError):
-        yield ""
-
-
-def _is_whole(path: Path) -> bool:
-    """Compare the file with its own footer: JSON with a CRC-32 of the rest, its length, a magic number."""
-    try:
-        with path.open("rb") as file:
-            body = file.seek(-_FOOTER.size, os.SEEK_END)
-            length, magic = _FOOTER.unpack(file.read(_FOOTER.size))
-            body = file.seek(body - length)
-            footer = json.loads(file.read(length)) if magic == _FOOTER_MAGIC else {}
-            file.seek(0)
-            return bool(_checksum(file, body) == footer["crc"])
-    except (OSError, ValueError, LookupError, struct.error):
-        return False
-
-
-def _checksum(file: Any, remaining: int) -> int:
-    total = 0
-    while remaining > 0 and (piece := file.read(min(remaining, 1 << 20))):
-        total = zlib.crc32(piece, total)
-        remaining -= len(piece)
-    return total
 
 
 def _named(error: Exception, directory: Path) -> SearchUnavailable:

@@ -9,7 +9,8 @@ from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
-from datafari_rag.adapters.embedded_schema import META_FILE, versions, write_whole
+from datafari_rag.adapters.embedded_files import META_FILE, write_whole
+from datafari_rag.adapters.embedded_schema import versions
 from datafari_rag.adapters.embedded_writer import EmbeddedWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import Order, Run
