@@ -17,14 +17,14 @@ from benchmarks.bench import Bench
 from benchmarks.library import Library, rights
 from benchmarks.measuring import Result
 from benchmarks.starting import PROJECT
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.embedded import EmbeddedRetriever
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
-from datafari_rag.adapters.solr_access import retriever_for, writer_for
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import Filter, Mode, User, filter_for
-from datafari_rag.core.query import steps_for
-from datafari_rag.core.search import Content, Search
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Content, Search
+from datafari_rag.core.query.steps import steps_for
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.devtools import solr_process
 from datafari_rag.ports import Retriever, Writer
 
 KEPT = PROJECT / "var" / "bench"

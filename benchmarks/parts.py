@@ -15,13 +15,13 @@ from typing import cast
 from benchmarks.corpus import answer, questions, texts
 from datafari_rag.adapters.estimate import EstimatedTokens
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.citations import resolve
+from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.extracts import extracts_for
-from datafari_rag.core.fit import evidence_for
-from datafari_rag.core.folding import fold
-from datafari_rag.core.passages import nodes, weigh
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.passages.budget_fitting import evidence_for
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.selection import nodes, weigh
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.folding import fold
 
 QUESTIONS, CALLS = 12, 7
 REPLY = (

@@ -89,7 +89,7 @@ def line_through(rounds: Sequence[Round]) -> tuple[float, float]:
 @contextmanager
 def served(folder: Path) -> Iterator[Running]:
     """Run the stub model and the server over three short documents, one worker."""
-    from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+    from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
     writer = EmbeddedWriter(folder / "index")
     writer.add(

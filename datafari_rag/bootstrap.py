@@ -15,36 +15,36 @@ from urllib.parse import urlsplit
 from flask import Flask, request
 
 from datafari_rag import resources
-from datafari_rag.adapters import solr_access
-from datafari_rag.adapters.aside import aside_for_worker
-from datafari_rag.adapters.audit import AuditTrail
-from datafari_rag.adapters.embedded import EmbeddedRetriever
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
-from datafari_rag.adapters.extractive import ExtractiveModel
-from datafari_rag.adapters.fallback import Chain
-from datafari_rag.adapters.identity_demo import DemoIdentity
-from datafari_rag.adapters.identity_header import AnonymousIdentity, HeaderIdentity
-from datafari_rag.adapters.indexes import Indexes
-from datafari_rag.adapters.models import chain_for
-from datafari_rag.adapters.rights_claims import ClaimedRights
-from datafari_rag.adapters.rights_file import NoRights, RightsFile
-from datafari_rag.adapters.settings_file import SettingsFile, Snapshot
-from datafari_rag.adapters.settings_keeper import SettingsKeeper
-from datafari_rag.adapters.tiktoken_counter import counter_named
-from datafari_rag.adapters.tracing_switch import is_wanted
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.identity.demo import DemoIdentity
+from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
+from datafari_rag.adapters.model.chain import Chain
+from datafari_rag.adapters.model.extractive import ExtractiveModel
+from datafari_rag.adapters.model.factory import chain_for
+from datafari_rag.adapters.multi_index import Indexes
+from datafari_rag.adapters.observability.audit_trail import AuditTrail
+from datafari_rag.adapters.observability.tracing_switch import is_wanted
+from datafari_rag.adapters.rights.claims import ClaimedRights
+from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
+from datafari_rag.adapters.settings.editor import SettingsKeeper
+from datafari_rag.adapters.settings.file import SettingsFile, Snapshot
+from datafari_rag.adapters.solr import factory
+from datafari_rag.adapters.token_counters import counter_named
+from datafari_rag.adapters.worker_thread import aside_for_worker
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.settings import ANSWER_GROUPS, Settings
-from datafari_rag.core.settings_addresses import EMBEDDED
+from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCounter, Writer, at_once
-from datafari_rag.web import demo_users
 from datafari_rag.web.app import furnish
-from datafari_rag.web.outgoing import carrying, outgoing, request_id
-from datafari_rag.web.service import Line
+from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
+from datafari_rag.web.pages import demo_users
+from datafari_rag.web.runtime import Line
 from datafari_rag.web.signing import Signer
 
 if TYPE_CHECKING:
-    from datafari_rag.adapters.tracing import Tracing
+    from datafari_rag.adapters.observability.tracing import Tracing
 
 log = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ class Application(Flask):
 
     def _trace(self, tracing: Tracing) -> None:
         """Make a span of each request, named by its route, with how its answer ended."""
-        from datafari_rag.adapters.tracing import answered, named
+        from datafari_rag.adapters.observability.tracing import answered, named
 
         self.wsgi_app = tracing.wrapped(self.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's own way to wrap
         self._desk.metrics.listen(answered)
@@ -245,7 +245,7 @@ def writer_for(settings: Settings) -> Writer:
     """Return what puts documents into the search engine of `solr.url`."""
     if settings.solr_url.startswith(EMBEDDED):
         return EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))
-    return solr_access.writer_for(settings)
+    return factory.writer_for(settings)
 
 
 def model_for(settings: Settings) -> Chain:
@@ -284,7 +284,7 @@ def tracing_for(settings: Settings) -> Tracing | None:
         return None
     try:
         # Imported here: the extra `otel` is only needed by those who use it.
-        from datafari_rag.adapters.tracing import Tracing
+        from datafari_rag.adapters.observability.tracing import Tracing
     except ImportError:
         log.error("No spans are made: they need the extra `otel`: pip install 'datafari-rag[otel]'.")
         return None
@@ -311,7 +311,7 @@ def host_of(url: str) -> str:
 def _engine(settings: Settings, url: str, aside: Aside) -> Retriever:
     if url.startswith(EMBEDDED):
         return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
-    return solr_access.retriever_for(settings, url=url, headers=outgoing, aside=aside)
+    return factory.retriever_for(settings, url=url, headers=outgoing, aside=aside)
 
 
 def _header_identity(settings: Settings) -> Identity:
@@ -320,8 +320,8 @@ def _header_identity(settings: Settings) -> Identity:
 
 def _jwt_identity(settings: Settings) -> Identity:
     # Imported here: the extra `jwt` is only needed by those who use it.
-    from datafari_rag.adapters.identity_jwt import JwtIdentity, TokenRules
-    from datafari_rag.adapters.jwt_keys import JwkSet
+    from datafari_rag.adapters.identity.jwks import JwkSet
+    from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
 
     rules = TokenRules(
         algorithms=settings.security_jwt_algorithms,
@@ -343,7 +343,7 @@ def _file_rights(settings: Settings) -> RightsSource:
 
 def _authority_rights(settings: Settings) -> RightsSource:
     # Imported here: requests, which only those who ask an authority need, takes 4 MB of each worker.
-    from datafari_rag.adapters.rights_authority import AuthorityLimits, AuthorityRights
+    from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
 
     limits = AuthorityLimits(
         settings.security_authority_connect_timeout_s,

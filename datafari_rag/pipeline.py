@@ -14,24 +14,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from datafari_rag.core.access import Filter, User, filter_for
+from datafari_rag.core.answer.output_filter import Voice
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.reasoning_steps import Trace, Tried, thoughts_for
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.citations import resolve
+from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError, SearchUnavailable
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
-from datafari_rag.core.fit import Selected, evidence_for
-from datafari_rag.core.gate import is_passed, stopped
-from datafari_rag.core.kept import Kept, given_back, kept_of
-from datafari_rag.core.language import detect
-from datafari_rag.core.laps import Laps
-from datafari_rag.core.planning import language_for, prompt_for, searches_for
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.rewriting import is_wanted, with_query
-from datafari_rag.core.rewriting import prompt_for as query_prompt
-from datafari_rag.core.search import Browse, Found
-from datafari_rag.core.settings import Settings
-from datafari_rag.core.thoughts import Trace, Tried, thoughts_for
-from datafari_rag.core.voice import Voice
+from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
+from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
+from datafari_rag.core.passages.stream_retention import Kept, given_back, kept_of
+from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
+from datafari_rag.core.query.rewriting import is_wanted, with_query
+from datafari_rag.core.query.rewriting import prompt_for as query_prompt
+from datafari_rag.core.query.search_request import Browse, Found
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.stopwatch import Laps
+from datafari_rag.core.text.language import detect
 from datafari_rag.ports import Aside, Ending, Model, Retriever, TokenCounter, at_once
 
 log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.search import Browse, Found, Search
+from datafari_rag.core.query.search_request import Browse, Found, Search
 
 T = TypeVar("T")
 

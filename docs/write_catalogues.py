@@ -10,8 +10,8 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
-from datafari_rag.core.settings import ROWS
-from datafari_rag.core.settings_docs import GROUPS
+from datafari_rag.core.settings.reference import GROUPS
+from datafari_rag.core.settings.table import ROWS
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCALES = ROOT / "datafari_rag" / "resources" / "locale"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from datafari_rag.core.settings_docs import as_markdown, as_properties
+from datafari_rag.core.settings.reference import as_markdown, as_properties
 
 ROOT = Path(__file__).resolve().parent.parent
 

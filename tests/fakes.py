@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from flask import Flask
 
 from datafari_rag.core.access import Filter
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.search import Browse, Found, Search
-from datafari_rag.core.settings import Settings
-from datafari_rag.core.tokens import estimate
+from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.token_estimate import estimate
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Ending, Identified, Piece
 from datafari_rag.web.app import furnish
-from datafari_rag.web.service import Line
+from datafari_rag.web.runtime import Line
 
 RABBIT = Document(
     id="doc-1",

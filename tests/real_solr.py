@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.solr_access import connection_of, retriever_for, schema_of
-from datafari_rag.adapters.solr_http import Node
-from datafari_rag.adapters.solr_json import encoded
-from datafari_rag.adapters.solr_process import Running
-from datafari_rag.adapters.solr_writer import solr_document
-from datafari_rag.core.settings import Settings
+from datafari_rag.adapters.solr.client import Node
+from datafari_rag.adapters.solr.factory import connection_of, retriever_for, schema_of
+from datafari_rag.adapters.solr.json_bytes import encoded
+from datafari_rag.adapters.solr.writer import solr_document
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_process import Running
 
 INSTALL = "install a JDK and Maven (Debian: apt-get install openjdk-17-jdk-headless maven)"
 

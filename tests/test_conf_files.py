@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings_snapshot import packaged_instructions, snapshot_of
-from datafari_rag.core.settings import FIELD_NAMES, ROWS, Settings
-from datafari_rag.core.settings_docs import SEED_KEYS, as_markdown, as_properties
+from datafari_rag.adapters.settings.snapshot import packaged_instructions, snapshot_of
+from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties
+from datafari_rag.core.settings.table import FIELD_NAMES, ROWS, Settings
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"

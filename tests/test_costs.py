@@ -26,17 +26,17 @@ import pytest
 from flask import Flask
 from werkzeug.test import EnvironBuilder
 
-from datafari_rag.adapters.breaker import Breaker
-from datafari_rag.adapters.fallback import Chain, Link
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
-from datafari_rag.adapters.solr_access import retriever_for
+from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.chain import Chain, Link
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.core.access import Filter
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.search import Found, Search
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Piece
 from tests.fakes import FakeModel, FakeRetriever, FakeRights, app_of, line_of
 from tests.loopback import Asked, Reply, serving

@@ -17,7 +17,7 @@ import pytest
 import requests
 import yaml
 
-from datafari_rag.adapters.settings_snapshot import snapshot_of
+from datafari_rag.adapters.settings.snapshot import snapshot_of
 from tests.end_to_end.processes import free_port
 from tests.loopback import Asked, Loopback, Reply, serving
 

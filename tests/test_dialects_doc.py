@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.overrides import OVERRIDES
+from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.web.routes import ROUTES
 from tests.fakes import app_of, line_of
 

@@ -11,8 +11,8 @@ from datafari_rag.core.ask import Ask, Turn
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, NoAnswer, NoDocuments, NotAuthenticated
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
-from datafari_rag.core.search import Browse
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import answer, begun, browse, collect, fetch
 from datafari_rag.ports import Ending, Piece
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datafari_rag.core.tokens import estimate
+from datafari_rag.core.text.token_estimate import estimate
 
 
 class EstimatedTokens:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.settings_file import SettingsFile
-from datafari_rag.adapters.settings_snapshot import StartRefused
+from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.bootstrap import House
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
@@ -21,8 +21,8 @@ from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources
 from datafari_rag.pipeline import answer, collect
 from datafari_rag.ports import Identified
 from datafari_rag.protocols import ragapi
-from datafari_rag.protocols.incoming import ReplyContext
-from datafari_rag.web.service import Line
+from datafari_rag.protocols.request import ReplyContext
+from datafari_rag.web.runtime import Line
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.core.audit import broken, read_head
+from datafari_rag.core.audit_record import broken, read_head
 
 
 @click.group()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.settings_snapshot import Snapshot, StartRefused, snapshot_of
+from datafari_rag.adapters.settings.snapshot import Snapshot, StartRefused, snapshot_of
 
 
 @click.command(

@@ -9,9 +9,9 @@ from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
-from datafari_rag.adapters.embedded_files import META_FILE, write_whole
-from datafari_rag.adapters.embedded_schema import versions
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.embedded.files import META_FILE, write_whole
+from datafari_rag.adapters.embedded.schema import versions
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import Order, Run
 from datafari_rag.ingest.silent import Silent

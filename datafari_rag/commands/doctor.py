@@ -8,15 +8,15 @@ from pathlib import Path
 import click
 
 from datafari_rag import bootstrap
-from datafari_rag.adapters import solr_access, solr_checkup
-from datafari_rag.adapters.settings_file import SettingsFile, StartRefused
-from datafari_rag.adapters.settings_snapshot import Snapshot
-from datafari_rag.adapters.solr_nodes import Nodes
-from datafari_rag.core.checkup import Finding, findings
+from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
+from datafari_rag.adapters.settings.snapshot import Snapshot
+from datafari_rag.adapters.solr import collection_probe, factory
+from datafari_rag.adapters.solr.nodes import Nodes
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import AuthorityError, RagError, SearchError
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.settings import Settings
-from datafari_rag.core.settings_addresses import EMBEDDED
+from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.solr.collection_report import Finding, findings
 from datafari_rag.ports import Ending
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
@@ -77,10 +77,10 @@ def _search(settings: Settings) -> Sequence[Finding]:
 
 
 def _collection(settings: Settings) -> Sequence[Finding]:
-    connection = solr_access.connection_of(settings)
-    nodes = Nodes(solr_access.addresses_of(settings.solr_url, connection), connection)
+    connection = factory.connection_of(settings)
+    nodes = Nodes(factory.addresses_of(settings.solr_url, connection), connection)
     try:
-        facts, schema = solr_checkup.facts_of(nodes, solr_access.schema_of(settings), handler=settings.solr_handler)
+        facts, schema = collection_probe.facts_of(nodes, factory.schema_of(settings), handler=settings.solr_handler)
     except SearchError as error:
         return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:

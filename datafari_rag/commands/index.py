@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from datafari_rag.adapters.settings_snapshot import StartRefused, snapshot_of
+from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.settings import Settings
-from datafari_rag.core.settings_addresses import EMBEDDED
+from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import Listener, Order, Outcome, Run

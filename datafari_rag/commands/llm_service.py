@@ -43,10 +43,10 @@ def llm_service(port: int, host: str, **options: str) -> None:
 
 
 def _application(options: Mapping[str, str]) -> Application:
-    from datafari_rag.adapters.extractive import ExtractiveModel
-    from datafari_rag.adapters.models import chain_for
-    from datafari_rag.adapters.settings_snapshot import packaged_instructions
-    from datafari_rag.core.settings import Settings
+    from datafari_rag.adapters.model.extractive import ExtractiveModel
+    from datafari_rag.adapters.model.factory import chain_for
+    from datafari_rag.adapters.settings.snapshot import packaged_instructions
+    from datafari_rag.core.settings.table import Settings
     from datafari_rag.services.invoke import House
     from datafari_rag.services.llm_service import application
 

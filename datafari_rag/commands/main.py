@@ -15,7 +15,7 @@ COMMANDS = {
     "ask": ("ask:ask", "Answer one question in the terminal."),
     "check": ("check:check", "Find every mistake in a rag.properties."),
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
-    "eval": ("eval:evaluate", "Measure answers on questions of yours."),
+    "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
     "solr": ("solr:solr", "Start and stop a real Solr for trials."),
     "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
     "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),

@@ -41,10 +41,10 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     Raises:
         ClickException: the settings cannot be served; the lines say why.
     """
-    from datafari_rag.adapters.logs import configure
-    from datafari_rag.adapters.settings_file import SettingsFile
-    from datafari_rag.adapters.settings_snapshot import StartRefused
-    from datafari_rag.web.outgoing import request_id
+    from datafari_rag.adapters.observability.logs import configure
+    from datafari_rag.adapters.settings.file import SettingsFile
+    from datafari_rag.adapters.settings.snapshot import StartRefused
+    from datafari_rag.web.ops.request_context import request_id
 
     overrides = {key: str(value) for key, value in options.items() if value is not None}
     try:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.solr_jars import CannotRunSolr
+from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_jars import CannotRunSolr
 
 FOLDER = click.option(
     "--dir",

@@ -31,7 +31,7 @@ def stub_llm(port: int, host: str, token: str) -> None:
       datafari-rag stub-llm --port 8000
     """  # noqa: D301 # click reads \b
     try:
-        from datafari_rag.services.stub_llm import serve
+        from datafari_rag.devtools.stub_llm import serve
     except ImportError as error:
         raise click.ClickException("The stub needs aiohttp: pip install 'datafari-rag[stub]'") from error
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datafari_rag.core.origins import NO_ORIGINS, Origins
+from datafari_rag.core.text.offset_map import NO_ORIGINS, Origins
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from datafari_rag.core.cleaning import LINE_ENDS, clean
 from datafari_rag.core.documents import Document
-from datafari_rag.core.folding import folded
+from datafari_rag.core.text.cleaning import LINE_ENDS, clean
+from datafari_rag.core.text.folding import folded
 
 MAX_LABEL_CHARS = 60
 

@@ -13,12 +13,12 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer, Failed, Sources
-from datafari_rag.core.extracts import extracts_for
-from datafari_rag.core.gate import evidence_in
-from datafari_rag.core.language import detect
-from datafari_rag.core.passages import Limit, Selection, Weighed, choose, head, weigh
-from datafari_rag.core.search import Browse, Found, Search
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.passages.evidence_threshold import evidence_in
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.selection import Limit, Selection, Weighed, choose, head, weigh
+from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
 from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
 from datafari_rag.evaluation.questions import Question, Reader
 from datafari_rag.pipeline import Parts, answer, collect

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
-from datafari_rag.core.language import detect
-from datafari_rag.ingest.parsed import Parsed, encodable
+from datafari_rag.core.text.language import detect
+from datafari_rag.ingest.parsers.parsed import Parsed, encodable
 
 PREVIEW_CHARS = 500
 MAX_ID_CHARS = 4096

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from datafari_rag.ingest.parsers import is_known
+from datafari_rag.ingest.parsers.registry import is_known
 
 INDEX_MARK = "datafari-rag.json"
 """A folder with this file is a search index; what is in it is not to be indexed."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
-from datafari_rag.ingest.parsed import Unreadable
+from datafari_rag.ingest.parsers.parsed import Unreadable
 
 MAX_LINE_BYTES = 100_000_000
 """Longest line that is taken."""

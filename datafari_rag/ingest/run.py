@@ -19,8 +19,8 @@ from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_fi
 from datafari_rag.ingest.files import File, files_of
 from datafari_rag.ingest.jsonl import Line, lines
 from datafari_rag.ingest.manifest import Manifest
-from datafari_rag.ingest.parsed import Unreadable
-from datafari_rag.ingest.parsers import is_jsonl, parse
+from datafari_rag.ingest.parsers.parsed import Unreadable
+from datafari_rag.ingest.parsers.registry import is_jsonl, parse
 from datafari_rag.ports import Writer
 
 FORM = 1

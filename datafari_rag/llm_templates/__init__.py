@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from datafari_rag.core.model_reply import Said
-from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.replies import Said
 from datafari_rag.llm_templates import datafari, openai
 
 

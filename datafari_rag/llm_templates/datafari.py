@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model_reply import Said
-from datafari_rag.core.prompt import Prompt, document_message
+from datafari_rag.core.model.replies import Said
 
 
 def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:

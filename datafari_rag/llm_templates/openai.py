@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model_reply import NOTHING_SAID, Said, error_object, failure_in
-from datafari_rag.core.prompt import Prompt, document_message
+from datafari_rag.core.model.replies import NOTHING_SAID, Said, error_object, failure_in
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
 _TOOLS = ("tool_calls", "function_call")

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
-from datafari_rag.core.settings import Settings
-from datafari_rag.protocols import choices
-from datafari_rag.protocols.incoming import Incoming, ReplyContext
-from datafari_rag.protocols.parts import (
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols import chat_completion
+from datafari_rag.protocols.chat_reply_parts import (
     Json,
     closing_context,
     fitted_context,
@@ -24,7 +23,8 @@ from datafari_rag.protocols.parts import (
     session_state,
     status_of,
 )
-from datafari_rag.protocols.reading import ask_of
+from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
 def parse(incoming: Incoming, settings: Settings) -> Ask:
@@ -35,7 +35,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
 def reply(answer: Answer, context: ReplyContext) -> Json:
     """Return the whole answer, in both shapes at once unless `chat.both_shapes` is off."""
     body = bare_reply(answer) | _with_state(session_state(context, answer.finished.text))
-    return {**choices.reply(answer, context), **body} if context.settings.chat_both_shapes else body
+    return {**chat_completion.reply(answer, context), **body} if context.settings.chat_both_shapes else body
 
 
 def bare_reply(answer: Answer) -> Json:

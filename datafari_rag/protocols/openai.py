@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from datafari_rag.core import conversation, token_budget
+from datafari_rag.core.answer import token_budget
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, TokenBudget
 from datafari_rag.core.errors import NoDocuments, NotAllowed, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
-from datafari_rag.core.settings import Settings
-from datafari_rag.protocols import completion
-from datafari_rag.protocols.completion import OwnParameters, Parameters
-from datafari_rag.protocols.incoming import Incoming, PassThrough, ReplyContext
-from datafari_rag.protocols.parts import (
+from datafari_rag.core.query import conversation
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols import openai_request
+from datafari_rag.protocols.chat_reply_parts import (
     Json,
     citation,
     completion_id,
@@ -28,8 +27,10 @@ from datafari_rag.protocols.parts import (
     status_of,
     with_facts,
 )
-from datafari_rag.protocols.reading import body_of
-from datafari_rag.protocols.source_nodes import nodes_of
+from datafari_rag.protocols.chat_request import body_of
+from datafari_rag.protocols.openai_request import OwnParameters, Parameters
+from datafari_rag.protocols.openai_source_nodes import nodes_of
+from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
 
 OUR_KEYS = ("index_name", "context_token_ratio")
 """Keys that a model's server does not know: they never leave here."""
@@ -50,13 +51,13 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough:
         NoQuery, QueryTooLong: no user text since the last assistant message, or too much of it.
     """
     body = body_of(incoming)
-    parameters = completion.parameters_of(body, settings)
+    parameters = openai_request.parameters_of(body, settings)
     if parameters.index is None:
         return _passed(body, settings)
-    messages = completion.messages_of(body)
-    if completion.must_bypass(body, messages):
+    messages = openai_request.messages_of(body)
+    if openai_request.must_bypass(body, messages):
         return _passed(body, settings)
-    own = completion.own_parameters(body)
+    own = openai_request.own_parameters(body)
     return _ask(messages, parameters, own, incoming=incoming, settings=settings)
 
 
@@ -159,7 +160,7 @@ def _ask(
     settings: Settings,
 ) -> Ask:
     """Return the ask with its token budget, after the turns and the window were checked."""
-    question, history = completion.split(completion.turns_of(messages))
+    question, history = openai_request.split(openai_request.turns_of(messages))
     said = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
     window = token_budget.Window(settings.llm_context_window, settings.openai_reserve_tokens)
     token_budget.checked(said, window)

@@ -15,10 +15,10 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought, bare
 from datafari_rag.core.labels import title_of
-from datafari_rag.core.parameters import Parameters, merged, read
-from datafari_rag.core.settings import Settings, fields_of
-from datafari_rag.protocols.incoming import Incoming, ReplyContext
-from datafari_rag.protocols.parts import citation, partial
+from datafari_rag.core.query.select_parameters import Parameters, merged, read
+from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.protocols.chat_reply_parts import citation, partial
+from datafari_rag.protocols.request import Incoming, ReplyContext
 
 TRANSPORT_CODES = frozenset({405, 413, 415})
 """Codes that are HTTP's own business when HTTP raises them, whatever `rag.http.errors` says."""

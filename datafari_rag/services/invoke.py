@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from datafari_rag.core.answer.prompt import Prompt, instructions_for
 from datafari_rag.core.ask import ANSWER_FORMATS, AnswerFormat
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError
-from datafari_rag.core.extracts import extracts_for
-from datafari_rag.core.language import detect
-from datafari_rag.core.prompt import Prompt, instructions_for
-from datafari_rag.services.contexts import documents_in
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.text.language import detect
+from datafari_rag.services.prompt_contexts import documents_in
 
 
 @dataclass(frozen=True, slots=True)

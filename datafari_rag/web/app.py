@@ -20,23 +20,24 @@ from datafari_rag.core.errors import (
     RagError,
     UnsupportedMediaType,
 )
-from datafari_rag.protocols.incoming import Incoming
-from datafari_rag.web import cors, failure, health, outgoing
-from datafari_rag.web.answering import Desk, answered, failed, internal, json_response, told_when
-from datafari_rag.web.documents import document_view
-from datafari_rag.web.encoding import plain
-from datafari_rag.web.headers import missing
-from datafari_rag.web.limits import Limits
-from datafari_rag.web.metrics import Metrics
-from datafari_rag.web.openapi import openapi_view
-from datafari_rag.web.pages import add_pages
-from datafari_rag.web.reading import incoming_from
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web import failure
+from datafari_rag.web.api.answers import Desk, answered, failed, internal, json_response, told_when
+from datafari_rag.web.api.documents import document_view
+from datafari_rag.web.api.openapi import openapi_view
+from datafari_rag.web.api.search import search_failed, searched
+from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.ops import cors, health, request_context
+from datafari_rag.web.ops.last_failures import Troubles
+from datafari_rag.web.ops.metrics import Metrics
+from datafari_rag.web.ops.open_streams import Streams
+from datafari_rag.web.ops.rate_limits import Limits
+from datafari_rag.web.ops.security_headers import missing
+from datafari_rag.web.pages.routes import add_pages
+from datafari_rag.web.request_values import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
-from datafari_rag.web.searching import search_failed, searched
-from datafari_rag.web.service import Keeper, Service
+from datafari_rag.web.runtime import Keeper, Service
 from datafari_rag.web.signing import Signer
-from datafari_rag.web.streams import Streams
-from datafari_rag.web.troubles import Troubles
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
@@ -144,7 +145,7 @@ def _add_edges(app: Flask, desk: Desk) -> None:
         given = request.headers.get("X-Request-ID", "")
         g.came_at = desk.service.line().parts.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        outgoing.begin(g.request_id, request.headers)
+        request_context.begin(g.request_id, request.headers)
         if len(request.environ.get("QUERY_STRING", "")) + len(request.path) > MAX_TARGET_BYTES:
             return _refused(desk, _route_of(request.path), BadRequest("The request line is longer than 64 KiB."))
         return cors.preflight(request, desk.service.line().settings, OPEN_PATHS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:

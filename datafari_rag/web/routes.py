@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from flask import Response
 
-from datafari_rag.protocols import chat, choices, openai, published, ragapi, reading
-from datafari_rag.protocols.incoming import Incoming
-from datafari_rag.web.answering import Desk, Row
-from datafari_rag.web.encoding import ASCII_NDJSON, JSON_LINES, JSONL, NDJSON, SSE
-from datafari_rag.web.models import models_view
-from datafari_rag.web.relaying import relay
+from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, openai, ragapi
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import Desk, Row
+from datafari_rag.web.api.model_relay import relay
+from datafari_rag.web.api.models import models_view
+from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NDJSON, SSE
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
 
@@ -35,9 +35,9 @@ class Route:
 
 
 RAGAPI = Row("ragapi", ragapi, NDJSON, ragapi.accepts)
-CHOICES = Row("choices", choices, ASCII_NDJSON, choices.accepts, softened=reading.softened)
-CHAT = Row("chat", chat, JSON_LINES, softened=reading.softened)
-PUBLISHED = Row("published", published, JSONL, softened=reading.softened)
+CHOICES = Row("choices", chat_completion, ASCII_NDJSON, chat_completion.accepts, softened=chat_request.softened)
+CHAT = Row("chat", chat, JSON_LINES, softened=chat_request.softened)
+PUBLISHED = Row("published", ai_chat_protocol, JSONL, softened=chat_request.softened)
 OPENAI = Row("openai", openai, SSE, softened=openai.softened, relay=relay, fallback=openai.fallback)
 
 _JSON = frozenset({"json"})

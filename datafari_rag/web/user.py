@@ -6,9 +6,9 @@ import logging
 
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.identity import mapped_name
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identified
-from datafari_rag.web.service import Line
+from datafari_rag.web.runtime import Line
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ import pytest
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for, is_visible
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query import steps_for
-from datafari_rag.core.search import Browse, Content, Operator, Search, Step
+from datafari_rag.core.query.search_request import Browse, Content, Operator, Search, Step
+from datafari_rag.core.query.steps import steps_for
 from datafari_rag.ports import Retriever
 
 Load = Callable[[Sequence[Mapping[str, object]]], None]

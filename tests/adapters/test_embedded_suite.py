@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.embedded import EmbeddedRetriever
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from tests.adapters.retriever_suite import *  # noqa: F403 - the tests themselves
 from tests.adapters.retriever_suite import Load
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.http_links import Tls
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.adapters.http.session import Tls
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.model_limits import Limits
-from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.model.timeouts import Limits
 from datafari_rag.ports import Ending, Piece
 
 x509 = pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")

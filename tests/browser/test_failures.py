@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Route
 
-from datafari_rag.web.sentences import failures
+from datafari_rag.web.pages.messages import failures
 from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 

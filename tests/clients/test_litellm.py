@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RefusedByModel
-from datafari_rag.core.model_limits import Limits
-from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.model.timeouts import Limits
 from datafari_rag.ports import Ending, Piece
 from tests.end_to_end.processes import free_port
 from tests.stub import Stub, running_stub

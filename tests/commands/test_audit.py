@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from datafari_rag.adapters.audit import AuditTrail
+from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.commands.audit import audit
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.embedded import EmbeddedRetriever
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.commands.demo_index import build_demo_index
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.search import Browse, Search, Step
-from datafari_rag.core.words import words_of
+from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.text.tokenizer import words_of
 
 DEMO = resources.files("datafari_rag.resources") / "demo"
 USERS: dict[str, list[str]] = json.loads((DEMO / "users.json").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from tests.loopback import Asked, Reply, serving

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from datafari_rag.commands.llm_service import llm_service
 from datafari_rag.commands.stub_llm import stub_llm
-from datafari_rag.services.stub_behaviour import RULES
+from datafari_rag.devtools.stub_behaviour import RULES
 from tests.stub import running_stub
 
 

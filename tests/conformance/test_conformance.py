@@ -12,8 +12,8 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.access import User
 from datafari_rag.core.errors import (
     AuthorityUnavailable,
@@ -29,10 +29,10 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.model_limits import Limits
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
-from datafari_rag.web.service import Line
+from datafari_rag.web.runtime import Line
 from tests.conformance.dialects import DIALECTS, Dialect, Seen
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, line_of
 from tests.stub import raw_server

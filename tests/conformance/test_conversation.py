@@ -9,8 +9,8 @@ import pytest
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.search import Found, Search
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.settings.table import Settings
 from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, line_of
 
 TALK = [

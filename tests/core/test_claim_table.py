@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from datafari_rag.core.citations import resolve
+from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.extracts import extracts_for
+from datafari_rag.core.passages.extracts import extracts_for
 from tests.core.claim_table import FALSE, TRUE
 from tests.core.quote_table import Text, sentences_of
 from tests.core.test_quote_table import DATA, OWN, texts_of

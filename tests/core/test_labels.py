@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.folding import folded
 from datafari_rag.core.labels import MAX_LABEL_CHARS, labels_for
+from datafari_rag.core.text.folding import folded
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.citations import resolve
+from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Passage
-from datafari_rag.core.extracts import extracts_for
+from datafari_rag.core.passages.extracts import extracts_for
 from tests.core.quote_table import Case, Text, cases
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.solr_access import writer_for
-from datafari_rag.core.settings import Settings
+from datafari_rag.adapters.solr.factory import writer_for
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.devtools import solr_process
 from tests.cutting import Wire, wire_to
 from tests.end_to_end.processes import Running, service, stub_llm
 from tests.loopback import Asked, Loopback, Reply, serving

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import write_settings
 from tests.stub import running_stub
 

@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import Running, free_port, running, service
 from tests.stub import Stub, running_stub
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 import requests
 
-from datafari_rag.adapters.breaker import Breaker
-from datafari_rag.adapters.fallback import Chain, Link
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.chain import Chain, Link
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import writer_for
-from datafari_rag.core.model_limits import Limits
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Piece
 from tests.end_to_end.processes import Running, service
 from tests.stub import Stub, running_stub
@@ -188,9 +188,9 @@ UNDER_GEVENT = f"""
 from gevent import monkey; monkey.patch_all()
 import gc, json, os, sys, threading
 import gevent
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
-from datafari_rag.core.prompt import Prompt
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.core.answer.prompt import Prompt
 
 begun = []
 

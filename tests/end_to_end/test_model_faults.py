@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.http_wire import Endpoint
-from datafari_rag.adapters.model_http import HttpModel
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import create_app
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.model_limits import Limits
-from datafari_rag.core.prompt import Prompt
+from datafari_rag.core.model.timeouts import Limits
 from datafari_rag.ports import Ending, Piece
 from tests.end_to_end.matrix import Record, tell
 from tests.stub import Stub, running_stub
@@ -119,7 +119,7 @@ def nobody() -> str:
 @pytest.fixture(scope="module")
 def client(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Any:
     from datafari_rag.bootstrap import writer_for
-    from datafari_rag.core.settings import Settings
+    from datafari_rag.core.settings.table import Settings
 
     folder = tmp_path_factory.mktemp("faults")
     writer = writer_for(Settings(solr_url=f"embedded:{folder / 'index'}"))

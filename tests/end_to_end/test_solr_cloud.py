@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.solr import SolrRetriever
-from datafari_rag.adapters.solr_access import retriever_for, writer_for
-from datafari_rag.adapters.solr_cloud import FRESH_S
-from datafari_rag.adapters.solr_process import Running
+from datafari_rag.adapters.solr.factory import retriever_for, writer_for
+from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.adapters.solr.zookeeper import FRESH_S
 from datafari_rag.core.access import User, filter_for
-from datafari_rag.core.search import Browse, Search, Step
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_process import Running
 from tests.real_solr import running
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud]

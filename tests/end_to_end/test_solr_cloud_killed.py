@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 import requests
 
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.solr import SolrRetriever
-from datafari_rag.adapters.solr_access import retriever_for, writer_for
-from datafari_rag.adapters.solr_process import CONFIG_SET, Process, Running
+from datafari_rag.adapters.solr.factory import retriever_for, writer_for
+from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
-from datafari_rag.core.search import Browse, Search, Step
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_process import CONFIG_SET, Process, Running
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import service
 from tests.real_solr import running

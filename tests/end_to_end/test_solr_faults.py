@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters import solr_process
-from datafari_rag.adapters.solr import SolrRetriever
-from datafari_rag.adapters.solr_access import retriever_for, writer_for
-from datafari_rag.adapters.solr_process import Running
+from datafari_rag.adapters.solr.factory import retriever_for, writer_for
+from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
-from datafari_rag.core.search import Search, Step
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_process import Running
 from tests.real_solr import running
 
 pytestmark = pytest.mark.solr

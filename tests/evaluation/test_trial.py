@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.extractive import ExtractiveModel
+from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.evaluation.measures import UNFOUND
 from datafari_rag.evaluation.questions import Question, Reader
 from datafari_rag.evaluation.trial import BUILTIN, Bench, tried

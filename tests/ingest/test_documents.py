@@ -8,7 +8,7 @@ import pytest
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.ingest.documents import BadDocument, Rights, from_file, from_line
-from datafari_rag.ingest.parsed import Parsed
+from datafari_rag.ingest.parsers.parsed import Parsed
 
 NOBODY_SAID = {name: [NO_SECURITY] for name in ACL_FIELDS}
 LINE = {"id": "a", "content": "Where is the pump? It is in the cellar."}

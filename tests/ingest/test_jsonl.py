@@ -9,7 +9,7 @@ import pytest
 
 from datafari_rag.ingest import jsonl
 from datafari_rag.ingest.jsonl import lines
-from datafari_rag.ingest.parsed import Unreadable
+from datafari_rag.ingest.parsers.parsed import Unreadable
 
 RAW = b'\xef\xbb\xbf{"a": 1}\n\n[1]\nnot json\n{"b": "\\ud800"}\r\n' + b"[" * 100_000 + b'\n{"c": 3}'
 

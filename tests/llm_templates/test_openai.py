@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Turn
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.prompt import Prompt
 from datafari_rag.llm_templates import openai
 
 NONCE = "k3j9x2m5q8w1z7"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.model_reply import Said, Tally
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.streams import ServerSentEvents
+from datafari_rag.core.model.replies import Said, Tally
+from datafari_rag.core.model.sse import ServerSentEvents
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 
 STREAMS = Path(__file__).parent.parent / "data" / "model_streams"

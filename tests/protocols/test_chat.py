@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from datafari_rag.core.answer.session_state import KEY
 from datafari_rag.core.errors import ContentFiltered, NoDocuments, NoQuery, RagError, leaves
 from datafari_rag.core.events import Answer, Failed, Finished
-from datafari_rag.core.memory import KEY
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events, request
 

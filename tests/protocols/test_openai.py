@@ -20,9 +20,9 @@ from datafari_rag.core.errors import (
     leaves,
 )
 from datafari_rag.core.events import Answer, Failed, Finished, Sources
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import openai
-from datafari_rag.protocols.incoming import Incoming, PassThrough
+from datafari_rag.protocols.request import Incoming, PassThrough
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events
 
 SETTINGS = replace(Settings(), llm_context_window=8192, openai_indexes={"docs_index": "", "my_index": ""})

@@ -9,9 +9,9 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import BadRequest, NoDocuments, NoQuery, QueryTooLong, RagError, leaves
 from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources, Thought
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ragapi
-from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
 def incoming(**params: str) -> Incoming:

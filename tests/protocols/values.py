@@ -7,9 +7,9 @@ from typing import Any
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources, Thought
-from datafari_rag.core.origins import Origins, Run
-from datafari_rag.core.settings import Settings
-from datafari_rag.protocols.incoming import Incoming, ReplyContext
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.protocols.request import Incoming, ReplyContext
 
 TEXT = "Paris the rabbit ate a carrot.\nIt slept."
 

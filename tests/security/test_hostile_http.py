@@ -12,7 +12,7 @@ import pytest
 import requests
 from click.testing import CliRunner
 
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.audit import audit
 from tests.end_to_end.processes import Running, service
 from tests.security.test_fuzz import CORPUS

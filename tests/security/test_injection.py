@@ -21,24 +21,25 @@ from typing import Any
 import pytest
 
 from datafari_rag import bootstrap
-from datafari_rag.adapters.embedded import EmbeddedRetriever
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.estimate import EstimatedTokens
-from datafari_rag.adapters.extractive import ExtractiveModel
-from datafari_rag.core import extracts, voice
+from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.core.access import ANONYMOUS
+from datafari_rag.core.answer import output_filter
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.cleaning import is_invisible
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer
-from datafari_rag.core.origins import Origins, Run
-from datafari_rag.core.prompt import Prompt
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.passages import extracts
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.cleaning import is_invisible
+from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.devtools.stub_behaviour import behaviour_for, said
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Parts, answer, collect
 from datafari_rag.ports import Ending, Model, Piece
-from datafari_rag.services.stub_behaviour import behaviour_for, said
 from tests.security.telling import tell
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
@@ -73,7 +74,7 @@ class Listening:
     """A model of the stub's kind: hears what a server would be sent, says what *voice* makes of it."""
 
     def __init__(self, voice: Callable[[list[dict[str, str]]], str]) -> None:
-        self.voice = voice
+        self.voice = output_filter
         self.heard = ""
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
@@ -161,7 +162,7 @@ def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Lay
         if not layers.has_cleaning:
             patch.setattr(extracts, "clean", uncleaned)
         if not layers.has_links:
-            patch.setattr(voice, "SafeLinks", Unfiltered)
+            patch.setattr(output_filter, "SafeLinks", Unfiltered)
         try:
             return collect(answer(Ask(question), ANONYMOUS, settings=settings, parts=parts))
         except RagError:

@@ -13,9 +13,9 @@ import pytest
 from tantivy import Occur, Query
 
 from datafari_rag import pipeline
-from datafari_rag.adapters import embedded, embedded_filter
-from datafari_rag.core import solr_params
+from datafari_rag.adapters.embedded import filters, retriever
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, Filter, User, filter_for
+from datafari_rag.core.solr import parameters
 from tests.real_solr import Collection
 from tests.security.telling import tell
 from tests.security.test_nobody_learns import embedded_world, run, solr_world  # noqa: F401 - fixtures
@@ -31,13 +31,13 @@ def _without(level: str) -> tuple[str, ...]:
 
 
 def _inverted(access: Filter, schema: Any, *more: Any) -> Query:
-    right = embedded_filter.rights_query(access, schema, *more)
+    right = filters.rights_query(access, schema, *more)
     return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, right or Query.empty_query())])
 
 
 def _undenied(level: str, tokens: list[str], schema: Any, *more: Any) -> Query:
     allow, deny = f"allow_token_{level}", f"deny_token_{level}"
-    unset = embedded_filter._all(Query.term_query(schema, field, "__nosecurity__") for field in (allow, deny))
+    unset = filters._all(Query.term_query(schema, field, "__nosecurity__") for field in (allow, deny))
     return Query.boolean_query([(Occur.Should, unset), (Occur.Should, Query.term_set_query(schema, allow, tokens))])
 
 
@@ -67,7 +67,7 @@ def _for_the_last(memory: list[User]) -> Callable[..., Filter]:
 
 
 def _solr(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    real = solr_params.filter_params
+    real = parameters.filter_params
     return lambda access, schema: change(real(access, schema))
 
 
@@ -90,25 +90,25 @@ EVERYWHERE: dict[str, Mutant] = {
 }
 
 EMBEDDED: dict[str, Mutant] = {
-    "filter removed": (embedded, "rights_query", lambda *all_of_it: None),
-    "filter inverted": (embedded, "rights_query", _inverted),
-    **{f"level {level} dropped": (embedded_filter, "LEVELS", _without(level)) for level in LEVELS},
-    "level document dropped for the anonymous": (embedded_filter, "ACL_FIELDS", ACL_FIELDS[:4]),
-    "deny ignored": (embedded_filter, "_level_query", _undenied),
-    "open by the allow field alone": (embedded_filter, "_level_query", _half_open),
+    "filter removed": (retriever, "rights_query", lambda *all_of_it: None),
+    "filter inverted": (retriever, "rights_query", _inverted),
+    **{f"level {level} dropped": (filters, "LEVELS", _without(level)) for level in LEVELS},
+    "level document dropped for the anonymous": (filters, "ACL_FIELDS", ACL_FIELDS[:4]),
+    "deny ignored": (filters, "_level_query", _undenied),
+    "open by the allow field alone": (filters, "_level_query", _half_open),
 }
 
 SOLR: dict[str, Mutant] = {
-    "filter removed": (solr_params, "filter_params", _solr(lambda params: {})),
-    "filter inverted": (solr_params, "filter_params", _solr(_not)),
-    **{f"level {level} dropped": (solr_params, "LEVELS", _without(level)) for level in LEVELS},
+    "filter removed": (parameters, "filter_params", _solr(lambda params: {})),
+    "filter inverted": (parameters, "filter_params", _solr(_not)),
+    **{f"level {level} dropped": (parameters, "LEVELS", _without(level)) for level in LEVELS},
     "deny ignored": (
-        solr_params,
+        parameters,
         "filter_params",
         _solr(lambda params: {**params, **{f"deny_{level}": "-*:*" for level in LEVELS}}),
     ),
     "tokens read by an analyser, not raw": (
-        solr_params,
+        parameters,
         "_sendable",
         lambda tokens: ([part.strip().lower() for token in tokens for part in token.split(",")], []),
     ),

@@ -16,7 +16,7 @@ from typing import Any
 import jwt
 from werkzeug.serving import make_server
 
-from datafari_rag.adapters.embedded_writer import EmbeddedWriter
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.bootstrap import create_app
 from tests.loopback import Asked, Loopback, Reply, serving
 from tests.security.corpora import Corpus

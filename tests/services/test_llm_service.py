@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelBusy, ModelTimeout, RagError
-from datafari_rag.core.prompt import Prompt
 from datafari_rag.ports import Ending, Piece
 from datafari_rag.services.invoke import House
 from datafari_rag.services.llm_service import MOST_BODY_BYTES, application

@@ -25,8 +25,8 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.settings import Settings
-from datafari_rag.web.service import Line
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.runtime import Line
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, line_of
 
 RAG = "/search/select?action=rag&q=when+does+the+plane+take+off"

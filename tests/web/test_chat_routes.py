@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 
 from datafari_rag.core.errors import ModelBusy, ModelUnavailable, NotAuthenticated, RefusedByModel
 from datafari_rag.core.events import UNKNOWN_MODEL
-from datafari_rag.core.settings import Settings
+from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
-from datafari_rag.web.service import Line
+from datafari_rag.web.runtime import Line
 from tests.fakes import FakeIdentity, FakeModel, FakeRetriever, app_of, line_of
 
 ASKED = {"messages": [{"role": "user", "content": "When does the plane take off?"}]}

@@ -10,8 +10,8 @@ from flask import Flask
 
 from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.web.app import furnish
-from datafari_rag.web.shared_counters import SharedCounters
-from datafari_rag.web.troubles import Troubles
+from datafari_rag.web.ops.last_failures import Troubles
+from datafari_rag.web.ops.shared_counters import SharedCounters
 from tests.end_to_end.matrix import Record, tell
 from tests.fakes import FakeService, line_of
 

@@ -1,0 +1,1 @@
+"""The search engine in the process (tantivy): schema, queries, retriever, writer."""

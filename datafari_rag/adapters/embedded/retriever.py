@@ -1,0 +1,231 @@
+"""
+The retriever over an index in a folder of this machine: no server, the same fields and rights as on Solr.
+
+Opens the index when it is first asked, sees every commit of a writer at the next call, and never writes. Under gevent
+a search holds the worker for its few milliseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from tantivy import Index, Order, Query, Searcher
+
+from datafari_rag.adapters.embedded.files import META_FILE
+from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query
+from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
+from datafari_rag.adapters.embedded.replies import Snippets, document_of, facet_counts, row_of, stored_of, text_of
+from datafari_rag.adapters.embedded.schema import analyzers, opened, translated
+from datafari_rag.core.access import Filter
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.query.search_request import Browse, Found, Search, Step
+from datafari_rag.core.text.tokenizer import sought_in
+
+MAX_FILTERS = 256
+"""Filters of different users that are remembered for one state of the index."""
+
+MAX_WORDS = 4096
+"""Words of which the terms are remembered."""
+
+SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One state of the index, as one search sees it."""
+
+    stamp: tuple[int, int, int]
+    index: Index
+    vocabulary: Vocabulary
+    rights: Callable[[Filter], Query | None]
+    """`rights_query` for this state, remembered for the filters asked for last."""
+
+    @property
+    def searcher(self) -> Searcher:
+        return self.vocabulary.searcher
+
+
+class EmbeddedRetriever:
+    """A `ports.Retriever` over the index in *directory*."""
+
+    def __init__(self, directory: Path) -> None:
+        """Remember where the index is; nothing is opened yet."""
+        self._directory = directory
+        self._view: _View | None = None
+        self._lock = Lock()
+
+    def search(self, search: Search, access: Filter) -> Found:
+        """
+        Return the best documents for one step; those of equal score in the order of their ids.
+
+        Raises:
+            SearchUnavailable: there is no index, or it is damaged or of another version.
+            BadSetting: mode plugin, which only Solr has.
+        """
+        began = time.perf_counter()
+        with translated(self._directory):
+            view = self._current()
+            query = query_for(search.step, search.language, view.vocabulary)
+            if query is None:
+                return Found((), 0)
+            whole = narrowed(query, self._filters(view, access, search.restrictions))
+            result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
+            hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
+            snippets = Snippets(view.searcher, view.index.schema, query)
+            found = [_document(stored_of(view.searcher.doc(place)), score, search, snippets) for score, place in hits]
+            documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
+            total = 0 if result is None else _count(result)
+        took_ms = (time.perf_counter() - began) * 1000
+        return Found(documents, total, took_ms=took_ms, query=f"{search.step.operator}: {' '.join(search.step.words)}")
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        """Return Solr's own JSON for a plain search. Raises: SearchUnavailable, BadSetting (mode plugin)."""
+        began = time.perf_counter()
+        with translated(self._directory):
+            view = self._current()
+            query = _browse_query(browse, view.vocabulary)
+            whole = narrowed(query, self._filters(view, access, browse.restrictions))
+            total, hits = _page(view.searcher, whole, browse)
+            stored = [(score, stored_of(view.searcher.doc(place))) for score, place in hits]
+            reply: dict[str, object] = {
+                "responseHeader": {"status": 0, "QTime": int((time.perf_counter() - began) * 1000)},
+                "response": {
+                    "numFound": total,
+                    "start": browse.start,
+                    "numFoundExact": True,
+                    "docs": [row_of(document, browse, score) for score, document in stored],
+                },
+            }
+            if browse.wants_highlighting:
+                snippets = Snippets(view.searcher, view.index.schema, query)
+                reply["highlighting"] = {document["id"][0]: _marked(document, snippets) for _, document in stored}
+            if browse.facet_fields:
+                reply["facet_counts"] = facet_counts(browse.facet_fields, whole, view.searcher)
+        return reply
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        """Return one document with the stored text of *field*. Raises: SearchUnavailable, BadSetting (mode plugin)."""
+        with translated(self._directory):
+            view = self._current()
+            same_id = Query.term_set_query(view.index.schema, "id", _encodable(document_id))
+            hits = view.searcher.search(narrowed(same_id, self._filters(view, access, ())), limit=1).hits
+            if not hits:
+                return None
+            stored = stored_of(view.searcher.doc(hits[0][1]))
+        text = text_of(stored, field)
+        return None if text is None else document_of(stored, field=field, text=text, score=0.0)
+
+    def probe(self) -> str | None:
+        """Return None when a search would work now, else one sentence that says what is wrong."""
+        try:
+            with translated(self._directory):
+                searcher = self._current().searcher
+                searcher.search(Query.all_query(), limit=1, count=False)
+        except SearchUnavailable as error:
+            return error.reason
+        return None
+
+    def _filters(self, view: _View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
+        schema = view.index.schema
+        rights = view.rights(access)
+        narrower = [restriction_query(restriction, schema, view.searcher) for restriction in restrictions]
+        return narrower if rights is None else [rights, *narrower]
+
+    def _current(self) -> _View:
+        """
+        Return the index as the last commit left it.
+
+        A look at one file's inode and times is what tantivy's own watcher does in a thread, and a thread would not
+        survive a worker's fork.
+        """
+        with self._lock:
+            stamp = _stamp(self._directory)
+            if self._view is None or stamp is None:
+                self._view = _viewed(opened(self._directory), stamp or (0, 0, 0))
+            elif stamp != self._view.stamp:
+                self._view.index.reload()
+                self._view = _viewed(self._view.index, stamp)
+            return self._view
+
+
+def _viewed(index: Index, stamp: tuple[int, int, int]) -> _View:
+    searcher, schema = index.searcher(), index.schema
+    rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
+    tools = analyzers()
+    # The same few analysers look at each word for eleven fields.
+    analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
+    return _View(stamp, index, Vocabulary(searcher, schema, analyze), rights)
+
+
+def _stamp(directory: Path) -> tuple[int, int, int] | None:
+    try:
+        status = (directory / META_FILE).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _document(stored: dict[str, list[Any]], score: float, search: Search, snippets: Snippets) -> Document:
+    if search.content != "highlighting":
+        text = text_of(stored, search.content) or ""
+        return document_of(stored, field=search.content, text=text, score=score)
+    whole = text_of(stored, "exactContent") or ""
+    cut = snippets.of(whole, _language(stored), search.fragment_chars)
+    return document_of(stored, field="highlighting", text=cut or "", score=score)
+
+
+def _marked(stored: dict[str, list[Any]], snippets: Snippets) -> dict[str, list[str]]:
+    return snippets.marked(text_of(stored, "exactContent") or "", _language(stored))
+
+
+def _language(stored: dict[str, list[Any]]) -> str | None:
+    return next(iter(stored.get("language", ())), None)
+
+
+def _browse_query(browse: Browse, vocabulary: Vocabulary) -> Query:
+    if browse.text is None:
+        return Query.all_query()
+    step = Step("asked", sought_in(browse.text, browse.language), browse.operator)
+    return query_for(step, browse.language, vocabulary) or Query.empty_query()
+
+
+def _page(searcher: Searcher, query: Query, browse: Browse) -> tuple[int, list[tuple[float, Any]]]:
+    """Return the number of all hits, and the page's hits with their scores (0 when sorted by a field)."""
+    field, is_descending = browse.sort or ("score", True)
+    order = Order.Desc if is_descending else Order.Asc
+    limit = max(1, browse.rows)
+    if field in SORT_FIELDS:
+        result = searcher.search(
+            query, limit=limit, offset=browse.start, order_by_field=SORT_FIELDS[field], order=order
+        )
+        hits = [(0.0, place) for _, place in result.hits]
+    elif is_descending:
+        result = searcher.search(query, limit=limit, offset=browse.start)
+        hits = list(result.hits)
+    else:
+        # tantivy ranks by score in one direction only: the page from the other end, turned round.
+        total = _count(searcher.search(query, limit=1))
+        result = searcher.search(query, limit=max(1, total))
+        hits = list(result.hits)[::-1][browse.start : browse.start + limit]
+    return _count(result), hits[: browse.rows]
+
+
+def _count(result: Any) -> int:
+    # The stubs do not know that a result counts.
+    return int(result.count)
+
+
+def _encodable(text: str) -> list[str]:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return []
+    return [text]

@@ -1,0 +1,187 @@
+"""
+The embedded index's fields and analysers, and how an index is created and opened: Datafari's schema, in tantivy.
+
+Knows nothing of users and queries. An index that is damaged, or was made by another version, is named and refused; it
+is never repaired or emptied here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from datafari_rag.adapters.embedded.files import META_FILE, are_whole, write_whole
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.errors import SearchUnavailable
+
+SCHEMA_VERSION = 3
+"""Counts changes after which an index has to be made again: fields, analysers, what is stored."""
+
+LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
+"""Languages with a field of their own, as in Datafari's schema, and the names of their stemmers."""
+
+RAW_FIELDS = ("extension", "language", "source")
+"""Fields that can be filtered, ranged over and counted on, as raw terms."""
+
+SHOWN_FIELDS = ("title", "url", "preview_content")
+"""Fields that are kept to be shown and have no terms of their own."""
+
+STORED_FIELDS = ("id", "title", "url", "exactContent", "preview_content", "last_modified", *RAW_FIELDS)
+"""What a hit can show. `content_<language>` holds the same text as exactContent and is answered from it."""
+
+MAX_TERM_CHARS = 4096
+"""Longest raw term; tantivy drops longer ones than 65,530 bytes without a word, a deny token too."""
+
+VERSION_FILE = "datafari-rag.json"
+
+_MAX_WORD_BYTES = 120
+# A character of a script without spaces is a word of its own, so that any stretch of them is found as a phrase.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
+_WORD_PATTERN = rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{_UNSPACED}]]+"
+
+
+def schema() -> Schema:
+    """Return the fields: six ACL fields as raw terms that are never stored, the others as Datafari names them."""
+    builder = SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    for name in SHOWN_FIELDS:
+        # A text field would be indexed as well; as bytes a text is only kept.
+        builder.add_bytes_field(name, stored=True)
+    builder.add_text_field("exactContent", stored=True, tokenizer_name="plain")
+    builder.add_text_field("exactTitle", tokenizer_name="plain")
+    builder.add_text_field("url_search", tokenizer_name="plain")
+    builder.add_text_field("title_sort", tokenizer_name="raw", index_option="basic", fast=True)
+    for code in LANGUAGES:
+        builder.add_text_field(f"content_{code}", tokenizer_name=code)
+        # A title is too short to tell its language, so every analysis has it.
+        builder.add_text_field(f"title_{code}", tokenizer_name=code)
+    for name in RAW_FIELDS:
+        builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic", fast=True)
+    builder.add_date_field("last_modified", stored=True, indexed=True, fast=True)
+    for name in ACL_FIELDS:
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+def analyzers() -> Mapping[str, TextAnalyzer]:
+    """Return the analysers by name: one for each language (stemmed, accents folded) and `plain` (lower case only)."""
+    # The pattern costs as much time as stemming, so only the field that has every document's text is cut by it.
+    found = {"plain": _lowered(Tokenizer.regex(_WORD_PATTERN)).build()}
+    for code, language in LANGUAGES.items():
+        # Folding comes after the stemmer, whose rules know the accents.
+        words = _lowered(Tokenizer.simple()).filter(Filter.stemmer(language)).filter(Filter.ascii_fold())
+        found[code] = words.build()
+    return found
+
+
+def analyzer_of(field: str) -> str:
+    """Return the name of the analyser of the text field *field*."""
+    suffix = field.rpartition("_")[2]
+    return suffix if suffix in LANGUAGES else "plain"
+
+
+def opened(directory: Path) -> Index:
+    """
+    Return the index in *directory*, its analysers registered, every one of its files checked.
+
+    Raises:
+        SearchUnavailable: there is none, it is damaged, or another version made it; the sentence says which.
+    """
+    if not exists(directory):
+        raise SearchUnavailable("There is no search index yet: make one with `datafari-rag index`.", log=str(directory))
+    _check_version(directory)
+    if not are_whole(directory):
+        raise damaged(directory)
+    with translated(directory):
+        return _registered(Index.open(str(directory)))
+
+
+def created(directory: Path) -> Index:
+    """Return the index in *directory*, made when there is none yet. Raises: SearchUnavailable as `opened`."""
+    if exists(directory):
+        return opened(directory)
+    with translated(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        write_whole(directory / VERSION_FILE, json.dumps(versions()))
+        return _registered(Index(schema(), path=str(directory)))
+
+
+def exists(directory: Path) -> bool:
+    """Say whether *directory* holds an index. Raises: SearchUnavailable: it holds what is left of one."""
+    if (directory / META_FILE).exists():
+        return True
+    if any(directory.glob("*.store")):
+        raise damaged(directory)
+    return False
+
+
+def damaged(directory: Path) -> SearchUnavailable:
+    """Return the error that names a damaged index."""
+    return SearchUnavailable(
+        "The search index is damaged: remove its folder and index the files again.", log=f"damaged: {directory}"
+    )
+
+
+@contextmanager
+def translated(directory: Path) -> Iterator[None]:
+    """
+    Turn whatever tantivy raises into a SearchUnavailable that shows none of it.
+
+    Raises:
+        SearchUnavailable: the index is locked by another writer, damaged, or out of disk.
+    """
+    try:
+        yield
+    except (ValueError, OSError, RuntimeError) as error:
+        raise _named(error, directory) from error
+    except BaseException as error:
+        # A panic in tantivy arrives as a BaseException of a module that cannot be imported.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise damaged(directory) from error
+
+
+def versions() -> dict[str, object]:
+    """Return what an index was made by, as far as it matters to those who open it."""
+    # The format may change between minor versions of tantivy, never within one.
+    return {"schema": SCHEMA_VERSION, "tantivy": ".".join(version("tantivy").split(".")[:2])}
+
+
+def _lowered(tokenizer: Tokenizer) -> TextAnalyzerBuilder:
+    return TextAnalyzerBuilder(tokenizer).filter(Filter.remove_long(_MAX_WORD_BYTES)).filter(Filter.lowercase())
+
+
+def _registered(index: Index) -> Index:
+    for name, analyzer in analyzers().items():
+        index.register_tokenizer(name, analyzer)
+    return index
+
+
+def _check_version(directory: Path) -> None:
+    try:
+        made_by = json.loads((directory / VERSION_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise damaged(directory) from error
+    if made_by != versions():
+        raise SearchUnavailable(
+            "The search index was made by another version: remove its folder and index the files again.",
+            log=f"made by {made_by}, wanted {versions()}: {directory}",
+        )
+
+
+def _named(error: Exception, directory: Path) -> SearchUnavailable:
+    text = str(error)
+    if "LockBusy" in text:
+        return SearchUnavailable(
+            "Another program is writing to this search index: try again when it is done.", log=str(directory)
+        )
+    if isinstance(error, OSError) or "No space left" in text:
+        return SearchUnavailable(
+            "The search index cannot be written or read on its disk.", log=f"{type(error).__name__}: {directory}"
+        )
+    return damaged(directory)

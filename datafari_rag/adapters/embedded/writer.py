@@ -1,0 +1,152 @@
+"""
+The writer into an index in a folder of this machine: one at a time, all or nothing at each commit.
+
+Takes documents under Datafari's field names. A crash at any moment leaves the index as the last commit made it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tantivy import Document, Index, IndexWriter
+
+from datafari_rag.adapters.embedded.filters import date_of, is_term
+from datafari_rag.adapters.embedded.schema import (
+    LANGUAGES,
+    MAX_TERM_CHARS,
+    RAW_FIELDS,
+    SHOWN_FIELDS,
+    created,
+    translated,
+)
+from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
+from datafari_rag.core.errors import SearchUnavailable
+
+HEAP_BYTES = 150_000_000
+"""
+What the writer collects before it writes a segment. Measured with 100,000 documents of 2 KB: the process peaks at
+340 MB with 30 MB and at 400 MB with this, which needs two thirds of the time, since nothing has to be merged.
+"""
+
+MAX_SORT_CHARS = 200
+"""How much of a title decides its place."""
+
+
+class EmbeddedWriter:
+    """A `ports.Writer` into the index in *directory*, which is made when there is none."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the index for itself. Raises: SearchUnavailable: it is taken, damaged, or of another version."""
+        self._directory = directory
+        self._index: Index = created(directory)
+        with translated(directory):
+            self._writer: IndexWriter | None = self._index.writer(HEAP_BYTES, 1)
+
+    def add(self, documents: Sequence[Mapping[str, object]]) -> None:
+        """Take *documents* in place of those with the same ids. Raises: SearchUnavailable."""
+        writer = self._open_writer()
+        with translated(self._directory):
+            for document in documents:
+                stored = _stored(document)
+                writer.delete_documents_by_term("id", _id(document))
+                writer.add_document(stored)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove the documents with *ids*. Raises: SearchUnavailable."""
+        writer = self._open_writer()
+        with translated(self._directory):
+            for document_id in filter(is_term, ids):
+                writer.delete_documents_by_term("id", document_id)
+
+    def commit(self) -> None:
+        """Return when all can be found: readers see it at their next search. Raises: SearchUnavailable."""
+        with translated(self._directory):
+            self._open_writer().commit()
+
+    def close(self) -> None:
+        """Give the index back; what was not committed is given up. Merges that run are waited for."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with translated(self._directory):
+                writer.rollback()
+                writer.wait_merging_threads()
+
+    def _open_writer(self) -> IndexWriter:
+        if self._writer is None:
+            raise SearchUnavailable("The search index is not open for writing any more.")
+        return self._writer
+
+
+def _stored(document: Mapping[str, object]) -> Document:
+    text, title, url = (_text(document, name) for name in ("exactContent", "title", "url"))
+    language = _text(document, "language")
+    stored = Document()
+    stored.add_text("id", _id(document))
+    for name in RAW_FIELDS:
+        if value := _text(document, name):
+            stored.add_text(name, value)
+    for name in SHOWN_FIELDS:
+        if value := _text(document, name):
+            stored.add_bytes(name, value.encode())
+    for name, value in (("exactContent", text), (f"content_{language}", text)):
+        if value and (name == "exactContent" or language in LANGUAGES):
+            stored.add_text(name, value)
+    _add_title(stored, title)
+    if url:
+        stored.add_text("url_search", url)
+    if moment := date_of(_text(document, "last_modified")):
+        stored.add_date("last_modified", moment)
+    for name in ACL_FIELDS:
+        for token in _tokens(document, name):
+            stored.add_text(name, token)
+    return stored
+
+
+def _id(document: Mapping[str, object]) -> str:
+    found = _text(document, "id")
+    if not found or len(found) > MAX_TERM_CHARS:
+        raise SearchUnavailable(f"An id has 1 to {MAX_TERM_CHARS} characters: the document is refused.")
+    return found
+
+
+def _add_title(stored: Document, title: str) -> None:
+    if not title:
+        return
+    for name in ("exactTitle", *(f"title_{code}" for code in LANGUAGES)):
+        stored.add_text(name, title)
+    stored.add_text("title_sort", _sort_key(title))
+
+
+def _sort_key(title: str) -> str:
+    """Return *title* without case and accents, as Solr's collation compares titles."""
+    apart = unicodedata.normalize("NFKD", title[:MAX_SORT_CHARS].casefold())
+    return "".join(character for character in apart if not unicodedata.combining(character))
+
+
+def _text(document: Mapping[str, object], name: str) -> str:
+    """Return the value of *name*, "" when there is none; of several the texts are joined by line ends."""
+    value = document.get(name, "")
+    if not isinstance(value, str):
+        value = "\n".join(part for part in value if isinstance(part, str)) if isinstance(value, Sequence) else ""
+    # A lone surrogate cannot be written in UTF-8.
+    return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tokens(document: Mapping[str, object], name: str) -> Sequence[str]:
+    """
+    Return the raw terms of an ACL field, `__nosecurity__` when it is missing or empty.
+
+    Raises:
+        SearchUnavailable: a value that cannot be a term: a document is refused rather than opened.
+    """
+    value = document.get(name)
+    tokens = [value] if isinstance(value, str) else value
+    if tokens is None or tokens == [] or tokens == ():
+        return (NO_SECURITY,)
+    if not isinstance(tokens, Sequence) or not all(isinstance(token, str) for token in tokens):
+        raise SearchUnavailable(f"The values of {name} are not texts: the document is refused.")
+    if any(len(token) > MAX_TERM_CHARS or not is_term(token) for token in tokens):
+        raise SearchUnavailable(f"A value of {name} cannot be a term: the document is refused.")
+    return tokens

@@ -1,0 +1,1 @@
+"""HTTP as every adapter uses it: sessions, TLS, time limits."""

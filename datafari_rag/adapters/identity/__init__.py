@@ -1,0 +1,1 @@
+"""Who is asking: header, signed token, demo cookie."""

@@ -1,0 +1,139 @@
+"""
+The public keys of an identity provider: a JWK set from a URL or a file, as plain dicts by key id.
+
+Fetched when needed, kept for some minutes, fetched again when a token names a key that is not there (rotation), but
+not more often than strangers' tokens should be able to make us ask. Which key fits a token is not decided here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import requests
+
+from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
+
+STALE_S = 3600.0
+"""How long a set is still used while the provider cannot be asked; after that nobody is believed."""
+
+MIN_REFETCH_S = 5.0
+"""Shortest time between two fetches because of unknown key ids."""
+
+_TIMEOUT_S = (5.0, 10.0)
+_MAX_BYTES = 1_000_000
+
+Jwk = Mapping[str, object]
+
+
+class JwkSet:
+    """The keys of one provider; safe for many threads."""
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        fresh_s: float = 300.0,
+        session: requests.Session | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Remember where the keys are, an http(s) URL, else a file; *fresh_s* they are used without asking again."""
+        self._source = source
+        self._fresh_s = fresh_s
+        self._session = session or requests.Session()
+        self._clock = clock
+        self._flights: Flights[tuple[float, tuple[Jwk, ...]]] = Flights()
+        self._held: tuple[float, tuple[Jwk, ...]] | None = None
+        self._asked_at = float("-inf")
+
+    def candidates(self, key_id: str | None) -> tuple[Jwk, ...]:
+        """
+        Return the keys that a token with *key_id* may be signed with: those of that id, without id all of them.
+
+        Empty when the provider has no such key.
+
+        Raises:
+            AuthorityUnavailable: there are no keys, or they are older than an hour and cannot be fetched.
+            AuthorityTimeout: as above, and the provider did not answer in time.
+        """
+        read_at, keys = self._current()
+        found = _with_id(keys, key_id)
+        if found or self._clock() - max(read_at, self._asked_at) < MIN_REFETCH_S:
+            return found
+        try:
+            return _with_id(self._fetched()[1], key_id)
+        except (AuthorityUnavailable, AuthorityTimeout):
+            return ()
+
+    def probe(self) -> str | None:
+        """Return None when there are keys, else one sentence that says what is wrong."""
+        try:
+            self._current()
+        except (AuthorityUnavailable, AuthorityTimeout) as error:
+            return f"The keys of the identity provider (security.jwt.jwks) cannot be read: {error.log}."
+        return None
+
+    def _current(self) -> tuple[float, tuple[Jwk, ...]]:
+        held = self._held
+        if held is not None and self._clock() - held[0] < self._fresh_s:
+            return held
+        try:
+            return self._fetched()
+        except (AuthorityUnavailable, AuthorityTimeout):
+            if held is not None and self._clock() - held[0] < max(STALE_S, self._fresh_s):
+                return held
+            raise
+
+    def _fetched(self) -> tuple[float, tuple[Jwk, ...]]:
+        return self._flights.once(self._source, self._fetch)
+
+    def _fetch(self) -> tuple[float, tuple[Jwk, ...]]:
+        self._asked_at = self._clock()
+        self._held = (self._asked_at, _keys(self._read()))
+        return self._held
+
+    def _read(self) -> bytes:
+        if not self._source.startswith(("http://", "https://")):
+            try:
+                return Path(self._source.removeprefix("file:")).read_bytes()
+            except OSError as error:
+                raise AuthorityUnavailable(log=f"key file: {type(error).__name__}") from error
+        try:
+            with self._session.get(self._source, timeout=_TIMEOUT_S, stream=True, allow_redirects=False) as response:
+                if response.status_code != 200:
+                    raise AuthorityUnavailable(log=f"it answered {response.status_code}")
+                return _body(response, time.monotonic() + sum(_TIMEOUT_S))
+        except requests.Timeout as error:
+            raise AuthorityTimeout(log="it did not answer in time") from error
+        except (requests.RequestException, ValueError) as error:
+            raise AuthorityUnavailable(log=f"it could not be asked ({type(error).__name__})") from error
+
+
+def _body(response: requests.Response, deadline: float) -> bytes:
+    body = bytearray()
+    for chunk in response.iter_content(65_536):
+        body += chunk
+        if time.monotonic() > deadline:
+            raise AuthorityTimeout(log="its answer did not end in time")
+        if len(body) > _MAX_BYTES:
+            raise AuthorityUnavailable(log="its answer is too large")
+    return bytes(body)
+
+
+def _keys(body: bytes) -> tuple[Jwk, ...]:
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise AuthorityUnavailable(log="not JSON") from error
+    keys = data.get("keys") if isinstance(data, dict) else None
+    usable = tuple(key for key in keys if isinstance(key, dict)) if isinstance(keys, list) else ()
+    if not usable:
+        raise AuthorityUnavailable(log="not a set of keys")
+    return usable
+
+
+def _with_id(keys: tuple[Jwk, ...], key_id: str | None) -> tuple[Jwk, ...]:
+    return keys if key_id is None else tuple(key for key in keys if key.get("kid") == key_id)

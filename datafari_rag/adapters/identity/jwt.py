@@ -1,0 +1,193 @@
+"""
+The user whom a signed token names: `Authorization: Bearer`, checked by PyJWT.
+
+The algorithm is ours to choose, never the token's: each allowed one has its own kind of key, `none` has no row, and
+what a token says of keys (`jku`, `jwk`, `x5u`) is not read. A token that is not valid is refused, never nobody's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from datafari_rag.adapters.identity.jwks import Jwk, JwkSet
+from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
+from datafari_rag.core.identity import believed_name
+from datafari_rag.ports import Identified
+
+MAX_TOKEN_CHARS = 32_768
+
+NOBODY = Identified()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """
+    What makes a token valid, as `security.jwt.*` says.
+
+    Empty *issuer* or *audience* are not checked. *tokens_claim* None means that the rights come from elsewhere, so
+    that a token with too many groups to list is no failure.
+    """
+
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    issuer: str = ""
+    audience: str = ""
+    user_claim: str = "preferred_username"
+    tokens_claim: str | None = "groups"
+    leeway_s: float = 30.0
+    domain: str = ""
+
+
+class JwtIdentity:
+    """Believes tokens signed with the keys of *keys*, or with *secret* (HS256)."""
+
+    def __init__(self, rules: TokenRules, *, keys: JwkSet | None = None, secret: str = "") -> None:
+        """
+        Hold the rules and the keys.
+
+        A secret allows HS256 besides the algorithms of the rules. Raises: ValueError: no allowed algorithm has a key.
+        """
+        self._rules = rules
+        self._keys = keys
+        self._secret = secret
+        wanted = (*rules.algorithms, "HS256") if secret else rules.algorithms
+        self._allowed = frozenset(name for name in wanted if KINDS.get(name) in self._kinds_with_keys())
+        if not self._allowed:
+            raise ValueError("no allowed algorithm has a key")
+
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+        """
+        Return who the token names, nobody without an Authorization header.
+
+        Raises:
+            NotAuthenticated: another scheme, or a token that is not valid.
+            AuthorityUnavailable: the provider's keys cannot be read, or the token leaves the user's groups out.
+            AuthorityTimeout: the provider did not answer in time.
+        """
+        values = [value for name, value in headers.items() if name.lower() == "authorization"]
+        if not values:
+            return NOBODY
+        scheme, _, token = values[0].strip().partition(" ")
+        if len(values) > 1 or scheme.lower() != "bearer" or len(token) > MAX_TOKEN_CHARS:
+            raise NotAuthenticated
+        claims = self._verified(token.strip())
+        name = believed_name(_user(claims, self._rules.user_claim), self._rules.domain)
+        if name is None:
+            raise NotAuthenticated
+        return Identified(name=name, claims=_tokens(claims, self._rules.tokens_claim))
+
+    def _kinds_with_keys(self) -> frozenset[str]:
+        return frozenset([*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])])
+
+    def _verified(self, token: str) -> Mapping[str, Any]:
+        try:
+            header = jwt.get_unverified_header(token)
+        except jwt.PyJWTError as error:
+            raise NotAuthenticated(log=type(error).__name__) from error
+        algorithm = header.get("alg")
+        if not isinstance(algorithm, str) or algorithm not in self._allowed or "crit" in header or "b64" in header:
+            raise NotAuthenticated(log="algorithm or extension not allowed")
+        failure = "no such key"
+        for key in self._keys_for(algorithm, header.get("kid")):
+            try:
+                return self._claims(token, key, algorithm)
+            except (jwt.PyJWTError, ValueError, TypeError) as error:
+                failure = type(error).__name__
+        raise NotAuthenticated(log=failure)
+
+    def _keys_for(self, algorithm: str, key_id: str | None) -> Sequence[jwt.PyJWK | str]:
+        if KINDS[algorithm] == "oct":
+            return [self._secret]
+        given = self._keys.candidates(key_id) if self._keys else ()
+        made = (_key(one, algorithm) for one in given)
+        return [key for key in made if key is not None]
+
+    def _claims(self, token: str, key: jwt.PyJWK | str, algorithm: str) -> Mapping[str, Any]:
+        rules = self._rules
+        with warnings.catch_warnings():
+            # A short secret is the settings check's to complain about, once, and not each request's.
+            warnings.simplefilter("ignore", jwt.InsecureKeyLengthWarning)
+            return jwt.decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                issuer=rules.issuer or None,
+                audience=rules.audience or None,
+                leeway=rules.leeway_s,
+                options={
+                    "require": ["exp", *(["iss"] if rules.issuer else []), *(["aud"] if rules.audience else [])],
+                    "verify_aud": rules.audience != "",
+                    "verify_iss": rules.issuer != "",
+                },
+            )
+
+
+def _key(data: Jwk, algorithm: str) -> jwt.PyJWK | None:
+    """Return the key when it is of the algorithm's kind and made for signatures, else None."""
+    is_fitting = data.get("kty") == KINDS[algorithm] and data.get("alg", algorithm) == algorithm
+    if not is_fitting or data.get("use", "sig") != "sig":
+        return None
+    try:
+        return jwt.PyJWK(dict(data), algorithm)
+    except jwt.PyJWTError:
+        return None
+
+
+def _claim(claims: Mapping[str, Any], path: str) -> Any:
+    """Return the claim of this name, else the one at this dotted path (`realm_access.roles`), else None."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _user(claims: Mapping[str, Any], path: str) -> str | None:
+    value = _claim(claims, path)
+    return value if isinstance(value, str) else None
+
+
+def _tokens(claims: Mapping[str, Any], path: str | None) -> tuple[str, ...]:
+    """
+    Return the user's tokens, none when the claim is absent.
+
+    A claim of another form is refused rather than read as "no tokens": a missing token can also be one that a
+    document denies.
+    """
+    if path is None:
+        return ()
+    value = _claim(claims, path)
+    elsewhere = claims.get("_claim_names")
+    if value is None and (claims.get("hasgroups") or (isinstance(elsewhere, dict) and path in elsewhere)):
+        # Entra ID leaves the groups out when there are too many and says so in this way.
+        raise AuthorityUnavailable(log="the token leaves the groups out")
+    if isinstance(value, str):
+        value = [value]
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(token, str) for token in value):
+        raise NotAuthenticated(log="the tokens claim is no list of strings")
+    return tuple(value)
+
+
+KINDS: Mapping[str, str] = {
+    "RS256": "RSA",
+    "RS384": "RSA",
+    "RS512": "RSA",
+    "PS256": "RSA",
+    "PS384": "RSA",
+    "PS512": "RSA",
+    "ES256": "EC",
+    "ES384": "EC",
+    "ES512": "EC",
+    "EdDSA": "OKP",
+    "HS256": "oct",
+    "HS384": "oct",
+    "HS512": "oct",
+}
+"""Every algorithm that a setting may allow, and the kind of key it takes."""

@@ -1,0 +1,1 @@
+"""Language models: endpoints, retries, circuit breaker, fallback."""

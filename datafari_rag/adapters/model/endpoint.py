@@ -1,0 +1,323 @@
+"""
+The model behind an HTTP endpoint: one prompt, one request, one reply read as it comes. No retries here, no fallback.
+
+An outcome is a value. Nothing of a request is kept on the model: what belongs to one answer lives in its generator,
+and closing that closes the connection. JSON is turned into values here, by orjson, and nowhere else on this side.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import replace
+
+import orjson
+
+from datafari_rag.adapters.model.connection import Endpoint, Wire, Wires
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RagError
+from datafari_rag.core.model.replies import RELAYED, Rejection, Tally, error_object, failure_for, refused_by_model
+from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
+from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.llm_templates import TEMPLATES, Template, openai
+from datafari_rag.ports import Ending, Piece
+
+MAX_REPLY_BYTES = 32_000_000
+"""Longest whole reply that is read; no answer is as long, and a fault must not fill the memory."""
+
+MAX_ERROR_BYTES = 65_536
+"""Longest reply of a status other than 200 that is read."""
+
+AFTER_END_S = 0.5
+"""How long the usage that follows a finish reason is waited for; the answer is complete without it."""
+
+AFTER_DONE_S = 0.05
+"""How long the end of the body is waited for after `[DONE]`, so that the connection can be used again."""
+
+DONE = "[DONE]"
+
+
+class HttpModel:
+    """One endpoint with its template: a `Model` and a `Relay` that asks exactly once."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        template: str = "openai",
+        limits: Limits = Limits(),  # noqa: B008 – frozen
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        Open nothing yet.
+
+        *clock* gives seconds that never go back, *wall_clock* seconds since 1970 (for a Retry-After that is a date).
+
+        Raises:
+            ValueError: the endpoint's URL or one of its PEM files cannot be used.
+            KeyError: no such template.
+        """
+        self._wires = Wires(endpoint, clock=clock)
+        self._model = endpoint.model
+        self._template: Template = TEMPLATES[template]
+        self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
+
+    def generate(
+        self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
+    ) -> Generator[Piece | Ending, None, None]:
+        """
+        Ask once, and yield pieces, then one `Ending`; see `ports.Model`.
+
+        *until* is the time of *clock* at which the answer must be there, when that is sooner than the total limit.
+        """
+        if self._model is not None:
+            prompt = replace(prompt, model=self._model)
+        body = self._template.body(prompt, is_streamed)
+        tally = Tally(prompt.model)
+        failure: RagError | None = None
+        try:
+            patience = Patience(self._limits, self._clock, is_streamed=body.get("stream") is True, until=until)
+            asked = encoded(body)
+            del body, prompt  # sent once; held on to, they would be the largest part of an open stream
+            with self._answered(asked, patience) as wire:
+                del asked
+                yield from self._pieces(wire, tally, patience)
+            failure = tally.failure()
+        except ModelError as error:
+            failure = error
+        yield Ending(tally.finish_reason, failure, tally.facts)
+
+    def relay(
+        self, body: Mapping[str, object], *, is_streamed: bool, until: float | None = None
+    ) -> Generator[Mapping[str, object] | Ending, None, None]:
+        """Hand *body* on once, and its reply back, both unchanged; see `ports.Relay`."""
+        if self._model is not None:
+            body = {**body, "model": self._model}
+        tally = Tally(str(body.get("model") or ""))
+        failure: RagError | None = None
+        try:
+            patience = Patience(self._limits, self._clock, is_streamed=is_streamed, until=until)
+            with self._answered(encoded(body), patience, is_relayed=True) as wire:
+                read = openai.delta if _is_stream(wire, patience) else openai.answer
+                unfinished = _choices_asked(body)
+                for chunk in self._chunks(wire, tally, patience):
+                    unfinished -= _finishes(chunk)
+                    said = read(chunk)
+                    finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
+                    tally.add(said._replace(finish_reason=finished))
+                    patience.hear()
+                    yield chunk
+        except RagError as error:
+            failure = error
+        yield Ending(tally.finish_reason, failure, tally.facts)
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._wires.close()
+
+    def _answered(self, body: bytes, patience: Patience, *, is_relayed: bool = False) -> Wire:
+        """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""
+        wire = self._wires.post(
+            body,
+            accept="text/event-stream, application/json" if patience.is_streamed else "application/json",
+            connect_s=self._limits.connect_s,
+            left_s=patience.left_s,
+        )
+        if wire.status == 200:
+            return wire
+        with wire:
+            rejection = _rejection(wire, patience)
+        if is_relayed and rejection.status in RELAYED:
+            raise refused_by_model(rejection)
+        raise failure_for(rejection, now_s=self._wall_clock())
+
+    def _pieces(self, wire: Wire, tally: Tally, patience: Patience) -> Iterator[Piece]:
+        """Yield the answer's text as it comes; white space before the first word waits for it."""
+        characters, held = Characters(), ""
+        is_begun, is_stream = False, _is_stream(wire, patience)
+        read = self._template.delta if is_stream else self._template.answer
+        for chunk in self._chunks(wire, tally, patience):
+            said = read(chunk)
+            tally.add(said)
+            if not is_stream and tally.failure() is not None:
+                return  # filtered or declined as a whole: nothing of it is handed on
+            text = characters.feed(said.text) if said.text else ""
+            if not text:
+                continue
+            if is_begun:
+                patience.hear()
+                yield Piece(text)
+            elif tally.has_text:
+                is_begun = True
+                patience.hear()
+                yield Piece(held + text, tally.facts)
+            else:
+                held += text
+        rest = characters.end()
+        if rest:
+            yield Piece(rest)
+
+    def _chunks(self, wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
+        """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
+        if _is_stream(wire, patience):
+            return _streamed(wire, tally, patience)
+        return iter((decoded(_whole(wire, patience, MAX_REPLY_BYTES)),))
+
+
+class Patience:
+    """How much longer one answer is waited for: until its first text, then until the next, and never past the total."""
+
+    def __init__(
+        self, limits: Limits, clock: Callable[[], float], *, is_streamed: bool, until: float | None = None
+    ) -> None:
+        """Start now. *until* ends it sooner than the total limit would."""
+        self._limits, self._clock = limits, clock
+        self.is_streamed = is_streamed
+        now = clock()
+        self._end = now + limits.total_s if until is None else min(until, now + limits.total_s)
+        self._next = now + limits.first_token_s if is_streamed else self._end
+
+    def hear(self) -> None:
+        """Note that text came, from which the next silence is measured."""
+        if self.is_streamed:
+            self._next = self._clock() + self._limits.stall_s
+
+    def end(self, more_s: float) -> None:
+        """Note that the answer is complete: what may follow is waited for *more_s* seconds."""
+        self._next = min(self._next, self._clock() + more_s)
+
+    def left_s(self) -> float:
+        """Return the seconds left, more than 0. Raises: ModelTimeout, when none are."""
+        left = min(self._next, self._end) - self._clock()
+        if left <= 0:
+            raise ModelTimeout(log="over a limit of llm.*_timeout_s")
+        return left
+
+
+def encoded(body: Mapping[str, object]) -> bytes:
+    """Return *body* as JSON; a half character, which UTF-8 cannot hold, is written as an escape."""
+    try:
+        return orjson.dumps(body)
+    except TypeError:
+        return json.dumps(body).encode("ascii")
+
+
+def decoded(data: bytes | str) -> Mapping[str, object]:
+    """Return the JSON object in *data*; halves of characters and NaN are read too. Raises: ModelGarbled."""
+    try:
+        value = orjson.loads(data)
+    except ValueError:
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise ModelGarbled(log=f"no JSON in {len(data)} bytes") from error
+    if not isinstance(value, dict):
+        raise ModelGarbled(log=f"JSON, but no object, in {len(data)} bytes")
+    return value
+
+
+def _streamed(wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
+    events, count, size = ServerSentEvents(), 0, 0
+    try:
+        while data := wire.read(patience.left_s()):
+            size += len(data)
+            for event in _fed(events, data):
+                if event.strip() == DONE:
+                    _drain(wire, patience)
+                    _check_ended(tally, f"events={count} bytes={size}")
+                    return
+                count += 1
+                yield _event(event, count)
+            if tally.finish_reason is not None:
+                patience.end(AFTER_END_S)
+        for event in events.end():
+            if event.strip() != DONE:
+                count += 1
+                yield _last_event(event, count)
+        if size and not count:
+            raise ModelGarbled(log=f"no event in {size} bytes")
+        _check_ended(tally, f"events={count} bytes={size}")
+    except ModelError:
+        if tally.finish_reason is None:
+            raise
+
+
+def _fed(events: ServerSentEvents, data: bytes) -> list[str]:
+    try:
+        return events.feed(data)
+    except TooLong as error:
+        raise ModelGarbled(log="an event is too long") from error
+
+
+def _event(event: str, count: int) -> Mapping[str, object]:
+    try:
+        return decoded(event)
+    except ModelGarbled as error:
+        raise ModelGarbled(log=f"bad_events=1 events={count}") from error
+
+
+def _last_event(event: str, count: int) -> Mapping[str, object]:
+    """Return an event that no empty line ended; when it is no JSON, the stream was cut in it."""
+    try:
+        return decoded(event)
+    except ModelGarbled as error:
+        raise ModelUnavailable(log=f"cut in event {count}") from error
+
+
+def _drain(wire: Wire, patience: Patience) -> None:
+    """Read the few bytes after `[DONE]`; what goes wrong with them is no matter."""
+    patience.end(AFTER_DONE_S)
+    try:
+        while wire.read(patience.left_s()):
+            pass
+    except ModelError:
+        return
+
+
+def _check_ended(tally: Tally, log: str) -> None:
+    # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete (seed 001).
+    if tally.finish_reason is None:
+        raise ModelUnavailable(log=f"ended without finish_reason {log}")
+
+
+def _choices_asked(body: Mapping[str, object]) -> int:
+    """Return how many answers a relayed body asks for at once: all must be finished."""
+    wanted = body.get("n")
+    return wanted if isinstance(wanted, int) and wanted > 0 else 1
+
+
+def _finishes(chunk: Mapping[str, object]) -> int:
+    choices = chunk.get("choices")
+    if not isinstance(choices, list):
+        return 0
+    return sum(isinstance(choice, Mapping) and choice.get("finish_reason") is not None for choice in choices)
+
+
+def _whole(wire: Wire, patience: Patience, most: int) -> bytes:
+    parts, size = [], 0
+    while data := wire.read(patience.left_s()):
+        parts.append(data)
+        size += len(data)
+        if size > most:
+            raise ModelGarbled(log=f"more than {most} bytes")
+    return b"".join(parts)
+
+
+def _rejection(wire: Wire, patience: Patience) -> Rejection:
+    """Read the reply of a status other than 200; a body that cannot be read leaves the status."""
+    try:
+        data = _whole(wire, patience, MAX_ERROR_BYTES)
+    except ModelError:
+        data = b""
+    try:
+        error = error_object(decoded(data))
+    except ModelGarbled:
+        error = {}
+    return Rejection(wire.status, wire.headers, len(data), error)
+
+
+def _is_stream(wire: Wire, patience: Patience) -> bool:
+    """Say whether the reply is a stream: asked for, and not answered whole all the same."""
+    return patience.is_streamed and not wire.headers.get("content-type", "").lower().startswith("application/json")

@@ -1,0 +1,71 @@
+"""The model that the settings name: endpoints in order, each with its breaker, and perhaps the built-in one last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import zip_longest
+from urllib.parse import urlsplit
+
+from datafari_rag.adapters.http.session import Tls
+from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.chain import Chain, Link, pause
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Model
+
+
+def chain_for(
+    settings: Settings,
+    extractive: Model,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = pause,
+    headers: Callable[[], Mapping[str, str]] = dict,
+) -> Chain:
+    """
+    Return what `rag.api.endpoint` and `llm.fallback` name, in order; *extractive* stands for `builtin:extractive`.
+
+    What comes after `builtin:extractive` is never asked, because that never fails. Nothing is opened yet. *headers*
+    go along with each request.
+
+    Raises:
+        ValueError: an endpoint's URL or a PEM file of `llm.tls.*` cannot be used.
+    """
+    limits = limits_for(settings)
+    links: list[Link] = []
+    for endpoint in endpoints_for(settings):
+        if endpoint.url == BUILTIN_MODEL:
+            return Chain(links, last=extractive, limits=limits, clock=clock, sleep=sleep)
+        model = HttpModel(
+            replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, clock=clock
+        )
+        breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, clock)
+        links.append(Link(urlsplit(endpoint.url).hostname or "", model, breaker))
+    return Chain(links, limits=limits, clock=clock, sleep=sleep)
+
+
+def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
+    """Return all endpoints in order; a fallback without a token of its own is sent none."""
+    tls = Tls(settings.llm_tls_ca, settings.llm_tls_cert, settings.llm_tls_key, settings.llm_tls_verify)
+    proxy = settings.llm_proxy
+    first = Endpoint(settings.rag_api_endpoint, settings.rag_api_token, tls=tls, proxy=proxy)
+    further = zip_longest(settings.llm_fallback, settings.llm_fallback_models, settings.llm_fallback_tokens)
+    return (first, *(Endpoint(url, token or "", model or None, tls, proxy) for url, model, token in further if url))
+
+
+def limits_for(settings: Settings) -> Limits:
+    """Return the `llm.*` settings of time and patience."""
+    return Limits(
+        connect_s=settings.llm_connect_timeout_s,
+        first_token_s=settings.llm_first_token_timeout_s,
+        stall_s=settings.llm_stall_timeout_s,
+        total_s=settings.llm_total_timeout_s,
+        retries=settings.llm_retries,
+        breaker_failures=settings.llm_breaker_failures,
+        breaker_reset_s=settings.llm_breaker_reset_s,
+    )

@@ -1,0 +1,1 @@
+"""Logs, audit trail, traces."""

@@ -1,0 +1,171 @@
+"""
+The audit trail on disk: one chain of lines for each worker's file, written by a thread of its own.
+
+A request hands its record over and goes on; a disk that is slow, full or gone delays and fails nobody. What could not
+be written is said by `problem`, which readiness reports, and counted in the chain when writing works again.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import secrets
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from datafari_rag.core.audit_record import Head, chained, head_line
+
+MAX_WAITING = 10_000
+"""Most records that wait for the disk; more are lost, and their number is told."""
+
+RETRY_S = 1.0
+POLL_S = 0.05
+HEAD_BYTES = 96
+"""Room of a head file, so that writing it never needs more disk than was there at first."""
+
+Record = Mapping[str, object]
+
+
+class AuditTrail:
+    """One worker's chain in *folder*; safe for many threads and greenlets."""
+
+    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time) -> None:
+        """Remember the folder; file and thread are made with the first record, after the worker was forked."""
+        self._folder = folder
+        # A deque and a sleep, no queue: gevent's queue cannot wake a thread that it does not know.
+        self._waiting: deque[Record] = deque()
+        self._file = _ChainFile(folder, now)
+        self._lost = 0
+        self._problem: str | None = None
+        self._is_running = False
+        self._is_closing = False
+        self._is_ended = False
+
+    def append(self, record: Record) -> None:
+        """Hand *record* over to be written; returns at once, whatever the disk does."""
+        if len(self._waiting) >= MAX_WAITING:
+            self._lost += 1
+            return
+        self._waiting.append(record)
+        if not self._is_running:
+            self._is_running = True
+            start, sleep = _unpatched()
+            start(self._write_all, (sleep,))
+            # What was answered just before the end of the worker is written too.
+            atexit.register(self.close)
+
+    def problem(self) -> str | None:
+        """Return None while every record is written, else one sentence; a folder that cannot be used counts at once."""
+        if self._problem is None and not os.access(_existing(self._folder), os.W_OK | os.X_OK):
+            return "The audit folder (audit.folder) cannot be written to."
+        return self._problem
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Write what is waiting, at most *timeout_s* long, and end the thread."""
+        self._is_closing = True
+        deadline = time.monotonic() + timeout_s
+        while self._is_running and not self._is_ended and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+
+    def _write_all(self, sleep: Callable[[float], None]) -> None:
+        while self._waiting or not self._is_closing:
+            if not self._waiting:
+                sleep(POLL_S)
+            elif self._is_written(self._waiting[0]):
+                self._waiting.popleft()
+            elif self._is_closing:
+                break
+            else:
+                sleep(RETRY_S)
+        self._is_ended = True
+
+    def _is_written(self, record: Record) -> bool:
+        lost = self._lost
+        try:
+            if lost:
+                self._file.add({"kind": "gap", "lost": lost})
+                self._lost -= lost
+            self._file.add(record)
+        except OSError as error:
+            self._problem = f"The audit trail cannot be written: {os.strerror(error.errno or 0)}."
+            return False
+        except (TypeError, ValueError):
+            # A record that is no JSON is a defect of ours; the next ones must not wait for it.
+            self._lost += 1
+        self._problem = None
+        return True
+
+
+def _unpatched() -> tuple[Callable[..., object], Callable[[float], None]]:
+    """
+    Return how to start a thread of the system and how to sleep in it.
+
+    Under gevent a "thread" is a greenlet, whose slow disk would hold up every request of the worker.
+    """
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is None:
+        return _thread.start_new_thread, time.sleep
+    return monkey.get_original("_thread", "start_new_thread"), monkey.get_original("time", "sleep")
+
+
+class _ChainFile:
+    """The chain's file and the head beside it; a line that could not be written whole is taken back."""
+
+    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
+        self._folder = folder
+        self._now = now
+        self._head = Head()
+        self._size = 0
+        self._line_file = -1
+        self._head_file = -1
+        self._path = folder
+
+    def add(self, record: Record) -> None:
+        """Write *record* as the next line. Raises: OSError: nothing of it is in the chain."""
+        if self._line_file < 0 or not self._path.exists():
+            # The first line, or somebody took the file away: its descriptor would write into nowhere.
+            self._open()
+        line, head = chained(record, self._head)
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(self._line_file, line[written:])
+        except OSError:
+            os.ftruncate(self._line_file, self._size)
+            raise
+        # The line stands before its head does: a chain may be longer than its head, never shorter.
+        self._head, self._size = head, self._size + len(line)
+        # A head that is behind is mended by the next line's, and is no reason to write this line twice.
+        with suppress(OSError):
+            os.pwrite(self._head_file, head_line(head).rjust(HEAD_BYTES), 0)
+
+    def _open(self) -> None:
+        for old in (self._line_file, self._head_file):
+            if old >= 0:
+                os.close(old)
+        self._line_file = self._head_file = -1
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now()))
+        name = f"audit-{started}-{os.getpid()}-{secrets.token_hex(4)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        head_file = os.open(self._folder / f"{name}.head", flags, 0o600)
+        try:
+            # All the room that the head will ever need is taken now, while there is some.
+            os.pwrite(head_file, head_line(Head()).rjust(HEAD_BYTES), 0)
+            self._line_file = os.open(self._folder / f"{name}.jsonl", flags | os.O_APPEND, 0o600)
+        except OSError:
+            os.close(head_file)
+            (self._folder / f"{name}.head").unlink(missing_ok=True)
+            raise
+        self._head_file, self._path = head_file, self._folder / f"{name}.jsonl"
+        self._head, self._size = Head(), 0
+
+
+def _existing(path: Path) -> Path:
+    """Return *path*, or the nearest folder above it that exists."""
+    return next((one for one in (path, *path.parents) if one.exists()), Path("/"))

@@ -1,0 +1,1 @@
+"""Which tokens a user has: file, authority service, claims."""

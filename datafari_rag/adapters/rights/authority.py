@@ -1,0 +1,160 @@
+"""
+Tokens of users from ManifoldCF's authority service: `GET <base>/UserACLs?username=…`, one line a fact.
+
+Only good answers are remembered, for `security.cache_s`; a failure of any kind is raised and never becomes "no
+tokens". Requests for one user that come at the same time share one call.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import requests
+
+from datafari_rag.adapters.http.punctual import Punctual
+from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
+
+MAX_ANSWER_BYTES = 16_000_000
+MAX_REMEMBERED = 10_000
+
+_TOKEN = "TOKEN:"  # noqa: S105 - the word before each token in the answer, no secret
+_FACT = re.compile(r"[A-Z_]+:")
+_UNREACHABLE = "UNREACHABLEAUTHORITY:"
+_DEAD = "DEAD_AUTHORITY"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorityLimits:
+    """Seconds: to connect, for the whole answer, and how long a good answer is believed (0 = not remembered)."""
+
+    connect_s: float = 5.0
+    total_s: float = 15.0
+    cache_s: float = 60.0
+
+
+class AuthorityRights:
+    """The authority service at one address; safe for many threads."""
+
+    def __init__(
+        self,
+        base_url: str,
+        limits: AuthorityLimits | None = None,
+        *,
+        session: requests.Session | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        headers: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """Remember where to ask; nothing is asked yet. *session* brings its own TLS settings, *headers* go along."""
+        self._headers = headers
+        self._url = base_url.rstrip("/") + "/UserACLs"
+        self._limits = limits or AuthorityLimits()
+        self._session = session or _session()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._flights: Flights[tuple[str, ...]] = Flights()
+
+    def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
+        """
+        Return the tokens of *name*, at most `cache_s` old; *claimed* count for nothing.
+
+        Raises:
+            AuthorityUnavailable: no connection, another status than 200, or an answer of another form.
+            AuthorityTimeout: no whole answer in time.
+        """
+        known = self._remembered(name)
+        return known if known is not None else self._flights.once(name, lambda: self._asked(name))
+
+    def probe(self) -> str | None:
+        """Return None when a question would be answered now, else one sentence that says what is wrong."""
+        try:
+            self._asked("datafari-rag-probe")
+        except (AuthorityUnavailable, AuthorityTimeout) as error:
+            return f"The authority service (security.authority.url) gives no rights: {error.log}."
+        return None
+
+    def _remembered(self, name: str) -> tuple[str, ...] | None:
+        with self._lock:
+            at, tokens = self._known.get(name, (0.0, ()))
+            return tokens if name in self._known and self._clock() - at < self._limits.cache_s else None
+
+    def _asked(self, name: str) -> tuple[str, ...]:
+        asked_at = self._clock()
+        tokens, is_whole = _tokens(self._fetch(name))
+        if is_whole and self._limits.cache_s > 0:
+            with self._lock:
+                self._known[name] = (asked_at, tokens)
+                self._known.move_to_end(name)
+                while len(self._known) > MAX_REMEMBERED:
+                    self._known.popitem(last=False)
+        return tokens
+
+    def _fetch(self, name: str) -> bytes:
+        deadline = time.monotonic() + self._limits.total_s
+        try:
+            # No redirect is followed: a login page that answers 200 would look like a user without tokens.
+            with self._session.get(
+                self._url,
+                params={"username": name},
+                headers=dict(self._headers()),
+                timeout=(self._limits.connect_s, self._limits.total_s),
+                allow_redirects=False,
+                stream=True,
+            ) as response:
+                if response.status_code != 200:
+                    raise AuthorityUnavailable(log=f"it answered {response.status_code}")
+                return _body(response, deadline)
+        except requests.Timeout as error:
+            raise AuthorityTimeout(log="it did not answer in time") from error
+        except (requests.RequestException, ValueError) as error:
+            raise AuthorityUnavailable(log=f"it could not be asked ({type(error).__name__})") from error
+
+
+def _session() -> requests.Session:
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, Punctual())
+    return session
+
+
+def _body(response: requests.Response, deadline: float) -> bytes:
+    """Return the whole body; a server that drips is stopped at *deadline*, one that floods at the limit."""
+    body = bytearray()
+    for chunk in response.iter_content(65_536):
+        body += chunk
+        if time.monotonic() > deadline:
+            raise AuthorityTimeout(log="its answer did not end in time")
+        if len(body) > MAX_ANSWER_BYTES:
+            raise AuthorityUnavailable(log="its answer is too large")
+    length = response.headers.get("Content-Length", "")
+    if length.isdigit() and "Content-Encoding" not in response.headers and len(body) < int(length):
+        raise AuthorityUnavailable(log="its answer was cut off")
+    return bytes(body)
+
+
+def _tokens(body: bytes) -> tuple[tuple[str, ...], bool]:
+    """
+    Return the tokens of an answer, and whether all authorities behind the service have spoken.
+
+    An authority that could not be reached is made up for by a DEAD_AUTHORITY token, which every document of that
+    authority denies; without one the answer cannot be used, because deny tokens are missing in it.
+    """
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise AuthorityUnavailable(log="its answer is not UTF-8") from error
+    # Not splitlines(): a token may hold U+2028 and other characters that only Python takes for line ends.
+    lines = [line for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
+    if not all(_FACT.match(line) for line in lines):
+        raise AuthorityUnavailable(log="its answer is not in the form of UserACLs")
+    tokens = tuple(line[len(_TOKEN) :] for line in lines if line.startswith(_TOKEN))
+    is_whole = not any(line.startswith(_UNREACHABLE) for line in lines)
+    if not is_whole and not any(token.endswith(_DEAD) for token in tokens):
+        raise AuthorityUnavailable(log="an authority behind it could not be reached")
+    return tokens, is_whole

@@ -1,0 +1,1 @@
+"""The search engine Solr: client, nodes, retriever, writer."""

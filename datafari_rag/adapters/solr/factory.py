@@ -1,0 +1,91 @@
+"""From the settings to a retriever and a writer over Solr: which nodes, which names, which limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from datafari_rag.adapters.solr.client import Connection, Headers
+from datafari_rag.adapters.solr.nodes import Addresses, FixedAddresses, Nodes
+from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.adapters.solr.writer import SolrWriter
+from datafari_rag.core.errors import BadSetting
+from datafari_rag.core.settings.addresses import ZOOKEEPER
+from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.solr.schema import Schema
+from datafari_rag.ports import Aside, at_once
+
+WRITE_TIMEOUT_S = 300.0
+"""Longest wait for Solr while indexing: a commit of a large collection takes its time."""
+
+SEND_TIMEOUT_S = 30.0
+"""Longest wait for a connection while indexing: nobody waits for an answer, and Solr has its hands full."""
+
+
+def retriever_for(
+    settings: Settings, *, url: str | None = None, headers: Headers = dict, aside: Aside = at_once
+) -> SolrRetriever:
+    """
+    Return the retriever of *url* (None: `solr.url`); nothing is sent yet.
+
+    *headers* is called for each request: the request's id and trace context. *aside* is where long answers are read.
+    """
+    connection = replace(connection_of(settings), headers=headers, aside=aside)
+    return SolrRetriever(
+        Nodes(addresses_of(url or settings.solr_url, connection), connection),
+        schema=schema_of(settings),
+        handler=settings.solr_handler,
+        tolerates_partial=settings.solr_shards_tolerant,
+    )
+
+
+def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
+    """Return the writer of *url* (None: `solr.url`); nothing is sent yet."""
+    connection = replace(
+        connection_of(settings),
+        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
+        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
+    )
+    return SolrWriter(Nodes(addresses_of(url or settings.solr_url, connection), connection), schema=schema_of(settings))
+
+
+def connection_of(settings: Settings) -> Connection:
+    """Return how to reach Solr."""
+    return Connection(
+        connect_timeout_s=settings.solr_connect_timeout_s,
+        timeout_s=settings.solr_timeout_s,
+        retries=settings.solr_retries,
+        user=settings.solr_user,
+        password=settings.solr_password,
+        ca_file=settings.solr_tls_ca,
+        cert_file=settings.solr_tls_cert,
+        key_file=settings.solr_tls_key,
+        verifies=settings.solr_tls_verify,
+    )
+
+
+def schema_of(settings: Settings) -> Schema:
+    """Return the configured names, of which the collection may have all or some."""
+    return Schema(fields_of(settings), settings.solr_languages)
+
+
+def addresses_of(url: str, connection: Connection) -> Addresses:
+    """
+    Return where the nodes of *url* are: asked of ZooKeeper, or those that are written there, by commas.
+
+    Raises:
+        BadSetting: a SolrCloud is named and the library for ZooKeeper is not installed.
+    """
+    if url.startswith(ZOOKEEPER):
+        return _cloud(url, connection)
+    return FixedAddresses(tuple(one.strip().rstrip("/") for one in url.split(",") if one.strip()))
+
+
+def _cloud(url: str, connection: Connection) -> Addresses:
+    try:
+        # Imported here: the extra `cloud` is only needed by those who use it.
+        from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of
+    except ImportError:
+        raise BadSetting(
+            "Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: pip install 'datafari-rag[cloud]'."
+        ) from None
+    return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)

@@ -1,0 +1,130 @@
+"""
+From Solr's JSON to what callers read: documents, snippets, a plain search without the ACL fields.
+
+Believes nothing: an answer of another shape is a failure of the search, never "nothing found".
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.solr.parameters import CUT_END, CUT_START
+from datafari_rag.core.solr.schema import Schema
+
+JOINT = " … "
+"""Stands between snippets of one document that are not the same."""
+
+_META = ("extension", "source")
+
+
+def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]:
+    """
+    Return the number of all hits, and the documents of this page.
+
+    Raises:
+        SearchUnavailable: the answer is not one of Solr's.
+    """
+    response = reply.get("response")
+    if not isinstance(response, Mapping):
+        raise SearchUnavailable(log="Solr's answer has no response")
+    total, rows = response.get("numFound"), response.get("docs")
+    if not isinstance(total, int) or not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise SearchUnavailable(log="Solr's answer has no documents")
+    return total, rows
+
+
+def is_partial(reply: Mapping[str, Any]) -> bool:
+    """Say whether a shard was missing or ran out of time."""
+    header = reply.get("responseHeader")
+    return isinstance(header, Mapping) and header.get("partialResults") not in (None, False, "false")
+
+
+def took_ms(reply: Mapping[str, Any]) -> float | None:
+    """Return Solr's own time, None when it does not say."""
+    header = reply.get("responseHeader")
+    time_ms = header.get("QTime") if isinstance(header, Mapping) else None
+    return float(time_ms) if isinstance(time_ms, int) else None
+
+
+def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema) -> Document:
+    """
+    Return one hit, *text* being what its reader may use of it.
+
+    Raises:
+        SearchUnavailable: the hit has no id.
+    """
+    fields = schema.fields
+    identifier = first(row, fields.id)
+    if identifier is None:
+        raise SearchUnavailable(log="a hit has no id: solr.field.id names the wrong field")
+    score = row.get("score")
+    return Document(
+        id=identifier,
+        text=text,
+        field=field,
+        title=first(row, fields.title),
+        url=first(row, fields.url),
+        score=float(score) if isinstance(score, (int, float)) else 0.0,
+        language=first(row, fields.language),
+        last_modified=first(row, fields.last_modified),
+        version=first(row, "_version_"),
+        meta={name: value for name in _META if (value := first(row, name)) is not None},
+    )
+
+
+def first(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the first value of a field that may have none, one or several; None when there is none."""
+    value = row.get(name)
+    if isinstance(value, list):
+        value = next((one for one in value if one is not None), None)
+    return None if value is None else str(value)
+
+
+def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]) -> str:
+    """
+    Return the first snippet of each of *fields*, joined, plain text; "" when no word was found in any.
+
+    The same words cut from two fields come once. Tags of the highlighter are removed and its HTML entities resolved.
+    """
+    found = reply.get("highlighting")
+    row = found.get(identifier) if isinstance(found, Mapping) else None
+    texts: list[str] = []
+    for name in fields if isinstance(row, Mapping) else ():
+        text = _plain(first(row, name) or "") if row is not None else ""
+        if text and not any(_same(text, other) for other in texts):
+            texts.append(text)
+    return JOINT.join(texts)
+
+
+def page_of(reply: Mapping[str, Any], schema: Schema, *, is_incomplete: bool) -> dict[str, object]:
+    """
+    Return Solr's own JSON of a plain search: no parameters in its header, no ACL field anywhere.
+
+    Raises:
+        SearchUnavailable: the answer is not one of Solr's.
+    """
+    total, rows = hits_of(reply)
+    response = {key: value for key, value in reply["response"].items() if key in ("numFoundExact", "maxScore")}
+    header: dict[str, object] = {"status": 0, "QTime": int(took_ms(reply) or 0)}
+    page: dict[str, object] = {
+        "responseHeader": header | ({"partialResults": True} if is_incomplete else {}),
+        "response": {"numFound": total, "start": reply["response"].get("start", 0), **response}
+        | {"docs": [{name: value for name, value in row.items() if not schema.is_acl(name)} for row in rows]},
+    }
+    for key in ("highlighting", "facet_counts"):
+        if isinstance(reply.get(key), Mapping):
+            page[key] = reply[key]
+    return page
+
+
+def _plain(snippet: str) -> str:
+    return html.unescape(snippet.replace(CUT_START, "").replace(CUT_END, "")).strip()
+
+
+def _same(text: str, other: str) -> bool:
+    """Say whether one is cut from the same place as the other: the body is stored in two fields."""
+    return text in other or other in text

@@ -1,0 +1,128 @@
+"""
+The retriever over a real Solr: one node, several, or a SolrCloud known by its ZooKeeper.
+
+Spells searches with `core.solr_params`, sends each once, and reads the answer. It makes no filter of its own and has
+no search without one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from datafari_rag.adapters.solr.client import Unfit
+from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.replies import document_of, first, hits_of, is_partial, page_of, snippets_of, took_ms
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
+from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.solr.parameters import Params, browse_params, fetch_params, search_params, text_field
+from datafari_rag.core.solr.schema import Schema
+
+SCHEMA_S = 300.0
+"""How long the collection's description is remembered, in seconds."""
+
+
+class SolrRetriever:
+    """
+    A `ports.Retriever` over a Solr collection.
+
+    *schema* has the configured names; which of them the collection has is asked of Solr itself. *tolerates_partial*
+    takes an answer without some shards, and says so in it.
+    """
+
+    def __init__(
+        self, nodes: Nodes, *, schema: Schema, handler: str = "/select", tolerates_partial: bool = False
+    ) -> None:
+        """Remember how to ask; nothing is sent yet."""
+        self._nodes = nodes
+        self._named = schema
+        self._handler = handler.strip("/")
+        self._tolerates_partial = tolerates_partial
+        self._known: tuple[Schema, float] | None = None
+
+    def search(self, search: Search, access: Filter) -> Found:
+        """
+        Return the best documents for one step; hits of equal score are in the order of their ids.
+
+        Raises:
+            SearchUnavailable: no connection, a refusal, an unreadable answer, or a missing shard.
+            SearchTimeout: no answer within the limits.
+            BadRequest: a value to narrow by does not fit its field.
+        """
+        schema = self._schema()
+        params = search_params(search, access, schema)
+        reply = self._ask(params, is_narrowed=bool(search.restrictions))
+        total, rows = hits_of(reply)
+        found = tuple(self._document(row, reply, search, schema) for row in rows)
+        ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
+        return Found(
+            tuple(ranked), total, is_partial(reply), took_ms(reply), query=f"{params['q']} (mm={params['mm']})"
+        )
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""
+        schema = self._schema()
+        is_narrowed = bool(browse.restrictions or browse.facet_fields)
+        reply = self._ask(browse_params(browse, access, schema), is_narrowed=is_narrowed)
+        return page_of(reply, schema, is_incomplete=is_partial(reply))
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        """
+        Return one document with the stored text of *field*, "" where it has none; None when absent or not for him.
+
+        *field* is one of the body and preview fields; any other is absent. Raises as search.
+        """
+        schema = self._schema()
+        if not schema.is_text(field) or any("\ud800" <= char <= "\udfff" for char in document_id):
+            return None
+        reply = self._ask(fetch_params(document_id, field, access, schema), is_narrowed=False)
+        row = next(iter(hits_of(reply)[1]), None)
+        return None if row is None else document_of(row, field=field, text=first(row, field) or "", schema=schema)
+
+    def probe(self) -> str | None:
+        """Return None when a search would work now, else one sentence that says what is wrong."""
+        try:
+            self._ask({"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "none"}, is_narrowed=False)
+        except SearchError as error:
+            return f"{error.reason} ({error.log})" if error.log else error.reason
+        return None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._nodes.close()
+
+    def _ask(self, params: Params, *, is_narrowed: bool) -> Mapping[str, Any]:
+        tolerant = "true" if self._tolerates_partial else "false"
+        sent = {**params, "shards.tolerant": tolerant}
+        try:
+            reply = self._nodes.ask(lambda node: node.search(self._handler, sent))
+        except Unfit as error:
+            if is_narrowed:
+                raise BadRequest("A value to filter or count by does not fit its field.", log=error.log) from error
+            raise
+        except UnicodeEncodeError:
+            raise SearchUnavailable(log="a lone surrogate in a parameter") from None
+        if is_partial(reply) and not self._tolerates_partial:
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        return reply
+
+    def _schema(self) -> Schema:
+        """Return the names with what the collection has of them; a Solr that does not tell is taken to have all."""
+        known = self._known
+        if known is None or time.monotonic() - known[1] > SCHEMA_S:
+            known = (described(self._named, self._nodes), time.monotonic())
+            self._known = known
+        return known[0]
+
+    def _document(self, row: Mapping[str, Any], reply: Mapping[str, Any], search: Search, schema: Schema) -> Document:
+        if search.content == "highlighting":
+            identifier = first(row, schema.fields.id) or ""
+            names = (*schema.contents(search.language), schema.fields.exact_content)
+            text, field = snippets_of(reply, identifier, names), "highlighting"
+        else:
+            field = text_field(search.content, schema)
+            text = first(row, field) or ""
+        return document_of(row, field=field, text=text, schema=schema)

@@ -1,0 +1,160 @@
+"""
+Where the nodes of a SolrCloud are, asked of its ZooKeeper.
+
+Only addresses come from here. While ZooKeeper is away the last known nodes are asked: Solr goes on answering searches
+without it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.handlers.threading import KazooTimeoutError
+
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.settings.addresses import ZOOKEEPER
+
+FRESH_S = 2.0
+"""How long a list of nodes is used without asking again, in seconds."""
+
+_ADDRESS = re.compile(rf"{ZOOKEEPER}(?P<hosts>[^/#]+)(?P<root>/[^#]*)?#(?P<collection>[A-Za-z0-9_.-]+)")
+_NODE = re.compile(r"(?P<host>.+):(?P<port>\d+)_(?P<context>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """What `zookeeper://h1:2181,h2:2181/chroot#collection` says."""
+
+    hosts: str
+    root: str
+    collection: str
+
+
+def ensemble_of(address: str) -> Ensemble:
+    """Return the parts of a `zookeeper://` address. Raises: ValueError: it has another form."""
+    match = _ADDRESS.fullmatch(address.strip())
+    if match is None:
+        raise ValueError("An address of the form zookeeper://HOST:PORT,HOST:PORT/CHROOT#COLLECTION is expected.")
+    return Ensemble(match["hosts"], (match["root"] or "").rstrip("/"), match["collection"])
+
+
+class CloudAddresses:
+    """
+    The live nodes of a collection, those that hold a part of it first, in turn. Safe for many threads.
+
+    Connects when it is first asked, so that every worker has a connection of its own.
+    """
+
+    def __init__(self, ensemble: Ensemble, *, timeout_s: float) -> None:
+        """Remember where to ask; *timeout_s* bounds each question to ZooKeeper."""
+        self._ensemble = ensemble
+        self._timeout_s = timeout_s
+        self._client: KazooClient | None = None
+        self._known: tuple[tuple[str, ...], float] = ((), 0.0)
+        self._turn = itertools.count()
+        self._lock = threading.Lock()
+
+    def current(self) -> Sequence[str]:
+        """
+        Return the collection's address on each live node, beginning with another one each time.
+
+        Raises:
+            SearchUnavailable: ZooKeeper does not answer and never did, or the collection is unknown to it.
+        """
+        return self._turned(self._urls())
+
+    def anew(self) -> Sequence[str]:
+        """Return the same from a list that was read after this was asked. Raises: as `current`."""
+        asked_at = time.monotonic()
+        with self._lock:
+            return self._turned(self._known_since(asked_at))
+
+    def close(self) -> None:
+        """End the connection to ZooKeeper."""
+        with self._lock:
+            if self._client is not None:
+                self._client.stop()
+                self._client.close()
+                self._client = None
+
+    def _turned(self, urls: tuple[str, ...]) -> Sequence[str]:
+        first = next(self._turn) % max(1, len(urls))
+        return (*urls[first:], *urls[:first])
+
+    def _urls(self) -> tuple[str, ...]:
+        urls, looked_at = self._known
+        if urls and time.monotonic() - looked_at < FRESH_S:
+            return urls
+        # One looks; the others go on with what is known, so that a ZooKeeper that hangs holds up one request.
+        if not self._lock.acquire(blocking=not urls):
+            return urls
+        try:
+            return self._known_since(time.monotonic() - FRESH_S)
+        finally:
+            self._lock.release()
+
+    def _known_since(self, since: float) -> tuple[str, ...]:
+        """Return a list that was read at *since* or later, where need be now; the lock is the caller's."""
+        urls, looked_at = self._known
+        if urls and looked_at > since:
+            return urls
+        try:
+            if not urls or self._client is None or self._client.connected:
+                urls = self._look()
+        except (KazooException, KazooTimeoutError, ValueError) as error:
+            if not urls:
+                raise SearchUnavailable(log=f"ZooKeeper: {type(error).__name__}") from error
+        self._known = (urls, time.monotonic())
+        return urls
+
+    def _look(self) -> tuple[str, ...]:
+        client = self._connected()
+        nodes = client.get_children_async("/live_nodes").get(timeout=self._timeout_s)
+        if not nodes:
+            return ()
+        scheme = self._json(client, "/clusterprops.json").get("urlScheme", "http")
+        state = self._json(client, f"/collections/{self._ensemble.collection}/state.json")
+        hosting = _hosts(state.get(self._ensemble.collection))
+        # An alias has no state of its own; every node knows where its collections are.
+        ordered = sorted(nodes, key=lambda node: (node not in hosting, node))
+        found = (_NODE.fullmatch(node) for node in ordered if node in hosting or not hosting)
+        return tuple(
+            f"{scheme}://{m['host']}:{m['port']}/{m['context'].replace('_', '/')}/{self._ensemble.collection}"
+            for m in found
+            if m is not None
+        )
+
+    def _connected(self) -> KazooClient:
+        if self._client is None:
+            client = KazooClient(self._ensemble.hosts + self._ensemble.root, timeout=10.0, read_only=True)
+            event = client.start_async()
+            if not event.wait(self._timeout_s):
+                client.stop()
+                client.close()
+                raise KazooTimeoutError
+            self._client = client
+        return self._client
+
+    def _json(self, client: KazooClient, path: str) -> dict[str, Any]:
+        try:
+            body, _ = client.get_async(path).get(timeout=self._timeout_s)
+        except NoNodeError:
+            return {}
+        found = json.loads(body or b"{}")
+        return found if isinstance(found, dict) else {}
+
+
+def _hosts(state: object) -> frozenset[str]:
+    """Return the names of the nodes that hold an active replica; empty when the state says nothing."""
+    shards = state.get("shards") if isinstance(state, dict) else None
+    replicas = [r for shard in (shards or {}).values() for r in (shard.get("replicas") or {}).values()]
+    return frozenset(str(r.get("node_name")) for r in replicas if r.get("state") == "active")

@@ -1,0 +1,1 @@
+"""`datafari-rag eval`: questions of the user's, or whole sets."""

@@ -1,0 +1,138 @@
+"""The sets of a folder merged into one collection, in the embedded index and in a real Solr, to be measured on both."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from datafari_rag.commands.index import Lines, indexed, settings_for
+from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_jars import CannotRunSolr
+from datafari_rag.evaluation.questions import Question, Reader, questions_in, readers_in, rights_in
+from datafari_rag.ingest.documents import Rights
+
+MERGED = (
+    "squad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "nq-longdoc", "scifact", "northwind-hr", "tts-handbook",
+    "debian-docs", "tech-docs",
+)  # fmt: skip
+"""Sets that are merged into one collection."""
+
+ALONE = ("xquad", "multihop")
+"""Sets measured beside, each in an index of its own: the same texts in six languages; several documents."""
+
+BY_LANGUAGE = "xquad"
+"""The set whose languages are counted apart."""
+
+PATIENT = {"solr.timeout_s": "120", "solr.connect_timeout_s": "60"}
+"""
+On a machine with other work Solr may need longer than a reader would wait.
+
+The second limit holds while a request is sent, too: a thousand documents are megabytes.
+"""
+
+Say = Callable[[str], None]
+
+
+class NoSets(Exception):
+    """The folder holds none of the sets, or Solr cannot be run; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An engine with an index: the *name* to show, its *url*, and the sets in it."""
+
+    name: str
+    url: str
+    sets: tuple[str, ...] = MERGED
+
+
+def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
+    """Return the questions of *sets*, the unanswerable ones too. Raises: UnreadableQuestions."""
+    files = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
+    found = itertools.chain.from_iterable(questions_in(path) for path in files if path.exists())
+    return tuple(
+        replace(one, group=f"{one.group} {one.language}") if one.group == BY_LANGUAGE and one.language else one
+        for one in found
+    )
+
+
+def readers_of(folder: Path) -> tuple[Reader, ...]:
+    """Return the users of the sets that have some."""
+    files = [path / "users.jsonl" for path in _sets(folder, MERGED)]
+    found = itertools.chain.from_iterable(readers_in(path) for path in files if path.exists())
+    return tuple({reader.name: reader for reader in found}.values())
+
+
+def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    """Return the ACL fields of the documents that have some, by id."""
+    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
+    for path in _sets(folder, MERGED):
+        found |= {name: acl for name, acl in rights_in(path / "docs.jsonl").items() if acl}
+    return found
+
+
+@contextmanager
+def places(folder: Path, which: str, say: Say) -> Iterator[Iterator[Place]]:
+    """
+    Give each engine in turn, the sets indexed in it: the merged ones, then each of the others alone.
+
+    Documents keep their rights. Every Solr is stopped, and everything is removed, at the end.
+
+    Raises:
+        NoSets: nothing to index, or Solr cannot be run.
+    """
+    if not _sets(folder, MERGED):
+        raise NoSets(f"{folder} holds none of the sets {', '.join(MERGED)}.")
+    with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as made:
+        try:
+            yield _places(folder, Path(made), which, say)
+        finally:
+            for home in Path(made).glob("solr-*"):
+                solr_process.stopped(home)
+
+
+def _places(folder: Path, made: Path, which: str, say: Say) -> Iterator[Place]:
+    for sets in (MERGED, *((name,) for name in ALONE)):
+        if not _sets(folder, sets):
+            continue
+        name, suffix = ("merged", "") if sets == MERGED else (sets[0], f", {sets[0]} alone")
+        documents = _merged(folder, sets, made / f"{name}.jsonl")
+        if which in ("embedded", "both"):
+            yield Place(f"embedded{suffix}", _indexed(documents, f"embedded:{made / name}", say), sets)
+        if which in ("solr", "both"):
+            yield Place(f"Solr{suffix}", _indexed(documents, _solr(made / f"solr-{name}", say), say), sets)
+            solr_process.stopped(made / f"solr-{name}")
+
+
+def _solr(home: Path, say: Say) -> str:
+    try:
+        return solr_process.started(home, port=None, nodes=0, say=say).url
+    except CannotRunSolr as error:
+        raise NoSets(str(error)) from error
+
+
+def _indexed(documents: Path, url: str, say: Say) -> str:
+    say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
+    conf = documents.with_suffix(".properties")
+    conf.write_text(
+        "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT}.items()), encoding="utf-8"
+    )
+    conf.chmod(0o600)
+    indexed([documents], settings=settings_for(conf), rights=Rights(), listener=Lines())
+    return url
+
+
+def _merged(folder: Path, sets: tuple[str, ...], into: Path) -> Path:
+    with into.open("w", encoding="utf-8") as out:
+        for path in _sets(folder, sets):
+            with (path / "docs.jsonl").open(encoding="utf-8") as lines:
+                out.writelines(f"{line.rstrip()}\n" for line in lines)
+    return into
+
+
+def _sets(folder: Path, names: tuple[str, ...]) -> list[Path]:
+    return [folder / name for name in names if (folder / name / "docs.jsonl").exists()]

@@ -1,0 +1,168 @@
+"""`datafari-rag eval`: questions with known answers in, tables, JSON and a plot out. Tables to stdout, else stderr."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from datafari_rag.adapters.settings.snapshot import StartRefused
+from datafari_rag.commands.eval.collections import PATIENT, NoSets, places, questions_of, readers_of, rights_of
+from datafari_rag.commands.eval.runs import CannotMeasure, Course, Variant, run
+from datafari_rag.core.errors import RagError
+from datafari_rag.evaluation.feedback import questions_of_feedback
+from datafari_rag.evaluation.markdown_report import NoPlace, check_marks, written_into
+from datafari_rag.evaluation.measures import Trial, gate_curve, summary
+from datafari_rag.evaluation.plot import draw
+from datafari_rag.evaluation.questions import UnreadableQuestions, questions_in, readers_in, rights_in
+from datafari_rag.evaluation.tables import gate_table, print_report
+
+DEFAULT_CONF = Path("conf/rag.properties")
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(
+    name="eval",
+    epilog="""\b
+Examples:
+  datafari-rag eval questions.jsonl --conf conf/rag.properties
+  datafari-rag eval questions.jsonl --vary rag.extract=passages,head --vary rag.maxFiles=3,5
+  datafari-rag eval --sets ../shared/data --engine both
+\b
+Exit codes: 0 measured, no leak; 1 a leak, or it could not be measured; 2 wrong usage.
+""",
+)
+@click.argument("questions", nargs=-1, type=FILE)
+@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@click.option("--vary", multiple=True, metavar="KEY=A,B", help="Measure once for each value of a setting; repeatable.")
+@click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: as the anonymous]")
+@click.option("--users", type=FILE, help="JSONL of {user, tokens}: count what they are given against their rights.")
+@click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
+@click.option("--from-feedback", type=FILE, help="Readers' thumbs (feedback.file) with texts, as further questions.")
+@click.option("--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Folder of eval.json, eval.png.")
+@click.option("--page", type=FILE, help="Markdown page whose tables, between its marks, are written anew.")
+@click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes. [default: cores]")
+@click.option("--with-model", is_flag=True, help="Ask the configured model. [default: the built-in extractive one]")
+@click.option("--baselines/--no-baselines", default=True, help="Measure head and highlighting beside.")
+@click.option("--sets", type=FOLDER, help="Folder of sets (docs.jsonl, questions.jsonl): index them first, all in one.")
+@click.option("--engine", type=click.Choice(["embedded", "solr", "both"]), default="both", help="For --sets.")
+@click.pass_context
+def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: Any) -> None:
+    """Measure search, passages, answers, citations and leaks on questions with known answers.
+
+    QUESTIONS are JSON Lines: {"id", "question", "answers": [any counts], "doc_ids": [any counts]}, and
+    "unanswerable": true for those that the documents do not answer.
+    """
+    if not questions and options["sets"] is None and options["from_feedback"] is None:
+        raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
+    _variants(options, {}, "")
+    began = time.monotonic()
+    try:
+        if options["page"] is not None:
+            check_marks(options["page"].read_text(encoding="utf-8"))
+        results = dict(_results(questions, options))
+        leaks = _told(results, options, took_s=time.monotonic() - began)
+    except StartRefused as error:
+        raise click.ClickException("\n".join(error.lines)) from error
+    except RagError as error:
+        raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
+    except (UnreadableQuestions, NoSets, NoPlace, CannotMeasure, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    context.exit(1 if leaks else 0)
+
+
+def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tuple[str, list[Trial]]]:
+    """Yield the name and the trials of every variant, in turn."""
+    console = Console(stderr=True)
+    if options["sets"] is not None:
+        yield from _results_of_sets(options, console)
+        return
+    thumbs = questions_of_feedback(options["from_feedback"]) if options["from_feedback"] else ()
+    asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
+    readers = readers_in(options["users"]) if options["users"] else ()
+    rights = rights_in(options["documents"]) if options["documents"] else {}
+    course = Course(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
+    for variant in _variants(options, {}, "as configured"):
+        yield variant.name, _measured(course, variant, options, console)
+
+
+def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
+    folder = options["sets"]
+    with places(folder, options["engine"], console.print) as indexed:
+        rights, readers = rights_of(folder), readers_of(folder)
+        tokens = frozenset(token for acl in rights.values() for values in acl.values() for token in values)
+        for place in indexed:
+            asked = questions_of(folder, place.sets)[:: options["every"]]
+            course = Course(asked, tokens, readers, rights)
+            for variant in _variants(options, {"solr.url": place.url, **PATIENT}, place.name):
+                yield variant.name, _measured(course, variant, options, console)
+
+
+def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:
+    """Return one variant for each combination of the values of --vary."""
+    axes: list[list[tuple[str, str]]] = []
+    for text in options["vary"]:
+        key, mark, values = text.partition("=")
+        if not mark or not key:
+            raise click.UsageError(f"--vary {text}: KEY=A,B is wanted.")
+        axes.append([(key.strip(), value.strip()) for value in values.split(",")])
+    found = []
+    for combination in itertools.product(*axes):
+        title = ", ".join([name, *(f"{key}={value}" for key, value in combination)])
+        found.append(Variant(title, options["conf"], {**given, **dict(combination)}, options["with_model"]))
+    return found
+
+
+def _measured(course: Course, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task(variant.name, total=len(course.questions))
+        trials = []
+        for trial in run(course, variant, jobs=options["jobs"], baselines=options["baselines"]):
+            trials.append(trial)
+            progress.advance(task)
+    return trials
+
+
+def _told(results: Mapping[str, list[Trial]], options: Mapping[str, Any], *, took_s: float) -> int:
+    """Print and write everything; return the number of leaks. Raises: NoPlace, OSError."""
+    console = Console(width=None if Console().is_terminal else 160)
+    report = {"every": options["every"], "jobs": options["jobs"], "took_s": took_s, "variants": _reported(results)}
+    for name, of in report["variants"].items():
+        print_report(name, of["sets"], console)
+    if any(not trial.is_answerable for trials in results.values() for trial in trials):
+        console.print(gate_table(next(iter(report["variants"].values()))["gate"]))
+    written = _written(report, options["out"], options["page"])
+    click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, written))}", err=True)
+    return sum(trial.leaks for trials in results.values() for trial in trials)
+
+
+def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, trials in results.items():
+        groups = list(dict.fromkeys(trial.group for trial in trials))
+        summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
+        if len(groups) > 1:
+            summaries["all"] = summary(trials)
+        found[name] = {"sets": summaries, "gate": gate_curve(trials)}
+    return found
+
+
+def _written(report: Mapping[str, Any], folder: Path, page: Path | None) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "eval.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
+    totals = {name: list(of["sets"].values())[-1] for name, of in report["variants"].items()}
+    draw(totals, next(iter(report["variants"].values()))["gate"], folder / "eval.png")
+    if page is None:
+        return [folder / "eval.json", folder / "eval.png"]
+    page.write_text(written_into(page.read_text(encoding="utf-8"), report), encoding="utf-8")
+    return [folder / "eval.json", folder / "eval.png", page]

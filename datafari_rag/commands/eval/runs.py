@@ -1,0 +1,111 @@
+"""Runs a course of questions over one variant of the settings, in several processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import ClassVar
+
+from datafari_rag.adapters.model.extractive import NAME, ExtractiveModel
+from datafari_rag.adapters.settings.snapshot import snapshot_of
+from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_for
+from datafari_rag.core.access import ANONYMOUS, User
+from datafari_rag.core.errors import RagError
+from datafari_rag.evaluation.measures import Trial
+from datafari_rag.evaluation.questions import Question, Reader
+from datafari_rag.evaluation.trial import Bench, Rights, tried
+from datafari_rag.pipeline import Parts
+
+NEEDED = ("solr.", "security.", "rag.", "llm.", "token.")
+
+_CHUNK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Settings to measure: the file *conf* with *changes* on top; *with_model* asks its model, else the built-in."""
+
+    name: str
+    conf: Path
+    changes: Mapping[str, str]
+    with_model: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What is asked, with which access *tokens*, and for whom leaks are counted."""
+
+    questions: tuple[Question, ...]
+    tokens: frozenset[str] = frozenset()
+    readers: tuple[Reader, ...] = ()
+    rights: Rights | None = None
+
+
+def run(course: Course, variant: Variant, *, jobs: int, baselines: bool) -> Iterator[Trial]:
+    """
+    Yield the trial of every question, in order.
+
+    Raises:
+        StartRefused: the settings cannot be used.
+        RagError, CannotMeasure: search, rights or model fail.
+    """
+    bench = bench_for(variant, course, baselines=baselines)
+    if jobs == 1:
+        yield from (tried(question, bench) for question in course.questions)
+        return
+    # Spawned, not forked: clients and indexes of this process are not for sharing.
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), _begin, (variant, replace(course, questions=()), baselines)
+    ) as pool:
+        try:
+            yield from pool.map(_try, course.questions, chunksize=_CHUNK)
+        except BrokenProcessPool as error:
+            raise CannotMeasure(f"{variant.name}: a process that asked the questions ended early") from error
+
+
+def bench_for(variant: Variant, course: Course, *, baselines: bool) -> Bench:
+    """Return what the questions are tried on. Raises: StartRefused, RagError."""
+    conf = variant.conf if variant.conf.exists() else None
+    snapshot = snapshot_of(conf, environ=os.environ, overrides=variant.changes)
+    snapshot.require(*NEEDED)
+    settings = snapshot.settings
+    asks = User("eval", course.tokens) if course.tokens else ANONYMOUS
+    if not variant.with_model:
+        settings = replace(settings, rag_api_endpoint=NAME)
+    parts = Parts(
+        retriever=retriever_for(settings),
+        model=model_for(settings) if variant.with_model else ExtractiveModel(),
+        counter=counter_for(settings),
+        instructions=snapshot.instructions,
+        new_nonce=new_nonce,
+        clock=time.monotonic,
+    )
+    return Bench(settings, parts, asks, course.readers, course.rights, baselines)
+
+
+class CannotMeasure(Exception):
+    """Search, rights or model failed in another process; the message says at which question."""
+
+
+class _Held:
+    """The bench of one process."""
+
+    benches: ClassVar[list[Bench]] = []
+
+
+def _begin(variant: Variant, course: Course, baselines: bool) -> None:
+    _Held.benches.append(bench_for(variant, course, baselines=baselines))
+
+
+def _try(question: Question) -> Trial:
+    try:
+        return tried(question, _Held.benches[-1])
+    except RagError as error:
+        # An error with keyword arguments does not survive the way between processes.
+        raise CannotMeasure(f"{question.id}: {error.label} {error.log or error.reason}") from error

@@ -1,0 +1,141 @@
+"""
+How an answer was made, in the four steps that the chat protocols name (SPEC.md §8).
+
+Everybody sees the question, the query, the documents used and sizes. The prompt, the candidates with reasons, the
+kind of filter, the endpoint and the timings are added for administrators; ACL values are never here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Candidate, Extract
+from datafari_rag.core.events import Thought
+
+TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One search that was run: the step's name, what was sent, how many hits this user may see."""
+
+    name: str
+    query: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What the line noted while it made an answer; *timings_ms* are the stages before the model."""
+
+    ask: Ask
+    language: str
+    tried: tuple[Tried, ...]
+    extracts: tuple[Extract, ...]
+    prompt: Prompt | None = None
+    candidates: tuple[Candidate, ...] = ()
+    access: str = ""
+    endpoint: str = ""
+    timings_ms: tuple[tuple[str, float], ...] = ()
+
+
+def thoughts_for(trace: Trace, *, is_admin: bool) -> tuple[Thought, ...]:
+    """Return the four steps, in order; an administrator's hold more."""
+    return (
+        _question(trace),
+        _query(trace, is_admin=is_admin),
+        _results(trace, is_admin=is_admin),
+        _prompt(trace, is_admin=is_admin),
+    )
+
+
+def _question(trace: Trace) -> Thought:
+    ask = trace.ask
+    props: dict[str, object] = {"language": trace.language, "format": ask.answer_format}
+    if ask.overrides:
+        props["overrides"] = dict(ask.overrides)
+    if ask.ignored:
+        props["ignored"] = list(ask.ignored)
+    return Thought(TITLES[0], ask.question, props)
+
+
+def _query(trace: Trace, *, is_admin: bool) -> Thought:
+    last = trace.tried[-1] if trace.tried else Tried("none", "", 0)
+    props: dict[str, object] = {
+        "has_vector": False,
+        "use_semantic_captions": trace.ask.wants_captions,
+        "steps": [{"step": tried.name, "query": tried.query, "found": tried.total} for tried in trace.tried],
+    }
+    if is_admin:
+        props["filter"] = trace.access
+    return Thought(TITLES[1], last.query, props)
+
+
+def _results(trace: Trace, *, is_admin: bool) -> Thought:
+    used = [_shown(extract) for extract in trace.extracts]
+    props: dict[str, object] = {"documents_used": len(used)}
+    if is_admin:
+        props["candidates"] = [_reason(candidate) for candidate in trace.candidates]
+        props["passages"] = [
+            {
+                "label": extract.label,
+                "document_chars": len(extract.document.text),
+                "spans": [[passage.start, passage.end] for passage in extract.passages],
+            }
+            for extract in trace.extracts
+        ]
+    return Thought(TITLES[2], used, props)
+
+
+def _shown(extract: Extract) -> Mapping[str, object]:
+    return {
+        "label": extract.label,
+        "title": extract.document.title,
+        "score": round(extract.document.score, 4),
+        "chars": len(extract.text),
+    }
+
+
+def _reason(candidate: Candidate) -> Mapping[str, object]:
+    reason: dict[str, object] = {
+        "id": candidate.document_id,
+        "rank": candidate.rank,
+        "score": round(candidate.score, 4),
+        "verdict": candidate.verdict,
+    }
+    if candidate.start is not None:
+        reason["start"], reason["end"] = candidate.start, candidate.end
+    return reason
+
+
+def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
+    prompt = trace.prompt
+    if prompt is None:
+        return Thought(TITLES[3], "No prompt was made.", {"documents": 0, "chars": 0})
+    chars = sum(len(extract.text) for extract in prompt.extracts)
+    props: dict[str, object] = {
+        "documents": len(prompt.extracts),
+        "document_chars": chars,
+        "turns": len(prompt.history),
+    }
+    if not is_admin:
+        return Thought(TITLES[3], f"{len(prompt.extracts)} documents, {chars} characters of them.", props)
+    props |= {
+        "model": prompt.model,
+        "temperature": prompt.temperature,
+        "max_tokens": prompt.max_tokens,
+        "endpoint": trace.endpoint,
+        "timings_ms": {name: round(took, 2) for name, took in trace.timings_ms},
+    }
+    return Thought(TITLES[3], _told(prompt), props)
+
+
+def _told(prompt: Prompt) -> list[str]:
+    """Return what the model is told, one string a message, roles first."""
+    told = [f"system: {prompt.instructions}"] if prompt.instructions is not None else []
+    told += [f"{turn.role}: {turn.text}" for turn in prompt.history]
+    told += [f"user: Document {extract.number}. {extract.label}: {extract.text}" for extract in prompt.extracts]
+    return [*told, f"user: {prompt.question}"]

@@ -1,0 +1,271 @@
+"""
+The answer's text without links that lead elsewhere than to its documents, as it streams (SPEC.md §6).
+
+What comes out has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
+this answer's documents. It fails closed: what one reader of Markdown might take for a link is none for any of them,
+because the characters that make it one (`](`, `]:` at a line's start, `<` before a letter) never come out together. It
+knows no code blocks, since two readers need not agree where those end. Marks of citations come out whole.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Collection
+from typing import NamedTuple
+
+from datafari_rag.core.citations.markers import Marks
+
+MAX_TEXT_CHARS = 300
+MAX_TARGET_CHARS = 2000
+"""How far the end of a bracket or tag, and of a target, is waited for; longer ones are broken up and pass as text."""
+
+MAX_DEPTH = 8
+MAX_OPEN = 32
+"""Brackets in brackets beyond this are text; so are those of which more than this are open at once."""
+
+_SPECIAL = re.compile(r"[!\[\]<【［]")
+_PLAIN = re.compile(r"[^!\[\]<【［\r\n]+")
+_CLASHING = frozenset("]<!")
+_CLOSERS = {"[": "]", "【": "】", "［": "］"}
+_BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
+_BRACKETS = {opener: re.compile(rf"{_BLANK_LINE}|[\{opener}\{closer}]") for opener, closer in _CLOSERS.items()}
+_PARENTHESES = re.compile(rf"{_BLANK_LINE}|[()]")
+_TAG_END = re.compile(rf"{_BLANK_LINE}|>")
+_AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]*|[^\s<>@/]+@[^\s<>@]+")
+_TAG_NAME = re.compile(r"/?\s*([A-Za-z][A-Za-z0-9]*)\s*(/?$)?")
+_PROSE = re.compile(r"[^\s:/<>\\#?=&@%]+\s+[^\s:/<>\\#?=&@%\"'(][^:/<>\\#?=&@%]*")
+_TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
+_UNFIT = re.compile(r"[<>\[\]\\`]|[^\S ]|[\x00-\x1f\x7f]")
+_LEADS = re.compile(r"[\s>*+\-\d.)•]*")
+_LOADING_TAGS = """a applet area audio base body button embed form frame frameset iframe image img input link map math
+    meta object picture script source style svg track video"""
+_LOADING = frozenset(_LOADING_TAGS.split())
+
+
+class _Step(NamedTuple):
+    """What the text at one place becomes: *shown*, in place of *taken* characters; *is_label* ends in a safe "]"."""
+
+    shown: str
+    taken: int
+    is_label: bool = False
+
+
+class SafeLinks:
+    """
+    A filter that an answer runs through in pieces of any size; what comes out does not depend on how it was cut.
+
+    `[a](u)` and `![a](u)` become `a`, or `[a]` where *a* is a label or place number; `[a](u)` stays when *u* is one
+    of the documents' URLs. It holds back the beginning of a mark, link or tag, and never more than a few thousand
+    characters.
+    """
+
+    def __init__(self, urls: Collection[str], labels: Collection[str], *, depth: int = 0) -> None:
+        """Let through links to *urls*, the documents' (none: an empty collection), and marks that name *labels*."""
+        self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
+        self._labels = labels
+        self._marks = Marks(labels)
+        self._depth = depth
+        self._held = ""
+        self._last = ""
+        self._is_lead = True
+        self._is_label = False
+
+    def feed(self, text: str) -> str:
+        """Return what of the text so far may be shown; maybe nothing."""
+        # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a one.
+        if not self._held and not self._is_lead and self._last not in _CLASHING and _PLAIN.fullmatch(text):
+            self._last = text[-1]
+            return text
+        self._held += text
+        return self._run(is_end=False)
+
+    def end(self) -> str:
+        """Return the rest: half a mark is dropped, half a link is none."""
+        if self._held[:1] in _CLOSERS and self._marks.is_beginning(self._held[1:]):
+            self._held = ""
+        return self._run(is_end=True)
+
+    def _run(self, *, is_end: bool) -> str:
+        text, at, shown = self._held, 0, []
+        while at < len(text):
+            match = _SPECIAL.search(text, at)
+            stop = len(text) if match is None else match.start()
+            shown.append(self._put(_Step(text[at:stop], stop - at)))
+            at = stop
+            if match is None:
+                break
+            step = self._step(text, at, is_end=is_end)
+            if step is None:
+                break
+            shown.append(self._put(step))
+            at += step.taken
+        self._held = text[at:]
+        return "".join(shown)
+
+    def _put(self, step: _Step) -> str:
+        """Note what is shown, with a space where two harmless neighbours would make something else together."""
+        if not step.shown:
+            return ""
+        shown = " " + step.shown if self._is_clash(step.shown) else step.shown
+        self._is_label = step.is_label and not self._is_lead
+        begins = max(shown.rfind("\n"), shown.rfind("\r")) + 1
+        if begins or self._is_lead:
+            self._is_lead = _LEADS.fullmatch(shown, begins) is not None
+        self._last = shown[-1]
+        return shown
+
+    def _is_clash(self, shown: str) -> bool:
+        match self._last:
+            case "]":
+                return shown[0] == "(" or (shown[0] == ":" and not self._is_label)
+            case "<":
+                return shown[0].isalpha() or shown[0] == "/"
+            case "!":
+                return shown[0] == "[" and "](" in shown
+            case _:
+                return False
+
+    def _step(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Return what to do at the special character at *at*, None when the text must go on first."""
+        following = text[at + 1 : at + 2]
+        if not following and not is_end and text[at] not in "【［":
+            return None
+        match text[at]:
+            case "<":
+                is_tag = (following.isascii() and following.isalpha()) or following == "/"
+                return self._tag(text, at, is_end=is_end) if is_tag else _Step("<", 1)
+            case "]":
+                return self._stray(text, at, is_end=is_end) if following == "(" else _Step("]", 1)
+            case "!":
+                return self._group(text, at, is_end=is_end) if following == "[" else _Step("!", 1)
+            case _:
+                return self._group(text, at, is_end=is_end)
+
+    def _group(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Decide about a bracket, and the target behind it when it has one."""
+        opened = at + 1 if text[at] == "!" else at
+        close = _close(_BRACKETS[text[opened]], text, opened + 1, MAX_TEXT_CHARS)
+        if (close is None and is_end) or close == -1 or self._depth >= MAX_DEPTH:
+            return _Step(text[at : opened + 1], opened + 1 - at)
+        if close is None or (close + 1 == len(text) and not is_end and text[opened] == "["):
+            return None
+        inner = self._inner(text[opened + 1 : close])
+        whole = _Step(text[at : opened + 1] + inner + text[close], close + 1 - at, text[close] == "]")
+        if text[close] != "]" or text[close + 1 : close + 2] != "(":
+            return whole
+        target = _target(text, close + 2, is_end=is_end)
+        if target is None:
+            return None
+        return self._linked(whole, inner, target, is_image=opened > at)
+
+    def _linked(self, whole: _Step, inner: str, target: _Target, *, is_image: bool) -> _Step:
+        if target.is_broken or (not is_image and _PROSE.fullmatch(target.inside.strip())):
+            return whole  # the parenthesis follows after a space, so that it is none of a link
+        taken = whole.taken + target.taken
+        url = None if is_image or not target.is_closed else self._allowed(target.inside)
+        if url is not None:
+            return _Step(f"[{inner}]({url})", taken)
+        return _Step(f"[{inner}]", taken, True) if self._marks.is_mark(inner) else _Step(inner, taken)
+
+    def _stray(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Take the target from behind a closing bracket whose opening one was not seen as such."""
+        target = _target(text, at + 2, is_end=is_end)
+        if target is None:
+            return None
+        return _Step("]", 1 if target.is_broken or _PROSE.fullmatch(target.inside.strip()) else 1 + target.taken)
+
+    def _tag(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        close = _close(_TAG_END, text, at + 1, MAX_TEXT_CHARS)
+        if close is None and not is_end:
+            return None
+        if close is None and "=" not in text[at:] and not self._depth:
+            return _Step(text[at : at + 2], 2)
+        if close is None or close == -1:
+            return _Step("< ", 1)
+        inside, taken = text[at + 1 : close], close + 1 - at
+        if _AUTOLINK.fullmatch(inside):
+            return _Step(f"<{inside}>" if inside in self._urls else self._inner(inside), taken)
+        inner = self._inner(inside)
+        # A tag that held a link could be something else without it: it is broken up.
+        return _Step("" if _is_loading(inside) else f"<{'' if inner == inside else ' '}{inner}>", taken)
+
+    def _inner(self, text: str) -> str:
+        """Return the text between two brackets without links of its own."""
+        if _SPECIAL.search(text) is None and ":" not in text:
+            return text
+        filter_ = SafeLinks(self._urls, self._labels, depth=self._depth + 1)
+        return filter_.feed(text) + filter_._run(is_end=True)
+
+    def _allowed(self, target: str) -> str | None:
+        """Return the document's URL that *target* is, None when it is none."""
+        wanted = target.strip()
+        titled = _TITLED.fullmatch(wanted)
+        for url in (wanted, titled.group(1) if titled else wanted):
+            bare = url[1:-1] if url.startswith("<") and url.endswith(">") else url
+            for spelling in (bare, html.unescape(bare)):
+                if spelling in self._urls:
+                    return self._urls[spelling]
+        return None
+
+
+class _Target(NamedTuple):
+    """
+    The parenthesis behind a bracket: what is *inside*, and how many characters it takes with both its marks.
+
+    *is_broken*: it has no end where a link must have one. *is_closed* is False when the text ended first.
+    """
+
+    inside: str
+    taken: int
+    is_closed: bool = True
+    is_broken: bool = False
+
+
+def _target(text: str, start: int, *, is_end: bool) -> _Target | None:
+    close = _close(_PARENTHESES, text, start, MAX_TARGET_CHARS)
+    if close == -1:
+        return _Target("", 0, is_broken=True)
+    if close is not None:
+        return _Target(text[start:close], close - start + 2)
+    return _Target(text[start:], len(text) - start + 1, is_closed=False) if is_end else None
+
+
+def _close(pattern: re.Pattern[str], text: str, start: int, limit: int) -> int | None:
+    """
+    Return where what was opened before *start* is closed, -1 when an empty line or too much of anything comes first.
+
+    None when the text ends before that is known.
+    """
+    depth = 1
+    for match in pattern.finditer(text, start, start + limit):
+        found = match.group()
+        if len(found) > 1:
+            return -1
+        depth += 1 if found in "([【［" else -1
+        if depth == 0:
+            return match.start()
+        if depth > MAX_OPEN:
+            return -1
+    return -1 if len(text) >= start + limit else None
+
+
+def _is_loading(inside: str) -> bool:
+    """Say whether the tag *inside* may load, open or run something, or has attributes at all."""
+    if "=" in inside:
+        return True
+    name = _TAG_NAME.match(inside)
+    if name is None or name.group(1).lower() not in _LOADING:
+        return False
+    # "<a and b>" is arithmetic, "<a>" is a link's beginning.
+    return name.group(1).lower() != "a" or name.group(2) is not None
+
+
+def _spelled(url: str) -> str | None:
+    """Return *url* as it may stand in a Markdown link; None for a scheme that runs and characters that end it."""
+    scheme = _SCHEME.match(url)
+    if not url.strip() or _UNFIT.search(url) or (scheme is not None and scheme.group(1).lower() not in _SCHEMES):
+        return None
+    return f"<{url}>" if " " in url else url

@@ -1,0 +1,218 @@
+"""
+Which words of an answer each of its marks stands for.
+
+A mark speaks for the words before it, back to the mark before or the beginning of its sentence; where there are none,
+for what the mark before it speaks for, or for the words that follow. Brackets in code, in links' targets and in words
+that the answer quotes are no marks.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.citations.markers import MAX_MARK_CHARS, Marks
+from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
+from datafari_rag.core.text.sentences import spans
+
+_CODE = re.compile(
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?^[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)"
+    r"|(?P<tick>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=tick)(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+_OPENER = re.compile(r"[\[【［]")
+_CLOSERS = {"[": "]", "【": "】", "［": "］"}
+_TARGET = re.compile(r"\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)")
+_NO_MARK = re.compile(r"\W*|[xX]|sic|\w{1,2}(?<!\d)|[ivxlc]+", re.IGNORECASE)
+_JOINING = re.compile(r"[\s,;&/+\-–]*(?:(?:and|et|und|y|e|en|и|和|及)[\s,]*)?")
+_STOP = re.compile(r"[.!?…。！？\n\r:;]")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A bracket of the answer: its place there, what is *inside*, and the documents it names, counted from 0."""
+
+    start: int
+    end: int
+    inside: str
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """
+    What a mark stands for: its words, those of them in quotation marks, and *around*, the others.
+
+    Quotation marks that cannot be paired are taken for the document's own, inside of one quotation from the first to
+    the last of them.
+    """
+
+    text: str
+    quotes: tuple[str, ...] = ()
+    around: str = ""
+
+
+def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
+    """
+    Return the marks of *answer* in order, unknown ones too.
+
+    *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own.
+    """
+    code = [match.span() for match in _CODE.finditer(answer)]
+    quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span) and is_quoted(answer[slice(*span)])]
+    found, at = [], 0
+    while (opener := _OPENER.search(answer, at)) is not None:
+        inside = _span_around(code, opener.start()) or _span_around(quotes, opener.start())
+        mark = None if inside else _mark_at(answer, opener.start(), labels)
+        at = inside[1] if inside else opener.end()
+        if mark is not None:
+            found.append(mark)
+            at = mark.end
+    return tuple(found)
+
+
+def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:
+    """Return the claim of each mark; *has_content* says whether some words state anything."""
+    quotes = tuple(
+        span for span in quotations(answer) if not any(mark.start < span[1] and span[0] < mark.end for mark in marks)
+    )
+    page = _Page(answer, tuple(marks), quotes, tuple(spans(_masked(answer, marks, quotes))))
+    claims: list[Claim] = []
+    for number in range(len(marks)):
+        claims.append(_claim(page, number, claims, has_content))
+    return tuple(claims)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """An answer with what was found in it; sentences are spans without white space around them."""
+
+    answer: str
+    marks: tuple[Mark, ...]
+    quotes: tuple[tuple[int, int], ...]
+    sentences: tuple[tuple[int, int], ...]
+
+
+def _claim(page: _Page, number: int, earlier: Sequence[Claim], has_content: Callable[[str], bool]) -> Claim:
+    before, after = _before(page, number), _after(page, number)
+    if before is not None and has_content(page.answer[slice(*before)]):
+        claim = _claim_in(page, before)
+        if not claim.quotes and after is not None and _is_last(page, number, after):
+            following = _claim_in(page, after)
+            return replace(claim, quotes=following.quotes, around=f"{claim.text} {following.around}")
+        return claim
+    if earlier and _is_in_a_row(page, number):
+        return earlier[-1]
+    if after is not None and has_content(page.answer[slice(*after)]):
+        return _claim_in(page, after)
+    return earlier[-1] if earlier else Claim("")
+
+
+def _claim_in(page: _Page, region: tuple[int, int]) -> Claim:
+    start, end = region
+    text = page.answer[start:end]
+    spans_ = [(a - start, b - start) for a, b in page.quotes if start <= a and b <= end]
+    around = _around(text, spans_)
+    if QUOTATION_MARK.search(around) is not None:
+        marks = [match.start() for match in QUOTATION_MARK.finditer(text)]
+        spans_ = [(marks[0] + 1, marks[-1])] if len(marks) > 1 else []
+        around = _around(text, spans_)
+    return Claim(text.strip(), tuple(text[a:b] for a, b in spans_), around)
+
+
+def _around(text: str, quotes: Sequence[tuple[int, int]]) -> str:
+    """Return *text* without the quotations and their marks."""
+    pieces, at = [], 0
+    for start, end in quotes:
+        pieces.append(text[at : start - 1])
+        at = end + 1
+    return " ".join((*pieces, text[at:]))
+
+
+def _before(page: _Page, number: int) -> tuple[int, int] | None:
+    """Return the words from the mark before, or from the sentence's beginning, to the mark; None at a beginning."""
+    mark, place = page.marks[number], _sentence_at(page, page.marks[number].start)
+    if place is None:
+        return None
+    start, end = page.sentences[place]
+    last = page.marks[number - 1].end if number else 0
+    if mark.start >= end and "\n" in page.answer[end : mark.start]:
+        return None
+    stop = mark.start
+    leading = page.answer[start:stop].rstrip()[-1:]
+    if leading in ".!?" and page.answer[mark.end : mark.end + 2].strip()[:1].islower():
+        return None
+    return (max(start, last), stop) if last <= stop else None
+
+
+def _after(page: _Page, number: int) -> tuple[int, int] | None:
+    """Return the words from the mark to the next one or the sentence's end; None when nothing follows on the line."""
+    mark = page.marks[number]
+    limit = page.marks[number + 1].start if number + 1 < len(page.marks) else len(page.answer)
+    for start, end in page.sentences:
+        if end > mark.end:
+            if "\n" in page.answer[mark.end : max(start, mark.end)]:
+                return None
+            return (max(start, mark.end), min(end, limit)) if max(start, mark.end) < limit else None
+    return None
+
+
+def _is_in_a_row(page: _Page, number: int) -> bool:
+    """Say whether nothing but joining words and signs stand between the mark before, if any, and this one."""
+    between = page.answer[page.marks[number - 1].end : page.marks[number].start]
+    return _JOINING.fullmatch(between) is not None
+
+
+def _is_last(page: _Page, number: int, after: tuple[int, int]) -> bool:
+    """Say whether no later mark can claim the words that follow in the sentence."""
+    return number + 1 == len(page.marks) or page.marks[number + 1].start > after[1]
+
+
+def _sentence_at(page: _Page, offset: int) -> int | None:
+    """Return the number of the last sentence that begins before *offset*."""
+    place = bisect_right(page.sentences, (offset, -1)) - 1
+    return place if place >= 0 else None
+
+
+def _masked(answer: str, marks: Sequence[Mark], quotes: Sequence[tuple[int, int]]) -> str:
+    """Return *answer* without what would end a sentence in a quotation, and without marks; offsets stay."""
+    pieces = list(answer)
+    for start, end in quotes:
+        pieces[start:end] = _STOP.sub("x", answer[start:end])
+    for mark in marks:
+        pieces[mark.start : mark.end] = " " * (mark.end - mark.start)
+    return "".join(pieces)
+
+
+def _mark_at(answer: str, at: int, labels: Marks) -> Mark | None:
+    """Return the mark that opens at *at*: the widest bracket that names a document, else a plain one."""
+    closer, depth = _CLOSERS[answer[at]], 0
+    for end in range(at + 1, min(len(answer), at + 2 + MAX_MARK_CHARS)):
+        if answer[end] == "\n":
+            return None
+        if answer[end] == answer[at]:
+            depth += 1
+        elif answer[end] == closer and depth:
+            depth -= 1
+        elif answer[end] == closer:
+            return _mark_between(answer, at, end, labels)
+    return None
+
+
+def _mark_between(answer: str, at: int, end: int, labels: Marks) -> Mark | None:
+    inside = answer[at + 1 : end]
+    places = labels.places(inside)
+    target = _TARGET.match(answer, end + 1)
+    if places:
+        return Mark(at, target.end() if target else end + 1, inside, places)
+    is_link = target is not None or answer[at - 1 : at] == "!"
+    is_nested = _OPENER.search(inside) is not None
+    if is_link or is_nested or _NO_MARK.fullmatch(inside.strip()):
+        return None
+    return Mark(at, end + 1, inside, ())
+
+
+def _span_around(spans_: Sequence[tuple[int, int]], at: int) -> tuple[int, int] | None:
+    return next((span for span in spans_ if span[0] <= at < span[1]), None)

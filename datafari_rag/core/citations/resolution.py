@@ -1,0 +1,94 @@
+"""
+The marks of an answer, each with the place in its document that proves it, or without (SPEC.md §8).
+
+A citation never claims more than plain comparison shows: *verified* only for quoted words that stand in what the model
+saw of that document, *supported* only when a sentence of it holds all the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from datafari_rag.core.citations.claims import Claim, claims_of, marks_in
+from datafari_rag.core.citations.markers import Marks
+from datafari_rag.core.citations.verification import Seen, is_statement
+from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.text.folding import folded
+
+VERIFIED, SUPPORTED, UNSUPPORTED, UNKNOWN = "verified", "supported", "unsupported", "unknown"
+
+SHORT_QUOTE_WORDS = 2
+"""So few words in quotation marks prove nothing by standing somewhere: the rest of the sentence must be carried too."""
+
+
+def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -> tuple[Citation, ...]:
+    """
+    Return one citation for each mark of *answer*, in its order; empty when it has none.
+
+    A mark with several numbers gives one for each. *language* is the answer's.
+    """
+    if not any(bracket in answer for bracket in "[【［"):
+        return ()
+    seen = [Seen(extract, language) for extract in extracts]
+    marks = marks_in(
+        answer, Marks([extract.label for extract in extracts]), lambda words: any(one.has(words) for one in seen)
+    )
+    claims = claims_of(answer, marks, lambda words: is_statement(words, language))
+    found: list[Citation] = []
+    for mark, claim in zip(marks, claims, strict=True):
+        if not mark.places:
+            found.append(Citation(mark.inside.strip(), UNKNOWN))
+        found.extend(_citation(claim, seen[place]) for place in mark.places)
+    return tuple(found)
+
+
+def _citation(claim: Claim, seen: Seen) -> Citation:
+    status, place = _proof(claim, seen)
+    document = seen.extract.document
+    return Citation(
+        seen.extract.label,
+        status,
+        document.id,
+        url=document.url,
+        title=document.title,
+        field=document.field if place else None,
+        start=place[0] if place else None,
+        end=place[1] if place else None,
+        quote=seen.stored[slice(*place)] if place else None,
+    )
+
+
+def _proof(claim: Claim, seen: Seen) -> tuple[str, tuple[int, int] | None]:
+    quotes = [quote for quote in claim.quotes if not _is_only_name(quote, seen)]
+    if not quotes:
+        place = seen.carrying(claim.text)
+        return (SUPPORTED, place) if place is not None else (UNSUPPORTED, None)
+    quoted = _longest(seen.quoted(quote, around=claim.around) for quote in quotes)
+    if quoted is not None:
+        is_enough = _is_long(quotes) or not seen.is_statement(claim.around)
+        is_proved = is_enough or seen.carrying(claim.text) is not None
+        return (VERIFIED, quoted) if is_proved else (UNSUPPORTED, None)
+    # Words in quotation marks that are not there are a wrong quotation, even where the facts are; other signs are not.
+    spelled = _longest(seen.spelled(quote, around=claim.around) for quote in quotes)
+    return (SUPPORTED, spelled) if spelled is not None else (UNSUPPORTED, None)
+
+
+def _longest(places: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """Return the longest of *places* when there is one for every quotation, else None."""
+    found: list[tuple[int, int]] = []
+    for place in places:
+        if place is None:
+            return None
+        found.append(place)
+    return max(found, key=lambda place: place[1] - place[0])
+
+
+def _is_only_name(quote: str, seen: Seen) -> bool:
+    """Say whether *quote* names the document and quotes nothing from it."""
+    names = (folded(seen.extract.label), folded(seen.extract.document.title or ""))
+    return folded(quote) in names and seen.quoted(quote) is None
+
+
+def _is_long(quotes: Sequence[str]) -> bool:
+    words = folded(" ".join(quotes))
+    return len(words.split()) > SHORT_QUOTE_WORDS or (not words.isascii() and len(words) > 2 * SHORT_QUOTE_WORDS + 2)

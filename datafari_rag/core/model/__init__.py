@@ -1,0 +1,1 @@
+"""What a model's reply means: formats, streams, time limits."""

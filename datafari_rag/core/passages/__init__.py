@@ -1,0 +1,1 @@
+"""From documents to what the model sees: evidence, selection, budgets."""

@@ -1,0 +1,175 @@
+"""From the candidates to what the model sees of them: within files, characters and the model's window (SPEC.md §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from datafari_rag.core.ask import Ask, Attachment, TokenBudget
+from datafari_rag.core.documents import Candidate, Document, Extract, Passage
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.selection import Limit, Selection, choose, head, nodes, weigh
+from datafari_rag.core.settings.table import Settings
+
+Count = Callable[[str], int]
+Node = tuple[Document, Passage]
+"""Tokens of a text."""
+
+FRAME_TOKENS = 60
+"""What label, number and fences of one document cost in the prompt, at most."""
+
+SAMPLES, SAMPLE_CHARS = 6, 300
+"""Stretches of a document that tell how many characters a token has; a look at all of it would take longer."""
+
+SAMPLED_DOCUMENTS = 3
+
+SPARE = 0.95
+"""Share of the characters reckoned with where not all fit: one choice in place of two costs half as much CPU."""
+
+NODES_AT_LEAST = 3
+"""How many nodes a token budget holds at least, where it holds any."""
+
+LEAST_TOKENS = 64
+"""Below this many tokens for the documents nothing of use fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What was chosen and why; *extracts* may be empty, and the caller decides what that means."""
+
+    extracts: tuple[Extract, ...]
+    candidates: tuple[Candidate, ...] = ()
+
+
+def evidence_for(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+) -> Selected:
+    """
+    Return the extracts of the best documents, best first.
+
+    Files sent along come before what was found and count like it. What does not fit `rag.maxJsonLength`, or the
+    window with the answer's space kept free, is cut or left out, the weakest first.
+    """
+    best = max((document.score for document in documents), default=0.0)
+    sent_along = [_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)]
+    candidates = [*sent_along, *documents]
+    if ask.token_budget is not None:
+        shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
+        return _nodes(ask, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
+    room = _room(ask, settings, count)
+    most = _max_documents(ask, settings)
+    framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
+    max_chars = min(settings.rag_max_json_length, _chars_in(framed, candidates, count))
+    limit = Limit(max_chars=max_chars, max_documents=most)
+    choose_within = _chooser(ask, candidates, language=language, settings=settings)
+    while True:
+        selection = choose_within(limit)
+        extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
+        taken = sum(count(extract.text) + FRAME_TOKENS for extract in extracts)
+        if taken <= room or not extracts:
+            return Selected(extracts, selection.candidates)
+        limit = _narrowed(limit, extracts, taken=taken, room=room)
+
+
+def _chooser(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings
+) -> Callable[[Limit], Selection]:
+    """Return what chooses within a limit; the texts are read once, however many limits are tried."""
+    if settings.rag_extract == "head":
+        return partial(head, documents)
+    return partial(choose, weigh(ask.search_text or ask.question, documents, language=language))
+
+
+def _room(ask: Ask, settings: Settings, count: Count) -> int:
+    """Return how many tokens the documents may take: the window less the answer's space and all else that is sent."""
+    said = count(ask.question) + sum(count(turn.text) + 8 for turn in ask.history)
+    answer = ask.max_tokens if ask.max_tokens is not None else settings.rag_max_tokens
+    return settings.llm_context_window - answer - said - settings.openai_reserve_tokens
+
+
+def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
+    """Return about how many characters of *documents* fit *room* tokens, told from a sample of the best of them."""
+    sample = "".join(_sample(document.text) for document in documents[:SAMPLED_DOCUMENTS])
+    tokens = count(sample)
+    chars = int(max(room, 0) * len(sample) / tokens) if tokens else 0
+    return chars if sum(len(document.text) for document in documents) <= chars else int(chars * SPARE)
+
+
+def _sample(text: str) -> str:
+    """Return stretches of *text*, evenly apart; a beginning alone has headings that the rest has not."""
+    if len(text) <= SAMPLES * SAMPLE_CHARS:
+        return text
+    step = (len(text) - SAMPLE_CHARS) // (SAMPLES - 1)
+    return "".join(text[at : at + SAMPLE_CHARS] for at in range(0, step * SAMPLES, step))
+
+
+def _narrowed(limit: Limit, extracts: Sequence[Extract], *, taken: int, room: int) -> Limit:
+    """Return a limit that is sure to be smaller: in proportion to what is too much, and by a tenth more."""
+    chars = sum(len(extract.text) for extract in extracts)
+    if room < LEAST_TOKENS:
+        return replace(limit, max_chars=0)
+    return replace(limit, max_chars=min(int(chars * room / taken * 0.9), chars - 1))
+
+
+def _max_documents(ask: Ask, settings: Settings) -> int:
+    wanted = settings.rag_max_files if ask.max_documents is None else ask.max_documents
+    return wanted + len(ask.attachments)
+
+
+def _attached(file: Attachment, rank: int, *, score: float) -> Document:
+    return Document(id=f"attachment:{rank + 1}", text=file.text, title=file.name, score=score)
+
+
+def _shown_elsewhere(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+) -> list[Document]:
+    """
+    Return the documents that every other dialect would show, in its order; empty when their number has no bound.
+
+    One question has the same documents everywhere (SPEC.md §2): the nodes of seed 004 are taken out of these.
+    """
+    most = ask.token_budget.max_documents if ask.token_budget is not None else 0
+    if not most:
+        return []
+    plain = replace(ask, token_budget=None, max_tokens=None, max_documents=most, history=())
+    looked_at = documents[: max(most, settings.rag_candidates)]
+    selected = evidence_for(plain, looked_at, language=language, settings=settings, count=count)
+    return [extract.document for extract in selected.extracts] or list(documents[:most])
+
+
+def _nodes(
+    ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, settings: Settings, count: Count
+) -> Selected:
+    """
+    Take the best passages, whatever document they are of; one that does not fit is skipped (seed 004).
+
+    Where the number of documents is bounded, the best passage of each comes before the second of any, so that a
+    small budget drops the last documents and not the first.
+    """
+    # In a small budget smaller nodes: one that holds the answer must not be skipped for what stands around it.
+    node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, LEAST_TOKENS))
+    ranked = nodes(ask.search_text or ask.question, documents, node_size=node_size, size_of=count)
+    places = {document.id: place for place, document in enumerate(documents)} if budget.max_documents else {}
+    left = budget.documents
+    kept: dict[str, tuple[Document, list[Passage]]] = {}
+    for document, passage in _in_turns(ranked, places) if places else ranked:
+        cost = count(document.text[passage.start : passage.end])
+        if cost > left:
+            continue
+        left -= cost
+        kept.setdefault(document.id, (document, []))[1].append(passage)
+    chosen = sorted(kept.values(), key=lambda one: places.get(one[0].id, 0))
+    return Selected(
+        extracts_for(
+            [(document, tuple(sorted(passages, key=lambda passage: passage.start))) for document, passages in chosen],
+            is_cleaned=settings.rag_clean,
+        )
+    )
+
+
+def _in_turns(ranked: Iterable[Node], places: Mapping[str, int]) -> list[Node]:
+    """Return *ranked* with the best passage of each document in front, the documents in the order of *places*."""
+    first: dict[str, Node] = {}
+    others = [node for node in ranked if first.setdefault(node[0].id, node) is not node]
+    return sorted(first.values(), key=lambda node: places[node[0].id]) + others

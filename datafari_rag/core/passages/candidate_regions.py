@@ -1,0 +1,69 @@
+"""Which sentences of a text are worth looking at: all of a short one, those around the evidence of a long one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from datafari_rag.core.passages.term_matching import Traces
+from datafari_rag.core.text.sentences import blocks, bounds_around, spans
+
+SHORT_CHARS = 60_000
+"""A text up to this long is cut into sentences as a whole."""
+
+LARGE_BUDGET_CHARS = 16_000
+BLOCK_CHARS, BLOCKS = 350, 50
+"""
+From this budget on a text is cut into blocks of sentences: what is around an answer is in it anyway. A block has at
+least so many characters, and so many of them fill the budget.
+"""
+
+CELL_CHARS = 1000
+"""Length of the stretches by which the evidence of a long text is counted."""
+
+LEAST_CELLS = 12
+_SPARE = 2
+
+
+def bounds_in(text: str, traces: Traces, weights: Sequence[float], budget_chars: int) -> list[tuple[int, int]]:
+    """
+    Return sentences of *text* in order, as (start, end).
+
+    Of a long text only those in the stretches with most evidence, twice as many as *budget_chars* can hold. Where that
+    is many pages, sentences that follow each other are given together.
+    """
+    if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
+        if budget_chars < LARGE_BUDGET_CHARS:
+            return spans(text)
+        return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS))
+    wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
+    found: list[tuple[int, int]] = []
+    for first, last in _runs(_best_cells(traces, weights, wanted)):
+        for start, end in bounds_around(text, first * CELL_CHARS, min(len(text), (last + 1) * CELL_CHARS)):
+            if not found or start >= found[-1][1]:
+                found.append((start, end))
+    return found
+
+
+def _best_cells(traces: Traces, weights: Sequence[float], number: int) -> list[int]:
+    """Return the numbers of the stretches that hold most of the question, in order; a repeated term counts less."""
+    held: dict[int, float] = {}
+    for hits, weight in zip(traces.hits, weights, strict=True):
+        counts: dict[int, int] = {}
+        for hit in hits:
+            counts[hit // CELL_CHARS] = counts.get(hit // CELL_CHARS, 0) + 1
+        for cell, count in counts.items():
+            held[cell] = held.get(cell, 0.0) + weight * count / (count + 1.0)
+    if not held:
+        return list(range(min(number, traces.chars // CELL_CHARS + 1)))
+    return sorted(sorted(held, key=lambda cell: (-held[cell], cell))[:number])
+
+
+def _runs(cells: Sequence[int]) -> list[tuple[int, int]]:
+    """Return *cells* as runs of neighbours: (first, last)."""
+    runs: list[tuple[int, int]] = []
+    for cell in cells:
+        if runs and cell == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], cell)
+        else:
+            runs.append((cell, cell))
+    return runs

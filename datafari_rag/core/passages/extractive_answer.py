@@ -1,0 +1,238 @@
+"""
+An answer without a model: the sentences of the documents that most likely answer, word for word and cited.
+
+It says nothing of its own but that it found nothing. How likely a sentence answers is a linear sum whose weights were
+fitted to questions with known answers and rounded (docs/quality.md); the sentences taken are those with the greatest
+chance for their length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.ask import AnswerFormat
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.passages.answer_types import cue_of
+from datafari_rag.core.passages.candidate_regions import bounds_in
+from datafari_rag.core.passages.extracts import HIGHLIGHTING
+from datafari_rag.core.passages.reranking import Ranked, ranked
+from datafari_rag.core.passages.snippet import clipped
+from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
+from datafari_rag.core.text.cleaning import clean
+
+MAX_CHARS = 400
+"""Longest answer, marks and all."""
+
+MAX_SENTENCES = 3
+
+LEAST_CLIP_CHARS = 60
+"""A sentence that does not fit is clipped only when this much of it can be said."""
+
+EVIDENCE, DOCUMENT, COVERAGE, CUE = 7.2, 0.9, 2.2, 1.7
+ANSWERING, HEADED, FRAGMENT, INTRODUCING = 3.0, -1.1, -0.8, -0.6
+"""
+Weights, on the scale of a logarithm of chance, of: the evidence in and around a sentence, its document's score, the
+share of the question's words in it, holding the kind of thing asked for; standing behind a question, standing right
+under a heading, beginning in lower case, ending with a colon.
+"""
+
+LENGTH = 0.8
+"""How much of its chance a sentence gives back for being e times as long."""
+
+SHORT_CHARS = 40
+"""What is shorter gains nothing by that: numbers of lists, single words."""
+
+_NOTHING = {
+    "en": "I found no answer to this question in the documents.",
+    "fr": "Je n'ai trouvé aucune réponse à cette question dans les documents.",
+    "de": "Ich habe in den Dokumenten keine Antwort auf diese Frage gefunden.",
+    "es": "No he encontrado ninguna respuesta a esta pregunta en los documentos.",
+}
+_QUOTES = {"fr": ("« ", " »"), "de": ("„", "“"), "es": ("«", "»")}
+_PLAIN_QUOTES = ("“", "”")
+_BULLET = re.compile(r"[•*\-–—·▪●○◦■□►➢✓^]+\s+")
+"""Before an item of a list or a note; without its list it means nothing."""
+
+_GAP = "\n\n"
+"""Stands between stretches that do not touch: an empty line, so that no sentence reaches over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """
+    A sentence that may be said: of which document (counted from 0), where in what the model saw of it, how likely.
+
+    *chance* is a logarithm, only good for comparing.
+    """
+
+    place: int
+    start: int
+    end: int
+    chance: float
+
+
+def answer(
+    question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
+) -> str:
+    """Return at most 400 characters: verbatim sentences with the mark of their document, or that there are none."""
+    return "".join(pieces(question, extracts, language=language, answer_format=answer_format))
+
+
+def pieces(
+    question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
+) -> tuple[str, ...]:
+    """Return the answer quotation by quotation; joined they are `answer`. Never empty."""
+    code = language.lower().split("-")[0]
+    texts = [_seen(extract) for extract in extracts]
+    said = best(question, extracts, texts, language=code, overhead=len(_quoted("", 10, code)) + 4)
+    if not said:
+        return (_NOTHING.get(code, _NOTHING["en"]),)
+    written = []
+    for number, one in enumerate(said, 1):
+        words = " ".join(clean(texts[one.place][one.start : one.end], is_full=True)[0].split())
+        written.append(_formatted(_quoted(words, extracts[one.place].number, code), number, answer_format))
+    return tuple(written)
+
+
+def best(
+    question: str, extracts: Sequence[Extract], texts: Sequence[str], *, language: str, overhead: int
+) -> tuple[Sentence, ...]:
+    """
+    Return what to say, the likeliest first; neighbours are one, nothing is said twice.
+
+    Headings and questions are only said when there is nothing else.
+
+    *texts* are what `Sentence` offsets count in; *overhead* is the characters that each quotation costs beside its
+    words. Empty when nothing holds a word of the question.
+    """
+    terms, cue = terms_of(question, language), cue_of(question)
+    room = MAX_CHARS
+    chosen: list[Sentence] = []
+    said: set[str] = set()
+    for one in sorted(_scored(question, extracts, texts, language), key=_rate, reverse=True):
+        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS:
+            break
+        text = texts[one.place][one.start : one.end]
+        words = " ".join(text.casefold().split())
+        if words in said:
+            continue
+        said.add(words)
+        size = one.end - one.start + overhead
+        if size > room:
+            start, end = clipped(text, room - overhead, terms=terms, cue=cue, language=language)
+            one = replace(one, start=one.start + start, end=one.start + end)
+            size = end - start + overhead
+        if one.end > one.start:
+            chosen.append(one)
+            room -= size
+    return _joined(chosen, texts)
+
+
+def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], language: str) -> list[Sentence]:
+    documents = [
+        replace(extract.document, id=str(place), text=text)
+        for place, (extract, text) in enumerate(zip(extracts, texts, strict=True))
+    ]
+    terms = terms_of(question, language)
+    found: list[Sentence] = []
+    for one in ranked(question, documents, language=language, terms=terms):
+        if any(one.traces.hits):
+            found.extend(_sentences(question, one, terms))
+    return [one for one in found if not _is_asking(one, texts)] or found
+
+
+def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Sentence]:
+    text, cue = one.document.text, cue_of(question)
+    weights = weights_in(terms, one.traces)
+    bounds = bounds_in(text, one.traces, weights, MAX_CHARS)
+    scores = sentence_scores(bounds, one.traces, weights, text=text)
+    held = _held(bounds, one)
+    found = []
+    for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
+        if score <= 0:
+            continue
+        chance = EVIDENCE * score + DOCUMENT * one.score + COVERAGE * held[index] / len(terms)
+        chance += CUE * (cue is not None and cue.search(text, start, end) is not None)
+        chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
+        if index:
+            before = bounds[index - 1]
+            chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
+        bullet = _BULLET.match(text, start, end)
+        found.append(Sentence(int(one.document.id), start if bullet is None else bullet.end(), end, chance))
+    return found
+
+
+def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[int]:
+    """Return for each sentence how many of the question's terms stand in it."""
+    starts = [start for start, _ in bounds]
+    ends = [0, *(end for _, end in bounds)]
+    held = [0] * (len(bounds) + 1)
+    for hits in one.traces.hits:
+        # Of a long text only parts are cut into sentences: what stands between them is counted at 0, for nobody.
+        for after in {after if hit < ends[after] else 0 for hit in hits for after in (bisect_right(starts, hit),)}:
+            held[after] += 1
+    return held[1:]
+
+
+def _rate(one: Sentence) -> float:
+    return one.chance - LENGTH * math.log(min(max(one.end - one.start, SHORT_CHARS), MAX_CHARS))
+
+
+def _is_asking(one: Sentence, texts: Sequence[str]) -> bool:
+    """Say whether *one* is a heading or a question, which say what is told elsewhere."""
+    text = texts[one.place]
+    return text[one.end - 1] in "?？؟" or is_heading(text, one.start, one.end)
+
+
+def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence, ...]:
+    """Return *chosen* with neighbours made one, in the place of the better of them."""
+    joined: list[Sentence] = []
+    for one in chosen:
+        text = texts[one.place]
+        near = [
+            other
+            for other in joined
+            if other.place == one.place and (_touch(text[other.end : one.start]) or _touch(text[one.end : other.start]))
+        ]
+        if not near:
+            joined.append(one)
+            continue
+        whole = replace(
+            near[0],
+            start=min(one.start, *(other.start for other in near)),
+            end=max(one.end, *(other.end for other in near)),
+        )
+        joined = [whole if other is near[0] else other for other in joined if other is near[0] or other not in near]
+    return tuple(joined)
+
+
+def _touch(between: str) -> bool:
+    """Say whether what stands *between* two sentences is no more than a line's end: a gap is no neighbourhood."""
+    return between.isspace() and between.count("\n") < len(_GAP)
+
+
+def _seen(extract: Extract) -> str:
+    """Return what the model saw of the document with the line ends that tell sentences apart."""
+    stretches = extract.origins.stretches()
+    if not stretches or extract.document.field == HIGHLIGHTING:
+        return extract.text
+    return _GAP.join(extract.document.text[start:end] for start, end in stretches)
+
+
+def _quoted(words: str, number: int, language: str) -> str:
+    opening, closing = _QUOTES.get(language, _PLAIN_QUOTES)
+    return f"{opening}{words}{closing} [{number}]"
+
+
+def _formatted(words: str, number: int, answer_format: AnswerFormat | None) -> str:
+    match answer_format:
+        case "bulletpoint":
+            return f"{'' if number == 1 else chr(10)}- {words}"
+        case "stepbystep":
+            return f"{'' if number == 1 else chr(10)}{number}. {words}"
+        case _:
+            return f"{'' if number == 1 else ' '}{words}"

@@ -1,0 +1,120 @@
+"""
+Which phrases of a question stand word for word in a text, little words and all.
+
+Two documents may hold the same words close together; the one that says "the end of the lease" in that order answers
+the question that says so. Looked for at the places of the question's terms only, never in the whole text. How rare a
+phrase is, is told by the candidates.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.passages.term_matching import Term, Traces
+from datafari_rag.core.text.lowering import lowered
+from datafari_rag.core.text.stemmer import stem
+from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.text.tokenizer import Word, words_of
+
+WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
+"""Words of a phrase → what it is worth that all such phrases of the question are there."""
+
+MAX_PHRASES = 60
+MAX_PLACES = 300
+"""Phrases of a question that are looked for, and places of a text at which each is."""
+
+_SPACE = re.compile(r"\s+")
+_SAME = {ord(space): " " for space in "\t\n\r\u00a0\u202f"} | {ord(mark): "'" for mark in "\u2019\u02bc"}
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """
+    Neighbours of a question as one text, in lower case.
+
+    *size* is the number of its words, *content* of those that are more than little words. *anchors* are the terms in
+    it: index of the term, and where in the phrase it begins.
+    """
+
+    text: str
+    size: int
+    content: int
+    anchors: tuple[tuple[int, int], ...]
+
+
+def phrases_of(question: str, terms: Sequence[Term], language: str) -> tuple[Phrase, ...]:
+    """Return the pairs and triples of neighbours that have one of *terms* in them, each once."""
+    words = words_of(question, language)
+    places = {term.stem: index for index, term in enumerate(terms)}
+    indices = [_term_of(word, places, language) for word in words]
+    found: dict[str, Phrase] = {}
+    for size in WORTH:
+        for first in range(len(words) - size + 1):
+            run = words[first : first + size]
+            phrase = _phrase(question, run, indices[first : first + size])
+            if phrase.anchors:
+                found.setdefault(phrase.text, phrase)
+    return tuple(found.values())[:MAX_PHRASES]
+
+
+def is_said(phrase: Phrase, text: str, traces: Traces) -> bool:
+    """Say whether *phrase* stands in *text*, whatever its case, line breaks and kind of apostrophe."""
+    index, within = min(phrase.anchors, key=lambda anchor: len(traces.hits[anchor[0]]))
+    last = len(phrase.text) - 1
+    heads, tails = _cases(phrase.text[0]), _cases(phrase.text[last])
+    for hit in traces.hits[index][:MAX_PLACES]:
+        start = hit - within
+        end = start + last
+        # Two characters tell most places apart; folding each stretch would take as long as all the rest.
+        if start < 0 or end >= len(text) or text[start] not in heads or text[end] not in tails:
+            continue
+        if _flat(text[start : end + 1]) == phrase.text:
+            return True
+    return False
+
+
+def said_in(phrases: Sequence[Phrase], texts: Sequence[str], traces: Sequence[Traces]) -> list[float]:
+    """Return for each of *texts* what the phrases in it are worth: 0 to the sum of `WORTH`."""
+    said = [[is_said(phrase, text, trace) for phrase in phrases] for text, trace in zip(texts, traces, strict=True)]
+    weights = [_weight(phrase, [row[place] for row in said]) for place, phrase in enumerate(phrases)]
+    totals = {size: sum(w for w, p in zip(weights, phrases, strict=True) if p.size == size) or 1.0 for size in WORTH}
+    return [
+        sum(
+            WORTH[p.size] * w / totals[p.size] for p, w, is_there in zip(phrases, weights, row, strict=True) if is_there
+        )
+        for row in said
+    ]
+
+
+def _weight(phrase: Phrase, said: Sequence[bool]) -> float:
+    """Return BM25's idf over the candidates, as often as the phrase has words of content."""
+    count = sum(said)
+    return phrase.content * math.log(1 + (len(said) - count + 0.5) / (count + 0.5))
+
+
+def _phrase(question: str, run: Sequence[Word], indices: Sequence[int | None]) -> Phrase:
+    start, end = run[0].start, run[-1].start + len(run[-1].text)
+    anchors = tuple(
+        (index, len(_SPACE.sub(" ", question[start : word.start])))
+        for word, index in zip(run, indices, strict=True)
+        if index is not None
+    )
+    return Phrase(_flat(_SPACE.sub(" ", question[start:end])), len(run), len(anchors), anchors)
+
+
+def _term_of(word: Word, places: Mapping[str, int], language: str) -> int | None:
+    small = lowered(word.text)
+    if is_empty_word(small, language):
+        return None
+    return places.get(small if word.is_identifier else stem(small, language))
+
+
+def _cases(character: str) -> str:
+    return character + character.upper()
+
+
+def _flat(text: str) -> str:
+    return lowered(text).translate(_SAME)

@@ -1,0 +1,185 @@
+"""
+Which of the found documents come first: the engine's order, mended by what their texts hold.
+
+The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
+together, words in their order, phrases word for word and the title can speak, and one document for another. Rarity is
+taken from the candidates alone, so the order does not depend on which engine found them. A linear sum; the weights are
+fitted and rounded (docs/quality.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
+from datafari_rag.core.passages.term_matching import Term, Traces, traces_of
+
+ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
+"""Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
+
+BRIDGE, MIN_NAME_CHARS = 3.0, 4
+"""What being named by the best document is worth, and how long a title must be to be a name."""
+
+NEAR_CHARS, AROUND_CHARS = 250, 1000
+MAX_EVENTS = 1500
+"""Hits of one document that windows are made of; the most frequent terms are left out first."""
+
+_GAP_CHARS = 14
+_SATURATION = 0.9
+_SATURATED = tuple(count * (1 + _SATURATION) / (count + _SATURATION) for count in range(MAX_EVENTS + 2))
+_GAINS = tuple(more - less for less, more in pairwise(_SATURATED))
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A document with its *score* (about 0 to 20, higher is better) and where the question's terms stand in it."""
+
+    document: Document
+    score: float
+    traces: Traces
+    coverage: float
+    """Share of the question's terms that stand in it, by their rarity: 0 to 1."""
+
+
+def ranked(
+    question: str, documents: Sequence[Document], *, language: str, terms: tuple[Term, ...]
+) -> tuple[Ranked, ...]:
+    """Return all *documents*, best first, by the *terms* of *question*; of equals the engine's order stays."""
+    traces = [traces_of(terms, document.text, language) for document in documents]
+    best = max((document.score for document in documents), default=0.0)
+    field = _Field(terms, _rarity(terms, traces), best, language)
+    said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
+    found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
+    return _bridged(sorted(found, key=lambda one: -one.score))
+
+
+def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> float:
+    """Return the most that any *window_chars* characters hold, in rarity; a term repeated counts ever less."""
+    return _fullest(_events(traces, rarity), rarity, window_chars)
+
+
+def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_chars: int) -> float:
+    counts = [0] * len(rarity)
+    best = held = 0.0
+    first = 0
+    for offset, term in events:
+        held += rarity[term] * _GAINS[counts[term]]
+        counts[term] += 1
+        while offset - events[first][0] > window_chars:
+            gone = events[first][1]
+            counts[gone] -= 1
+            held -= rarity[gone] * _GAINS[counts[gone]]
+            first += 1
+        if held > best:
+            best = held
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What is the same for all candidates; *best* is the engine's highest score."""
+
+    terms: tuple[Term, ...]
+    rarity: tuple[float, ...]
+    best: float
+    language: str
+
+
+def _ranked(document: Document, traces: Traces, said: float, field: _Field) -> Ranked:
+    total = sum(field.rarity) or 1.0
+    events = _events(traces, field.rarity)
+    there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
+    score = (
+        ENGINE * (document.score / field.best if field.best > 0 else 0.0)
+        + NEAR * _fullest(events, field.rarity, NEAR_CHARS) / total
+        + AROUND * _fullest(events, field.rarity, AROUND_CHARS) / total
+        + PAIRS * _pairs(traces, field) / total
+        + TITLE * _in_title(document, field) / total
+        + said
+        + (LANGUAGE if document.language == field.language else 0.0)
+    )
+    return Ranked(document, score, traces, sum(there) / total)
+
+
+def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """
+    Raise the documents whose title the first one's text names, at most as high as the first.
+
+    A question that needs two documents names one of them; what it asks for stands in the other, which that one names.
+    """
+    if not order:
+        return ()
+    first = order[0]
+    raised = [
+        replace(one, score=min(first.score, one.score + BRIDGE)) if _is_named(one.document, first.document) else one
+        for one in order[1:]
+    ]
+    return (first, *sorted(raised, key=lambda one: -one.score))
+
+
+def _is_named(document: Document, by: Document) -> bool:
+    """Say whether the text of *by* holds the title, as whole words; "Lilu (mythology)" is named by "Lilu"."""
+    name = (document.title or "").partition(" (")[0].strip()
+    if len(name) < MIN_NAME_CHARS:
+        return False
+    at = by.text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not by.text[at - 1 : at].isalnum() and not by.text[end : end + 1].isalnum():
+            return True
+        at = by.text.find(name, end)
+    return False
+
+
+def _rarity(terms: Sequence[Term], traces: Sequence[Traces]) -> tuple[float, ...]:
+    """Return what each term is worth: BM25's idf over the candidates."""
+    total = len(traces)
+    counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]
+    return tuple(
+        term.share * math.log(1 + (total - count + 0.5) / (count + 0.5))
+        for term, count in zip(terms, counts, strict=True)
+    )
+
+
+def _events(traces: Traces, rarity: Sequence[float]) -> list[tuple[int, int]]:
+    events: list[tuple[int, int]] = []
+    for term in sorted(range(len(rarity)), key=lambda index: len(traces.hits[index])):
+        if events and len(events) + len(traces.hits[term]) > MAX_EVENTS:
+            break
+        events.extend((offset, term) for offset in traces.hits[term][:MAX_EVENTS])
+    events.sort()
+    return events
+
+
+def _pairs(traces: Traces, field: _Field) -> float:
+    """Return what neighbours of the question that follow each other closely in the text are worth."""
+    worth, rarity = 0.0, field.rarity
+    for index in range(len(field.terms) - 1):
+        first, second = traces.hits[index][:MAX_EVENTS], traces.hits[index + 1]
+        if first and second:
+            count = _followed(first, second, len(field.terms[index].stem) + _GAP_CHARS)
+            worth += min(rarity[index], rarity[index + 1]) * _SATURATED[count]
+    return worth
+
+
+def _followed(first: Sequence[int], second: Sequence[int], reach: int) -> int:
+    """Count the offsets of *first* that have one of *second* after them within *reach*."""
+    count = at = 0
+    for offset in first:
+        while at < len(second) and second[at] <= offset:
+            at += 1
+        if at == len(second):
+            break
+        count += second[at] - offset <= reach
+    return count
+
+
+def _in_title(document: Document, field: _Field) -> float:
+    if not document.title:
+        return 0.0
+    hits = traces_of(field.terms, document.title, field.language).hits
+    return sum(weight for weight, places in zip(field.rarity, hits, strict=True) if places)

@@ -1,0 +1,354 @@
+"""
+Which stretches of the found documents the model will see: the best sentences of all of them together.
+
+Pure and deterministic. What is chosen fits the limit with its joints, stands in the order of each document, ends at
+sentence ends where it can and never inside a character as a reader sees it. Cleaning and joining are `extracts`'s; the
+verdicts here say why something is in or out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from datafari_rag.core.documents import Candidate, Document, Passage
+from datafari_rag.core.passages.answer_types import Cue, cue_of
+from datafari_rag.core.passages.candidate_regions import bounds_in
+from datafari_rag.core.passages.knapsack import Packed, Piece, pack
+from datafari_rag.core.passages.reranking import Ranked, ranked
+from datafari_rag.core.passages.term_matching import Term, Traces, sentence_scores, terms_of, weights_in
+from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.sentences import blocks
+from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
+
+JOINT_CHARS = 3
+"""Length of " … ", which stands between passages that do not touch and counts in the budget."""
+
+CHOSEN, BUDGET, FLOOR, DUPLICATE, RANK = "chosen", "budget", "below the floor", "duplicate", "rank"
+"""Verdicts: in; no room left; too little evidence; said already; beyond the number of documents."""
+
+PRIOR = 0.11
+"""How much a document's own score counts beside a sentence's."""
+
+CUE_GAIN = 0.15
+HEADING_PRICE = 0.12
+"""What a sentence gains by holding the kind of thing asked for, and loses by being a mere heading or a short line."""
+
+SHORT_CHARS = 40
+TOUCHING_CHARS = 12
+"""White space up to this long between two chosen sentences is kept, so that they stay one passage."""
+
+MAX_REJECTED = 20
+"""Sentences left out that the trace names, best first."""
+
+_CUED = 150
+_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """
+    How much may be chosen: *max_chars* characters in *max_documents* documents (0 = no bound on their number).
+
+    *size_of* measures in another unit (tokens); then *max_size* bounds the whole in that unit as well.
+    """
+
+    max_chars: int
+    max_documents: int
+    size_of: Callable[[str], int] | None = None
+    max_size: int | None = None
+
+
+Chosen = tuple[tuple[Document, tuple[Passage, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """*chosen*: documents with their passages, best document first; *candidates*: everything looked at, with why."""
+
+    chosen: Chosen
+    candidates: tuple[Candidate, ...]
+
+
+_BoundsOf = Callable[[str, Traces, Sequence[float]], list[tuple[int, int]]]
+"""Cuts a text, where that is needed by the places of the question's terms and their weights."""
+
+
+class _Sentence(NamedTuple):
+    """A sentence of the document of that rank (from 0); a tuple, since there are hundreds for each question."""
+
+    document: int
+    place: int
+    start: int
+    end: int
+    score: float
+    gap: int
+    """White space up to the next sentence of the document; 0 after the last."""
+
+
+def select(question: str, documents: Sequence[Document], *, limit: Limit, language: str) -> Selection:
+    """
+    Return the passages of *documents* that answer *question* best within *limit*.
+
+    The documents that the texts speak for come first, whatever their order was. All that fits is taken whole. A
+    document without chosen text is not among the chosen; it is among the candidates with the reason.
+    """
+    return choose(weigh(question, documents, language=language), limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Documents in the order that their texts speak for, no text twice, and what is looked for in them."""
+
+    order: tuple[Ranked, ...]
+    terms: tuple[Term, ...]
+    cue: Cue | None
+
+
+def weigh(question: str, documents: Sequence[Document], *, language: str) -> Weighed:
+    """Return the part of `select` that is the same for every limit."""
+    terms = terms_of(question, language)
+    order = _distinct(ranked(question, documents, language=language, terms=terms))
+    return Weighed(order, terms, cue_of(question))
+
+
+def choose(weighed: Weighed, limit: Limit) -> Selection:
+    """Return what `select` returns for *limit*."""
+    everything = weighed.order
+    kept = everything[: limit.max_documents] if limit.max_documents else everything
+    if _is_within([one.document.text for one in kept], limit):
+        whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
+        return Selection(whole, _verdicts(everything, whole, ()))
+    sentences = _scored(kept, weighed.terms, weighed.cue, partial(bounds_in, budget_chars=limit.max_chars))
+    packed = _packed(sentences, kept, limit)
+    chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
+    return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))
+
+
+def head(documents: Sequence[Document], limit: Limit) -> Selection:
+    """Return the beginnings of *documents*, each its equal share of *limit*, cut at a sentence end."""
+    kept = list(documents[: limit.max_documents] if limit.max_documents else documents)
+    chosen: list[tuple[Document, tuple[Passage, ...]]] = []
+    room, size = limit.max_chars, limit.max_size
+    for number, document in enumerate(kept):
+        waiting = len(kept) - number
+        share = None if size is None else size // waiting
+        end = cut_at(document.text, longest_prefix(document.text, room // waiting, limit.size_of, share))
+        if document.text[:end].strip():
+            chosen.append((document, (Passage(0, end, document.score),)))
+            room -= end
+            size = None if size is None or limit.size_of is None else size - limit.size_of(document.text[:end])
+    names = {id(document) for document, _ in chosen}
+    out = [
+        Candidate(d.id, rank, d.score, CHOSEN if id(d) in names else BUDGET if rank <= len(kept) else RANK)
+        for rank, d in enumerate(documents, 1)
+    ]
+    return Selection(tuple(chosen), tuple(out))
+
+
+def nodes(
+    question: str, documents: Sequence[Document], *, node_size: int, size_of: Callable[[str], int]
+) -> tuple[tuple[Document, Passage], ...]:
+    """
+    Return the passages of *documents*, each at most *node_size* by *size_of*, best first; nothing is left out.
+
+    A document is cut at sentence ends into nodes that do not overlap; sentences of less than about a tenth of a node
+    stay with the next one. Which of the nodes fit a budget is the caller's.
+    *size_of* never gives more than one for each byte (of UTF-8), as tokens, words and characters are.
+    """
+    language = detect(question)
+    terms = terms_of(question, language)
+    order = ranked(question, documents, language=language, terms=terms)
+    scored = _scored(order, terms, cue_of(question), lambda text, *_: blocks(text, node_size // 3))
+    found: list[tuple[float, int, Document, Passage]] = []
+    for number, one in enumerate(order):
+        own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
+        for start, end, score in _grouped(own, one.document.text, node_size, size_of):
+            found.append((score, number, one.document, Passage(start, end, score)))
+    found.sort(key=lambda item: (-item[0], item[1], item[3].start))
+    return tuple((document, passage) for _, _, document, passage in found)
+
+
+def _distinct(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
+    """Leave out documents that say word for word what a better one says."""
+    seen: set[str] = set()
+    kept: list[Ranked] = []
+    for one in order:
+        if one.document.text not in seen:
+            kept.append(one)
+        seen.add(one.document.text)
+    return tuple(kept)
+
+
+def _is_within(texts: Sequence[str], limit: Limit) -> bool:
+    if sum(map(len, texts)) > limit.max_chars:
+        return False
+    if limit.size_of is None or limit.max_size is None:
+        return True
+    return sum(map(limit.size_of, texts)) <= limit.max_size
+
+
+def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bounds_of: _BoundsOf) -> list[_Sentence]:
+    """Return the sentences of all documents, best first and in their order where equal."""
+    found: list[_Sentence] = []
+    for number, one in enumerate(order):
+        text = one.document.text
+        weights = weights_in(terms, one.traces)
+        bounds = bounds_of(text, one.traces, weights)
+        prior = PRIOR * one.score
+        nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
+        scores = sentence_scores(bounds, one.traces, weights, text=text)
+        for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
+            price = HEADING_PRICE if end - start < SHORT_CHARS else 0.0
+            found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end))
+    found.sort(key=attrgetter("score"), reverse=True)
+    return found if cue is None else _cued(found, order, cue)
+
+
+def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
+    """Raise the best sentences that hold what was asked for; the others have too little to be raised."""
+    raised = [
+        one._replace(score=one.score + CUE_GAIN)
+        if cue.search(order[one.document].document.text, one.start, one.end)
+        else one
+        for one in sentences[:_CUED]
+    ]
+    return sorted(raised, key=attrgetter("score"), reverse=True) + sentences[_CUED:]
+
+
+def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
+    pieces = [Piece(one.score, _cost(one), one.document) for one in sentences]
+    size_of, size = limit.size_of, limit.max_size
+    # The last passage of a document has no joint after it.
+    room = limit.max_chars + JOINT_CHARS
+    left = [size]
+
+    def key_of(index: int) -> bytes:
+        return _key(sentences[index], order)
+
+    def is_allowed(index: int) -> bool:
+        if size_of is None or left[0] is None:
+            return True
+        one = sentences[index]
+        weight = size_of(order[one.document].document.text[one.start : one.end]) + 1
+        if weight > left[0]:
+            return False
+        left[0] -= weight
+        return True
+
+    return pack(pieces, room, key_of=key_of, is_allowed=is_allowed)
+
+
+def _cost(one: _Sentence) -> int:
+    """Return the characters that taking *one* can add: itself, and a joint or the white space up to its neighbour."""
+    gap = one.gap
+    return one.end - one.start + (gap if JOINT_CHARS < gap <= TOUCHING_CHARS else JOINT_CHARS)
+
+
+def _key(one: _Sentence, order: Sequence[Ranked]) -> bytes:
+    """Return the letters and digits of a sentence; as bytes, of which that is one pass, whatever the script."""
+    text = order[one.document].document.text[one.start : one.end]
+    # Lower case of Latin letters alone: of all others it would take five times as long, to find hardly a repetition.
+    return text.encode("utf-8", "surrogatepass").lower().translate(None, _NO_LETTERS)
+
+
+def _joined(
+    sentences: Sequence[_Sentence], order: Sequence[Ranked]
+) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
+    chosen: list[tuple[Document, tuple[Passage, ...]]] = []
+    for number, one in enumerate(order):
+        own = sorted((s for s in sentences if s.document == number), key=attrgetter("place"))
+        if own:
+            chosen.append((one.document, tuple(_merged(own))))
+    return tuple(chosen)
+
+
+def _merged(sentences: Sequence[_Sentence]) -> list[Passage]:
+    runs: list[list[_Sentence]] = []
+    for one in sentences:
+        last = runs[-1][-1] if runs else None
+        if last is not None and one.place == last.place + 1 and one.start - last.end <= TOUCHING_CHARS:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return [Passage(run[0].start, run[-1].end, max(one.score for one in run)) for run in runs]
+
+
+def _cut_first(
+    sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit
+) -> tuple[tuple[Document, tuple[Passage, ...]], ...]:
+    """Return the beginning of the best sentence when no sentence fits as a whole; empty when nothing does."""
+    if not sentences:
+        return ()
+    best = sentences[0]
+    document = order[best.document].document
+    text = document.text[best.start : best.end]
+    end = cut_at(text, longest_prefix(text, limit.max_chars, limit.size_of, limit.max_size))
+    return ((document, (Passage(best.start, best.start + end, best.score),)),) if end else ()
+
+
+def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ranked]) -> tuple[Candidate, ...]:
+    out = [(index, DUPLICATE) for index in packed.repeated] + [(index, BUDGET) for index in packed.left]
+    return tuple(
+        Candidate(order[one.document].document.id, one.document + 1, one.score, verdict, one.start, one.end)
+        for index, verdict in out[:MAX_REJECTED]
+        if (one := sentences[index])
+    )
+
+
+def _verdicts(
+    order: Sequence[Ranked],
+    chosen: Sequence[tuple[Document, tuple[Passage, ...]]],
+    rejected: tuple[Candidate, ...],
+) -> tuple[Candidate, ...]:
+    having = {id(document): passages for document, passages in chosen}
+    last = max((rank for rank, one in enumerate(order, 1) if id(one.document) in having), default=0)
+    found: list[Candidate] = []
+    for rank, one in enumerate(order, 1):
+        passages = having.get(id(one.document))
+        if passages is None:
+            found.append(Candidate(one.document.id, rank, one.score, BUDGET if rank < last else RANK))
+        else:
+            found.extend(Candidate(one.document.id, rank, p.score, CHOSEN, p.start, p.end) for p in passages)
+    return (*found, *rejected)
+
+
+def _grouped(
+    sentences: Sequence[_Sentence], text: str, node_size: int, size_of: Callable[[str], int]
+) -> list[tuple[int, int, float]]:
+    grouped: list[tuple[int, int, float]] = []
+    most = 0
+    for sentence in sentences:
+        for start, end in _pieces(text, sentence.start, sentence.end, node_size, size_of):
+            if grouped:
+                begin, before, score = grouped[-1]
+                # To tell a size costs more than all else here: it is told only where all these bytes could be too much.
+                most += _bytes(text[before:end])
+                if most > node_size:
+                    most = size_of(text[begin:end])
+                if most <= node_size:
+                    grouped[-1] = (begin, end, max(score, sentence.score))
+                    continue
+            grouped.append((start, end, sentence.score))
+            most = _bytes(text[start:end])
+    return grouped
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[str], int]) -> list[tuple[int, int]]:
+    if _bytes(text[start:end]) <= node_size:
+        return [(start, end)]
+    found: list[tuple[int, int]] = []
+    while start < end:
+        stop = start + longest_prefix(text[start:end], end - start, size_of, node_size)
+        if stop < end:
+            stop = max(start + 1, between_characters(text, stop))
+        found.append((start, stop))
+        start = stop
+    return found

@@ -1,0 +1,264 @@
+"""
+What `context.overrides` of the chat dialects may decide: one row a key, each with its check and its effect.
+
+Every key of the seeds has a row: it changes the ask, or it says in one sentence that it is not in use here. A value
+that does not fit is a bad request that names the field; an unknown key never fails. Nothing here can widen rights.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.settings.table import Settings
+
+PATH = "context.overrides"
+MAX_TEMPLATE_CHARS = 20_000
+MAX_SEED = 2**53 - 1
+"""Largest whole number that every JSON reader takes as it is."""
+
+_LANGUAGE = "[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,3}|"
+_MAX_NOTED = 20
+_MAX_NOTED_CHARS = 60
+
+Check = Callable[[object, Settings], object]
+Effect = Callable[[Ask, object, Settings], Ask]
+Schema = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """
+    What values a key takes: *check* returns the value as we use it or raises `ValueError` with what was wanted.
+
+    *schema* says the same as JSON Schema, null apart.
+    """
+
+    check: Check
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One key: the *kind* of its values, the sentence for the thoughts, and the *effect* that changes the ask."""
+
+    kind: Kind
+    says: str
+    effect: Effect | None = None
+
+
+def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> Ask:
+    """
+    Return *ask* with everything that *overrides* decide, and a sentence for each key that was sent.
+
+    A null is an absent key. Unknown keys are named in `ignored`.
+
+    Raises:
+        BadRequest: a value is of the wrong type or out of range; the reason names the field.
+    """
+    said: dict[str, str] = dict(ask.overrides)
+    unknown: list[str] = []
+    for name, value in overrides.items():
+        if value is None:
+            continue
+        row = OVERRIDES.get(name)
+        if row is None:
+            unknown.append(f"{PATH}.{name}"[:_MAX_NOTED_CHARS])
+            continue
+        taken = _checked(name, value, row, settings)
+        ask = ask if row.effect is None else row.effect(ask, taken, settings)
+        said[name] = _sentence(name, row, settings, taken=taken)
+    return replace(ask, overrides=said, ignored=(*ask.ignored, *unknown[:_MAX_NOTED]))
+
+
+def instructed(template: str | None, instructions: str) -> str:
+    """Return *instructions* as `prompt_template` changes them: replaced, or with ">>>" in front added to."""
+    if template is None:
+        return instructions
+    if template.startswith(">>>"):
+        return f"{instructions}\n{template[3:]}"
+    return template
+
+
+def _checked(name: str, value: object, row: Override, settings: Settings) -> object:
+    try:
+        return row.kind.check(value, settings)
+    except ValueError as error:
+        field = f"{PATH}.{name}"
+        raise BadRequest(f"{field} must be {error}.", field=field) from None
+
+
+def _sentence(name: str, row: Override, settings: Settings, *, taken: object) -> str:
+    if row.effect is not None and (taken is False or taken == ""):
+        return "Not asked for."
+    if name == "prompt_template" and not settings.chat_prompt_template_allowed:
+        return "Not in use here: chat.prompt_template.allowed is off."
+    return row.says
+
+
+# Kinds: each check returns the value, or raises ValueError with what "must be …" is completed by.
+
+
+def _check_flag(value: object, _: Settings) -> object:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _number(lowest: float, highest: float = math.inf) -> Kind:
+    wanted = f"a number between {lowest:g} and {highest:g}" if highest != math.inf else f"a number from {lowest:g} up"
+
+    def check(value: object, _: Settings) -> object:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(wanted)
+        if not lowest <= value <= highest or value == math.inf:
+            raise ValueError(wanted)
+        return float(value)
+
+    bounds = {"minimum": lowest} if highest == math.inf else {"minimum": lowest, "maximum": highest}
+    return Kind(check, {"type": "number", **bounds})
+
+
+def _check_top(value: object, settings: Settings) -> object:
+    number = _whole(value)
+    if number is None or not 1 <= number <= settings.chat_top_max:
+        raise ValueError(f"an integer between 1 and {settings.chat_top_max}")
+    return number
+
+
+def _check_integer(value: object, _: Settings) -> object:
+    number = _whole(value)
+    if number is None or abs(number) > MAX_SEED:
+        raise ValueError(f"an integer between {-MAX_SEED} and {MAX_SEED}")
+    return number
+
+
+def _whole(value: object) -> int | None:
+    """Return a whole number as JSON has them, 3.0 too; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return int(value) if isinstance(value, int) or value.is_integer() else None
+
+
+def _one_of(*words: str) -> Kind:
+    def check(value: object, _: Settings) -> object:
+        if value not in words:
+            raise ValueError("one of " + ", ".join(words))
+        return value
+
+    return Kind(check, {"enum": list(words)})
+
+
+def _text(max_chars: int) -> Kind:
+    def check(value: object, _: Settings) -> object:
+        if not isinstance(value, str) or len(value) > max_chars or not _is_unicode(value):
+            raise ValueError(f"a string of at most {max_chars} characters")
+        return value
+
+    return Kind(check, {"type": "string", "maxLength": max_chars})
+
+
+def _check_language(value: object, _: Settings) -> object:
+    if not isinstance(value, str) or not re.fullmatch(_LANGUAGE, value.strip()):
+        raise ValueError("a language code such as en or fr")
+    return re.split("[-_]", value.strip())[0].lower()
+
+
+def _check_names(value: object, _: Settings) -> object:
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+        return value
+    raise ValueError("a list of strings")
+
+
+def _check_nothing(value: object, _: Settings) -> object:
+    return value
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+# Effects: an empty text is as good as none.
+
+
+def _set(field: str) -> Effect:
+    def effect(ask: Ask, value: object, _: Settings) -> Ask:
+        return replace(ask, **{field: value}) if value != "" else ask  # type: ignore[arg-type]  # the rows know their fields
+
+    return effect
+
+
+def _category(*, is_excluded: bool) -> Effect:
+    def effect(ask: Ask, value: object, settings: Settings) -> Ask:
+        if not isinstance(value, str) or not value:
+            return ask
+        narrowed = Restriction(settings.chat_category_field, value=value, is_excluded=is_excluded)
+        return replace(ask, restrictions=(*ask.restrictions, narrowed))
+
+    return effect
+
+
+def _template(ask: Ask, value: object, settings: Settings) -> Ask:
+    if not settings.chat_prompt_template_allowed or not isinstance(value, str) or not value:
+        return ask
+    return replace(ask, prompt_template=value)
+
+
+def _seed(ask: Ask, value: object, _: Settings) -> Ask:
+    return replace(ask, sampling={**ask.sampling, "seed": value})
+
+
+_FLAG = Kind(_check_flag, {"type": "boolean"})
+_TOP = Kind(_check_top, {"type": "integer", "minimum": 1})
+_INTEGER = Kind(_check_integer, {"type": "integer", "minimum": -MAX_SEED, "maximum": MAX_SEED})
+_CODE = Kind(_check_language, {"type": "string", "pattern": f"^({_LANGUAGE})$"})
+_NAMES = Kind(_check_names, {"type": ["string", "array"], "items": {"type": "string"}})
+_ANYTHING = Kind(_check_nothing, {})
+
+_VECTORS = "Not in use here: documents are found by their words, not by vectors."
+_IMAGES = "Not in use here: only the text of documents is used."
+_RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
+_AGENTS = "Not in use here: each question is one search in this service's own index."
+_INPUTS = ("text", "texts", "textAndImages", "images")
+
+OVERRIDES: Mapping[str, Override] = {
+    "top": Override(_TOP, "In use: the most documents of this answer.", _set("max_documents")),
+    "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature")),
+    "retrieval_mode": Override(
+        _one_of("text", "vectors", "hybrid"), "Documents are found by their words (text), whatever is sent."
+    ),
+    "semantic_ranker": Override(_FLAG, "Not in use here: documents are ranked by BM25."),
+    "semantic_captions": Override(_FLAG, "In use: the model sees highlighted snippets.", _set("wants_captions")),
+    "query_rewriting": Override(_FLAG, "Decided by chat.query.rewriting.enabled, not by the request."),
+    "suggest_followup_questions": Override(_FLAG, "In use: follow-up questions.", _set("wants_followups")),
+    "use_oid_security_filter": Override(_FLAG, _RIGHTS),
+    "use_groups_security_filter": Override(_FLAG, _RIGHTS),
+    "vector_fields": Override(_NAMES, _VECTORS),
+    "use_gpt4v": Override(_FLAG, _IMAGES),
+    "gpt4v_input": Override(_one_of(*_INPUTS), _IMAGES),
+    "prompt_template": Override(_text(MAX_TEMPLATE_CHARS), "In use: changes the instructions.", _template),
+    "prompt_template_prefix": Override(_ANYTHING, "Not in use here."),
+    "prompt_template_suffix": Override(_ANYTHING, "Not in use here."),
+    "minimum_search_score": Override(_number(0), "In use: weaker hits are dropped (BM25).", _set("min_score")),
+    "minimum_reranker_score": Override(_number(0), "Not in use here: there is no second ranking."),
+    "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
+    "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
+    "language": Override(_CODE, "In use: the language of the answer.", _set("language")),
+    "seed": Override(_INTEGER, "In use: sent to the model.", _seed),
+    "reasoning_effort": Override(_ANYTHING, "Not in use here: the model's own default is used."),
+    "send_text_sources": Override(_FLAG, "Not in use here: the text of the documents is always sent."),
+    "send_image_sources": Override(_FLAG, _IMAGES),
+    "search_text_embeddings": Override(_FLAG, _VECTORS),
+    "search_image_embeddings": Override(_FLAG, _IMAGES),
+    "use_agentic_retrieval": Override(_ANYTHING, _AGENTS),
+    "use_agentic_knowledgebase": Override(_ANYTHING, _AGENTS),
+    "retrieval_reasoning_effort": Override(_ANYTHING, _AGENTS),
+    "results_merge_strategy": Override(_ANYTHING, _AGENTS),
+    "use_web_source": Override(_ANYTHING, _AGENTS),
+    "use_sharepoint_source": Override(_ANYTHING, _AGENTS),
+}
+"""Every key of seeds 000 and 003 and of the demo behind them."""

@@ -1,0 +1,280 @@
+"""
+The whitelist of SPEC.md §6: what a caller of search/select may decide, and nothing else.
+
+Every name and every value is read here into a value of our own; what does not fit is dropped and its *name* noted.
+Nothing is handed on as it came, so no parameter can reach the search engine, name a user or widen his rights.
+This module knows neither a framework's multi-dict nor an engine's query language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.ask import ANSWER_FORMATS, AnswerFormat, Restriction
+from datafari_rag.core.query.search_request import MAX_ROWS, Browse
+
+MAX_START = 100_000
+"""Deepest first hit of a page; an engine holds all hits before it in memory."""
+
+MAX_RESTRICTIONS = 50
+"""Most `fq` of one request; each is an entry of the engine's filter cache."""
+
+SORTS = ("score", "title", "last_modified")
+"""What a caller may sort on."""
+
+IDENTITY_NAMES = frozenset(
+    {"mcf", "userTokens", "UserTokens", "shards", "shards.qt", "qt", "auth_claims", "session_state", "collection"}
+)
+"""Names with which a caller can only have meant to be somebody else, or to go round the filter."""
+
+_IDENTITY_PREFIX = "AuthenticatedUser"
+_MAX_NOTED = 40
+_MAX_NOTED_CHARS = 60
+
+Values = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """
+    What one request to search/select decides, after the whitelist.
+
+    *text* None is "no words given"; *action* is as sent, for the dialect to judge. *fields* None means all stored
+    fields without the ACL's. *ignored* names what was sent and does not fit, once each, as sent; *for_search* and
+    *for_answers* name what was taken but has an effect only on a plain search, or only with action=rag.
+    """
+
+    text: str | None = None
+    action: str | None = None
+    answer_format: AnswerFormat | None = None
+    language: str | None = None
+    is_streamed: bool = False
+    wants_trace: bool = False
+    session_id: str | None = None
+    restrictions: tuple[Restriction, ...] = ()
+    start: int = 0
+    rows: int = 10
+    sort: tuple[str, bool] | None = None
+    facet_fields: tuple[str, ...] = ()
+    wants_highlighting: bool = False
+    fields: tuple[str, ...] | None = None
+    ignored: tuple[str, ...] = ()
+    for_search: tuple[str, ...] = ()
+    for_answers: tuple[str, ...] = ()
+
+
+def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str] = ()) -> Parameters:
+    """
+    Return what *values* decide: parameters of the query and of a form, merged, each with its values in order.
+
+    *facets* are the fields of `solr.facets`, *acl_fields* the schema's own names of ACL fields; these and Datafari's
+    are never taken, whatever *facets* say. Of a name sent twice the first value counts, but for fq, facet.field and fl.
+    """
+    scope = _Scope(frozenset(facets) - {*acl_fields, *ACL_FIELDS}, frozenset({*acl_fields, *ACL_FIELDS}))
+    taken: dict[str, Any] = {}
+    ignored = [name for name in values if name not in READERS]
+    for name, reader in READERS.items():
+        if name in values:
+            value, is_whole = reader.read(values[name], scope)
+            if value is not None:
+                taken.setdefault(reader.becomes, value)
+            if not is_whole:
+                ignored.append(name)
+    if not taken.pop("is_counted", False):
+        taken.pop("facet_fields", None)
+    return Parameters(
+        **taken,
+        ignored=_noted(ignored),
+        for_search=tuple(name for name in values if name in FOR_SEARCH),
+        for_answers=tuple(name for name in values if name in FOR_ANSWERS),
+    )
+
+
+def merged(query: Values, form: Values) -> Values:
+    """Return both kinds of parameters as one, those of the query first, as a servlet container has it."""
+    return {name: [*query.get(name, ()), *form.get(name, ())] for name in (*query, *form)}
+
+
+def browse_of(parameters: Parameters) -> Browse:
+    """Return the plain search that *parameters* ask for; operator and language are the settings' to add."""
+    text = None if parameters.text is None or parameters.text.strip() in ("", "*:*") else parameters.text
+    return Browse(
+        text=text,
+        start=parameters.start,
+        rows=parameters.rows,
+        sort=parameters.sort,
+        restrictions=parameters.restrictions,
+        facet_fields=parameters.facet_fields,
+        wants_highlighting=parameters.wants_highlighting,
+        fields=parameters.fields,
+    )
+
+
+def identity_attempts(names: Collection[str]) -> int:
+    """Return how many of the ignored *names* tried to name a user or to go round the filter, for the counters."""
+    return sum(name in IDENTITY_NAMES or name.startswith(_IDENTITY_PREFIX) for name in names)
+
+
+def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
+    """
+    Return the names in a chat request with which its sender tried to be somebody else, once each.
+
+    *body* is the decoded JSON; its own keys and those of its context and overrides are looked at. Session state is
+    a key of its own there and no attempt.
+    """
+    context = body.get("context") if isinstance(body, Mapping) else None
+    overrides = context.get("overrides") if isinstance(context, Mapping) else None
+    objects = [part for part in (body, context, overrides) if isinstance(part, Mapping)]
+    keys = [str(name) for part in objects for name in part if name != "session_state"]
+    return tuple(dict.fromkeys(name for name in (*query, *keys) if identity_attempts((name,))))
+
+
+def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
+    """
+    Return the narrowing that an `fq` spells, None when it is not `field:value` or `field:[a TO b]` on *facets*.
+
+    A value is quoted, or has no white space, bracket or quotation mark; a backslash takes the next character as it
+    is. It is a raw term: a star in it is a star.
+    """
+    field, colon, rest = text.strip().partition(":")
+    if not colon or field not in facets or _CONTROLS.search(rest):
+        return None
+    if span := _RANGE.fullmatch(rest):
+        low, high = (None if bound == "*" else _bare(bound) for bound in span.groups())
+        return None if low is None and high is None else Restriction(field, low=low, high=high)
+    return Restriction(field, value=_bare(rest)) if _VALUE.fullmatch(rest) else None
+
+
+_VALUE = re.compile(r'"(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+')
+_BOUND = r'("(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+)'
+_RANGE = re.compile(rf"\[\s*{_BOUND}\s+TO\s+{_BOUND}\s*\]")
+# Controls cannot stand in a term that a person chose, and lone surrogates cannot be sent to any engine.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
+
+
+class _Scope(NamedTuple):
+    facets: frozenset[str]
+    acl_fields: frozenset[str]
+
+
+class _Reader(NamedTuple):
+    becomes: str
+    read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
+
+
+def _bare(text: str) -> str:
+    inner = text[1:-1] if text.startswith('"') else text
+    return re.sub(r"\\(.)", r"\1", inner)
+
+
+def _noted(names: Sequence[str]) -> tuple[str, ...]:
+    """Return each name once, shortened, at most so many: they are a stranger's words in a trace."""
+    return tuple(dict.fromkeys(name[:_MAX_NOTED_CHARS] for name in names))[:_MAX_NOTED]
+
+
+def _text(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    return (values[0] if values and values[0].strip() else None), True
+
+
+def _word(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    return (values[0].strip() if values else None), True
+
+
+def _flag(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    word = values[0].strip().lower() if values else ""
+    return (True, True) if word in _TRUE else (False, word in _FALSE)
+
+
+def _format(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    word = values[0].strip().lower() if values else ""
+    known = next((name for name in ANSWER_FORMATS if name == word), None)
+    return known, known is not None or word == ""
+
+
+def _language(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    word = values[0].strip() if values else ""
+    return (word, True) if _LANGUAGE.fullmatch(word) else (None, word == "")
+
+
+def _start(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    number = _number(values)
+    return (number, True) if number is not None and number <= MAX_START else (None, False)
+
+
+def _rows(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    number = _number(values)
+    return (None, False) if number is None else (min(number, MAX_ROWS), True)
+
+
+def _number(values: Sequence[str]) -> int | None:
+    text = values[0].strip() if values else ""
+    return int(text) if _NUMBER.fullmatch(text) else None
+
+
+def _sort(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    """Take the first of the given orders, and none when any of them is unknown."""
+    orders = [_order(clause) for clause in values[0].split(",")] if values else []
+    if not orders or None in orders:
+        return None, False
+    first = orders[0]
+    return (None if first == ("score", True) else first), len(orders) == 1
+
+
+def _order(clause: str) -> tuple[str, bool] | None:
+    field, _, direction = clause.strip().lower().partition(" ")
+    if field not in SORTS or direction.strip() not in ("", "asc", "desc"):
+        return None
+    return field, direction.strip() == "desc" or (direction == "" and field == "score")
+
+
+def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    given = [text for text in values if text.strip()]
+    found = [restriction_of(text, scope.facets) for text in given[:MAX_RESTRICTIONS]]
+    kept = tuple(one for one in found if one is not None)
+    return kept, len(kept) == len(given)
+
+
+def _facet_fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    given = [text.strip() for text in values]
+    kept = tuple(dict.fromkeys(name for name in given if name in scope.facets))
+    return kept, all(name in scope.facets for name in given)
+
+
+def _fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    """Take plain names: no alias, function, transformer or pattern, and no ACL field under any of its names."""
+    given = [name for text in values for name in re.split(r"[,\s]+", text) if name]
+    kept = tuple(dict.fromkeys(n for n in given if _FIELD_NAME.fullmatch(n) and n not in scope.acl_fields))
+    is_whole = all(name == "*" or name in kept for name in given)
+    return (None if "*" in given or not kept else kept), is_whole
+
+
+READERS: Mapping[str, _Reader] = {
+    "q": _Reader("text", _text),
+    "prompt": _Reader("text", _text),
+    "action": _Reader("action", _word),
+    "format": _Reader("answer_format", _format),
+    "lang": _Reader("language", _language),
+    "stream": _Reader("is_streamed", _flag),
+    "trace": _Reader("wants_trace", _flag),
+    "id": _Reader("session_id", _word),
+    "fq": _Reader("restrictions", _restrictions),
+    "start": _Reader("start", _start),
+    "rows": _Reader("rows", _rows),
+    "sort": _Reader("sort", _sort),
+    "facet": _Reader("is_counted", _flag),
+    "facet.field": _Reader("facet_fields", _facet_fields),
+    "hl": _Reader("wants_highlighting", _flag),
+    "fl": _Reader("fields", _fields),
+}
+"""The whitelist: each name, the field of `Parameters` it becomes, and how it is read. `q` stands before `prompt`."""
+
+FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl"})
+FOR_ANSWERS = frozenset({"prompt", "format", "stream", "trace"})

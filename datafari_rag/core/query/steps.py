@@ -1,0 +1,80 @@
+"""
+From a question to the words that are searched for, step by step until something is found.
+
+A step holds words, never query syntax: how they are escaped and spelt is the engine's adapter's. No step is empty, so
+a question of stop words alone is searched as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from datafari_rag.core.query.search_request import Operator, Step
+from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.text.tokenizer import is_unspaced, sought_in, words_of
+
+MAX_WORDS = 60
+"""Words of a question that are searched for; a pasted page is not searched word by word."""
+
+FEW_KEY_WORDS, FEW_WORDS = 3, 9
+"""Up to so many words one is enough: a third of key words, a fifth of a sentence's own, would be less than two."""
+
+MANY_PIECES = 5
+"""More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
+
+_THIRD, _FIFTH, _ONE = 34, 20, 1
+
+
+def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
+    """
+    Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
+
+    The first is the question as asked under *operator*; with *is_relaxed* and AND there follow a third of the words,
+    and any of them. A full sentence under AND that may be relaxed asks for a fifth of its own words at once: its
+    words stand together in some long document about something else often enough (docs/quality.md), and the texts of
+    the candidates sort out who has but few of them. Steps that would repeat one are left out.
+    """
+    asked = _distinct(sought_in(question, language))
+    if not asked:
+        return ()
+    content = tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
+    if operator == "OR":
+        # Any word is enough already, and words that only ask would find every document that asks something.
+        return (Step("asked", content, "OR"),)
+    if not is_relaxed:
+        return (Step("asked", asked, operator),)
+    any_word = Step("any word", content, "OR")
+    if len(content) < len(asked) or sum(map(is_unspaced, asked)) > MANY_PIECES:
+        least = _FIFTH if len(content) > FEW_WORDS else _ONE
+        return _without_repeats((Step("asked", content, "AND", least), any_word))
+    least = _THIRD if len(content) > FEW_KEY_WORDS else _ONE
+    third = Step("a third of the words", content, "AND", least)
+    return _without_repeats((Step("asked", asked, "AND"), third, any_word))
+
+
+def has_own_words(question: str, language: str) -> bool:
+    """Say whether *question* can be searched for without the turns before it: "Install Git?" can, "Why?" not."""
+    return any(not is_empty_word(word.text.lower(), language) for word in words_of(question, language))
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    seen: dict[str, str] = {}
+    for word in words:
+        seen.setdefault(word.casefold(), word)
+    return tuple(seen.values())[:MAX_WORDS]
+
+
+def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
+    kept: list[Step] = []
+    for step in steps:
+        if _asked_for(step) not in map(_asked_for, kept):
+            kept.append(step)
+    return tuple(kept)
+
+
+def _asked_for(step: Step) -> tuple[tuple[str, ...], Operator | int]:
+    """Return what *step* asks an engine for: all of one word, and one of any, is what any word is."""
+    if step.min_match not in (None, _ONE):
+        return step.words, step.min_match
+    is_any = step.operator == "OR" or step.min_match == _ONE or len(step.words) == 1
+    return step.words, "OR" if is_any else "AND"

@@ -1,0 +1,199 @@
+"""
+Checks for addresses: of models, of search engines, of proxies and web sites.
+
+Pure: nothing is opened or looked up. An address that cannot be meant is told here; one that does not answer is no
+matter of settings.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from datafari_rag.core.settings.checks import CONTROL, Check, filled, items_of, text
+
+BUILTIN_MODEL = "builtin:extractive"
+EMBEDDED = "embedded:"
+ZOOKEEPER = "zookeeper://"
+
+_NAME = re.compile(r"[\w.-]+")
+_HOST = re.compile(r"[A-Za-z0-9.:_\[\]-]+")
+_HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
+
+
+def host() -> Check:
+    """Return the check for an address to listen on; empty does not fit."""
+    return filled(text("host names and IP addresses", _HOST))
+
+
+def path_or_url() -> Check:
+    """Return the check for an http(s) address, or a file as `path` has it (`file:` in front is allowed)."""
+    wanted = "Valid values are http(s) addresses and paths of files."
+
+    def read(value: str, folder: str) -> str:
+        if re.match(r"[a-z]+://", value) and not value.startswith("file://"):
+            return _http_url(value, wanted)
+        named = re.sub(r"^file:(//)?", "", value)
+        if CONTROL.search(named):
+            raise ValueError(wanted)
+        return str(PurePath(folder) / named) if named else ""
+
+    return Check("text", read, wanted, is_optional=True)
+
+
+def url(*, is_optional: bool = False) -> Check:
+    """Return the check for one http(s) address."""
+    wanted = "Valid values are http(s) addresses."
+
+    def read(value: str, folder: str) -> str:
+        return "" if is_optional and not value else _http_url(value, wanted)
+
+    return Check("text", read, wanted, is_optional=is_optional)
+
+
+def endpoint() -> Check:
+    """Return the check for where a model answers: an http(s) address, or the built-in one."""
+    wanted = f'Valid values are http(s) addresses and "{BUILTIN_MODEL}".'
+    return Check("text", lambda value, folder: _endpoint(value, wanted), wanted)
+
+
+def endpoints() -> Check:
+    """Return the check for a list of `endpoint`s; the built-in one can only be the last, as it never fails."""
+    wanted = f'Valid values are lists of http(s) addresses, of which the last may be "{BUILTIN_MODEL}".'
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = tuple(_endpoint(item, wanted) for item in items_of(value))
+        if BUILTIN_MODEL in found[:-1]:
+            raise ValueError(wanted)
+        return found
+
+    return Check("list", read, wanted, is_optional=True)
+
+
+def networks() -> Check:
+    """Return the check for a list of IP networks; a single address is a network of one."""
+    wanted = "Valid values are lists of IP networks such as 10.0.0.0/8."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        try:
+            return tuple(str(ipaddress.ip_network(item, strict=False)) for item in items_of(value))
+        except ValueError:
+            raise ValueError(wanted) from None
+
+    return Check("list", read, wanted, is_optional=True)
+
+
+def origins() -> Check:
+    """Return the check for a list of web origins, or "*" alone."""
+    wanted = 'Valid values are lists of origins such as https://search.example.org, and "*".'
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = items_of(value)
+        if found == ("*",):
+            return found
+        for item in found:
+            parts = urlsplit(_http_url(item, wanted))
+            if parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc:
+                raise ValueError(wanted)
+        return tuple(item.rstrip("/").lower() for item in found)
+
+    return Check("list", read, wanted, is_optional=True)
+
+
+def solr_url() -> Check:
+    """Return the check for where the search engine is; a relative embedded folder starts beside the file."""
+    return Check("text", _solr_url, _SOLR_WANTED)
+
+
+def indexes() -> Check:
+    """
+    Return the check for `name` or `name=solr-url` items; the value maps each name to its address or "".
+
+    A comma inside an address (several Solr or ZooKeeper hosts) is told apart from one between items by what follows:
+    a name has no colon and no slash.
+    """
+    wanted = "Valid values are lists of NAME and NAME=SOLR-URL, each name once."
+
+    def read(value: str, folder: str) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for item in _joined(items_of(value)):
+            name, has_address, address = item.partition("=")
+            if not _NAME.fullmatch(name.strip()) or name.strip() in found:
+                raise ValueError(wanted)
+            found[name.strip()] = _index_address(address.strip(), folder, wanted=wanted) if has_address else ""
+        return MappingProxyType(found)
+
+    return Check("mapping", read, wanted, is_optional=True)
+
+
+_SOLR_WANTED = (
+    f"Valid values are http(s)://HOST/solr/COLLECTION, several of them separated by commas, "
+    f"{ZOOKEEPER}HOST:2181/CHROOT#COLLECTION and {EMBEDDED}FOLDER."
+)
+
+
+def _solr_url(value: str, folder: str) -> str:
+    if value.startswith(EMBEDDED):
+        named = value.removeprefix(EMBEDDED).strip()
+        if not named or CONTROL.search(named):
+            raise ValueError(_SOLR_WANTED)
+        return EMBEDDED + str(PurePath(folder) / named)
+    if value.startswith(ZOOKEEPER):
+        return _zookeeper_url(value)
+    found = items_of(value)
+    if not found:
+        raise ValueError(_SOLR_WANTED)
+    return ",".join(_collection_url(item) for item in found)
+
+
+def _zookeeper_url(value: str) -> str:
+    hosts, has_collection, collection = value.removeprefix(ZOOKEEPER).partition("#")
+    listed = hosts.partition("/")[0].split(",")
+    if not has_collection or not _NAME.fullmatch(collection):
+        raise ValueError(_SOLR_WANTED)
+    if not all(_HOST_PORT.fullmatch(item.strip()) for item in listed):
+        raise ValueError(_SOLR_WANTED)
+    return value
+
+
+def _collection_url(value: str) -> str:
+    address = _http_url(value, _SOLR_WANTED)
+    if not urlsplit(address).path.strip("/") or "?" in address or "#" in address:
+        raise ValueError(_SOLR_WANTED)
+    return address.rstrip("/")
+
+
+def _index_address(value: str, folder: str, *, wanted: str) -> str:
+    try:
+        return _solr_url(value, folder)
+    except ValueError:
+        raise ValueError(wanted) from None
+
+
+def _joined(items: Sequence[str]) -> list[str]:
+    joined: list[str] = []
+    for item in items:
+        if joined and not re.match(r"[\w.-]+\s*(=|$)", item):
+            joined[-1] += f",{item}"
+        else:
+            joined.append(item)
+    return joined
+
+
+def _endpoint(value: str, wanted: str) -> str:
+    return value if value == BUILTIN_MODEL else _http_url(value, wanted)
+
+
+def _http_url(value: str, wanted: str) -> str:
+    try:
+        parts = urlsplit(value)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or re.search(r"\s", value) or CONTROL.search(value):
+        raise ValueError(wanted)
+    return value

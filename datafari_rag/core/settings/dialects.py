@@ -1,0 +1,147 @@
+"""
+Settings of the dialects with a conversation: `openai.*`, `chat.*`.
+
+Rows only. As those of the answer, a bad value fails answers and never stops the service.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from datafari_rag.core.settings import addresses as addresses
+from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.answers import AnswerSettings
+from datafari_rag.core.settings.row import mapping, secret, setting
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DialectSettings(AnswerSettings):
+    """Rows of /v1 and of the chat paths; a chain, because slotted classes have one base."""
+
+    openai_passthrough: bool = setting(
+        "openai.passthrough",
+        True,
+        check=checks.flag(),
+        help="Let requests to /v1 that name no index, or for which nothing was found, go to the model as they are.",
+    )
+    openai_indexes: Mapping[str, str] = mapping(
+        "openai.indexes",
+        MappingProxyType({"default": ""}),
+        check=addresses.indexes(),
+        help="Names that index_name may have on /v1. NAME alone stands for the collection of solr.url, "
+        "NAME=SOLR-URL for "
+        "another one.",
+    )
+    openai_models: tuple[str, ...] = setting(
+        "openai.models",
+        (),
+        check=checks.names(),
+        help="Models that callers of /v1 may ask for. Empty: any.",
+    )
+    openai_max_files: int | None = setting(
+        "openai.maxFiles",
+        None,
+        check=checks.integer(0, 1000, is_optional=True),
+        help="Most documents of an answer on /v1. Empty: as rag.maxFiles. 0: as many as fit.",
+    )
+    openai_node_tokens: int = setting(
+        "openai.node_tokens",
+        500,
+        check=checks.integer(1, 1_000_000),
+        help="Most tokens of one passage on /v1.",
+    )
+    openai_reserve_tokens: int = setting(
+        "openai.reserve_tokens",
+        150,
+        check=checks.integer(0, 1_000_000),
+        help="Tokens kept free for labels, fences and instructions on /v1.",
+    )
+
+    chat_both_shapes: bool = setting(
+        "chat.both_shapes",
+        True,
+        check=checks.flag(),
+        help="Answer /chat and /ask without stream in the newer and the older form at once (adds choices).",
+    )
+    chat_no_documents: Literal["answer", "error"] = setting(
+        "chat.no_documents",
+        "answer",
+        check=checks.choice("answer", "error"),
+        help="What chat clients get when nothing was found: an answer that says so, or the error 428.",
+    )
+    chat_top_max: int = setting(
+        "chat.top.max",
+        50,
+        check=checks.integer(1, 1000),
+        help="Most documents that a chat client may ask for with overrides.top.",
+    )
+    chat_thoughts: Literal["all", "admins", "none"] = setting(
+        "chat.thoughts",
+        "all",
+        check=checks.choice("all", "admins", "none"),
+        help="Who sees how an answer was made. Prompt, filter and timings are for security.admins in any case.",
+    )
+    chat_history_tokens: int = setting(
+        "chat.history.tokens",
+        4_000,
+        check=checks.integer(0, 100_000_000),
+        help="Most tokens of earlier messages that go to the model; the oldest are left out first.",
+    )
+    chat_memory_enabled: bool = setting(
+        "chat.memory.enabled",
+        False,
+        check=checks.flag(),
+        help="Carry the last turns in a signed session_state, for clients that send only their new message.",
+    )
+    chat_memory_secret: str = secret(
+        "chat.memory.secret",
+        "",
+        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
+        help="Secret that signs that state; needed when chat.memory.enabled=true. All servers of one service share it.",
+    )
+    chat_memory_history_size: int = setting(
+        "chat.memory.history.size",
+        6,
+        check=checks.integer(1, 100),
+        help="Most messages in that state.",
+    )
+    chat_memory_max_bytes: int = setting(
+        "chat.memory.max_bytes",
+        16_384,
+        check=checks.integer(256, 1_000_000),
+        help="Largest such state, in bytes; the oldest messages are left out first.",
+    )
+    chat_memory_max_age_s: int = setting(
+        "chat.memory.max_age_s",
+        86_400,
+        check=checks.integer(1, 31_536_000),
+        help="How long such a state is accepted, in seconds.",
+    )
+    chat_query_rewriting_enabled: bool = setting(
+        "chat.query.rewriting.enabled",
+        False,
+        check=checks.flag(),
+        help="Let the model word the search query of a conversation. Costs one more call for each question.",
+    )
+    chat_prompt_template_allowed: bool = setting(
+        "chat.prompt_template.allowed",
+        False,
+        check=checks.flag(),
+        help="Let chat clients replace or extend the instructions with overrides.prompt_template.",
+    )
+    chat_client_system: bool = setting(
+        "chat.client.system",
+        False,
+        check=checks.flag(),
+        help="Pass on system messages of chat clients. false: they are left out and named in the thoughts.",
+    )
+    chat_category_field: str = setting(
+        "chat.category.field",
+        "source",
+        check=checks.field_name(),
+        help="Field that include_category and exclude_category of chat clients narrow.",
+    )

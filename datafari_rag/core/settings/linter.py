@@ -1,0 +1,146 @@
+"""
+The linter of a properties file: every problem with its line, and the settings that the file gives.
+
+Pure: the lines come in as entries, references to the environment and to files are resolved by a function that is
+handed in. The same function runs for `datafari-rag check`, at start, at reload and when an administrator saves.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.settings.parsing import Problem, bad_value, parse
+from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.table import Settings, known_keys, row_for
+
+ALIASES: Mapping[str, str] = {
+    "rag.maxToken": "rag.maxTokens",
+    "llm.maxTokens": "rag.maxTokens",
+    "llm.model": "rag.model",
+    "llm.temperature": "rag.temperature",
+    "ai.api.token": "rag.api.token",
+    "ai.llm.service": "rag.template",
+    "rag.llm.service": "rag.template",
+    "chunking.maxFiles": "rag.maxFiles",
+    "shards.tolerant": "solr.shards.tolerant",
+}
+"""Other spellings, of the seed's prose and of later Datafari versions, that mean exactly the same here."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "ai.api.endpoint": "rag.api.endpoint holds the whole address here, with /chat/completions",
+    "ai.enable.rag": "RAG is on as long as this service runs",
+    "rag.enabled": "RAG is on as long as this service runs",
+    "prompt.max.request.size": "rag.maxJsonLength and llm.context.window bound the request here",
+    "prompt.chunking.strategy": "one request to the model holds all extracts here",
+    "rag.chunk.size": "documents are cut into passages at question time here",
+    "chunking.chunk.size": "documents are cut into passages at question time here",
+    "solr.topK": "rag.candidates says how many found documents are looked at here",
+    "rag.topK": "rag.candidates says how many found documents are looked at here",
+}
+"""Keys of other Datafari versions that have no equal here, and what to use in their place."""
+
+NEAR = 0.5
+"""How alike a known key must be to be proposed, from 0 to 1 (difflib's ratio)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of the file with its value, unescaped; *line* counts from 1. *flaw* says why it cannot be read."""
+
+    line: int
+    key: str
+    value: str
+    flaw: str = ""
+
+
+Resolve = Callable[[Row, str], str]
+"""Turns `${VARIABLE}` and `file:PATH` into what they stand for. Raises: ValueError, with a sentence for admins."""
+
+REFERENCE_WANTED = "Valid values are ${VARIABLE} of a variable that is set and file:PATH of a file that can be read."
+
+
+def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tuple[Settings, tuple[Problem, ...]]:
+    """
+    Return the settings, and every problem in the order of lines.
+
+    The last of several entries for one key counts. An entry with a problem leaves its setting's default.
+    """
+    problems: list[Problem] = []
+    last: dict[str, Entry] = {}
+    for entry in entries:
+        key = ALIASES.get(entry.key, entry.key)
+        problems += _remarks(entry, key, earlier=last.get(key))
+        if row_for(key) is not None:
+            last[key] = entry
+    values, failures = _resolved(last, resolve)
+    settings, misfits = parse(values, folder=folder, written_as={key: entry.value for key, entry in last.items()})
+    found = [*problems, *failures, *(_placed(problem, last) for problem in misfits), *_advice(settings, last)]
+    return settings, tuple(sorted(found, key=lambda problem: problem.line))
+
+
+def nearest(key: str) -> str | None:
+    """Return the known key that is spelled most like *key*, None when none comes near."""
+    spelled = {known.casefold(): known for known in (*known_keys(), *ALIASES)}
+    close = difflib.get_close_matches(key.casefold(), spelled, n=1, cutoff=NEAR)
+    return ALIASES.get(spelled[close[0]], spelled[close[0]]) if close else None
+
+
+def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Problem]:
+    row = row_for(key)
+    if row is None:
+        yield Problem(key, _unknown(entry), line=entry.line, kind="unknown")
+        return
+    if key != entry.key:
+        message = f"{entry.key} is another name of {key}; better write {key}."
+        yield Problem(key, message, "warning", line=entry.line, kind="advice")
+    if earlier is not None:
+        message = f"{key} is given twice: this one counts, the one of line {earlier.line} does not."
+        yield Problem(key, message, "warning", line=entry.line, kind="advice")
+
+
+def _unknown(entry: Entry) -> str:
+    if not entry.key:
+        return "A key is missing before the equals sign."
+    if entry.key in ELSEWHERE:
+        return f"Unknown key {entry.key}: {ELSEWHERE[entry.key]}."
+    near = nearest(entry.key)
+    return f"Unknown key {entry.key}: did you mean {near}?" if near else f"Unknown key {entry.key}."
+
+
+def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, str], list[Problem]]:
+    values: dict[str, str] = {}
+    failures: list[Problem] = []
+    for key, entry in last.items():
+        row = row_for(key)
+        try:
+            if entry.flaw:
+                raise ValueError(entry.flaw)
+            values[key] = resolve(row, entry.value) if row is not None else entry.value
+        except ValueError as error:
+            problem = bad_value(key, "", wanted=REFERENCE_WANTED)
+            first = f"Invalid value for {key} property."
+            failures.append(replace(problem, message=f"{first} {error}", line=entry.line))
+    return values, failures
+
+
+def _placed(problem: Problem, last: Mapping[str, Entry]) -> Problem:
+    """Give *problem* the line of its key, the first where a default does not suit what is written elsewhere."""
+    return replace(problem, line=last[problem.key].line if problem.key in last else 1)
+
+
+def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
+    for key, entry in last.items():
+        row = row_for(key)
+        if row is not None and not entry.value.strip() and not row.check.is_optional and row.group != "security":
+            message = f"{key} is empty: its default, {row.default_text}, is used."
+            yield Problem(key, message, "warning", line=entry.line, kind="advice")
+        if re.search(r"<[A-Z_]+>", entry.value):
+            message = f"The value of {key} still has a placeholder."
+            yield Problem(key, message, "warning", line=entry.line, kind="advice")
+    if settings.rag_template == "openai" and not settings.rag_add_instructions:
+        message = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
+        line = last["rag.addInstructions"].line
+        yield Problem("rag.addInstructions", message, "warning", line=line, kind="advice")

@@ -1,0 +1,214 @@
+"""
+Texts of a properties file into `Settings`, and every way in which they do not fit.
+
+Pure: the texts are handed in, references to the environment already resolved. A bad value leaves its default in
+place, so that a service can say what is wrong with its settings instead of being silent.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, cast
+
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.checks import CONTROL
+from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings, fields_of, row_for, without_password
+
+MAX_SHOWN_CHARS = 80
+"""Longest part of a value that a message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """
+    One thing wrong with a properties file.
+
+    *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is SPEC.md §4.2's
+    badSetting, which callers may see; empty where callers are not concerned. *line* counts from 1, 0 where there is
+    no file. *kind* tells apart what stops nothing but `check`.
+    """
+
+    key: str
+    message: str
+    severity: Literal["error", "warning"] = "error"
+    sentence: str = ""
+    line: int = 0
+    kind: Literal["value", "unknown", "advice"] = "value"
+
+    @property
+    def stops(self) -> bool:
+        """Say whether the service cannot use the file because of this."""
+        return self.severity == "error" and self.kind != "unknown"
+
+    @property
+    def is_of_answers(self) -> bool:
+        """Say whether this fails answers and not the start."""
+        return self.key.partition(".")[0] in ANSWER_GROUPS
+
+
+def parse(
+    values: Mapping[str, str], *, folder: str = "", written_as: Mapping[str, str] | None = None
+) -> tuple[Settings, tuple[Problem, ...]]:
+    """
+    Return the settings that *values* (key → text) give, and every problem with them, without lines.
+
+    Unknown keys are not looked at: that is the linter's. A bad value leaves its default in place. Relative paths
+    start at *folder*. *written_as* has the texts as they stand in the file, where a reference was resolved.
+    """
+    found: dict[str, object] = {}
+    problems: list[Problem] = []
+    for key, text in values.items():
+        row = row_for(key)
+        if row is None:
+            continue
+        try:
+            _take(found, row, key=key, value=value_of(row, text, folder=folder))
+        except ValueError as error:
+            problems.append(bad_value(key, (written_as or values).get(key, text), wanted=str(error)))
+    settings = Settings(**found)  # type: ignore[arg-type]  # each value was made by its own row's check
+    return settings, (*problems, *contradictions(settings))
+
+
+def value_of(row: Row, text: str, *, folder: str = "") -> object:
+    """
+    Return what *text* means for *row*; an empty text means the default, but for `security.*` it must fit.
+
+    Raises:
+        ValueError: it does not fit; the text of the error is the second sentence of badSetting.
+    """
+    text = text.strip()
+    if not text and not row.check.is_optional and row.group != "security" and not row.is_prefix:
+        return row.default
+    return row.check.read(text, folder)
+
+
+def bad_value(key: str, text: str, *, wanted: str) -> Problem:
+    """Return the problem of a value that does not fit; a secret's value is not shown."""
+    row = row_for(key)
+    first = f"Invalid value for {key} property."
+    is_shown = bool(text) and row is not None and not row.is_secret
+    message = f"Invalid value for {key} property: {_quoted(text)}. {wanted}" if is_shown else f"{first} {wanted}"
+    return Problem(key, message + _hint(text), sentence=f"{first} {wanted}")
+
+
+def contradictions(settings: Settings) -> tuple[Problem, ...]:
+    """Return what is wrong between settings that are right one by one."""
+    return tuple(
+        Problem(key, message, sentence=f"Invalid value for {key} property. {message}")
+        for is_wrong, key, message in _rules(settings)
+        if is_wrong
+    )
+
+
+def _take(found: dict[str, object], row: Row, *, key: str, value: object) -> None:
+    if row.is_prefix:
+        gathered = dict(cast("Mapping[str, str]", found.get(row.field, {})))
+        found[row.field] = MappingProxyType(gathered | {key.removeprefix(f"{row.key}."): str(value)})
+    else:
+        found[row.field] = value
+
+
+def _quoted(text: str) -> str:
+    short = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "…"
+    return '"' + without_password(CONTROL.sub("�", short)) + '"'
+
+
+def _hint(text: str) -> str:
+    if CONTROL.search(text):
+        return " A backslash is written as two."
+    if re.search(r"\S\s+[#!]", text):
+        return " A comment needs a line of its own."
+    if text[:1] in ("'", '"') and text[-1:] == text[:1]:
+        return " Leave out the quotation marks."
+    return ""
+
+
+def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
+    """Yield (is wrong, key, sentence), security first."""
+    yield from _identity_rules(settings)
+    yield from _rights_rules(settings)
+    yield (
+        settings.demo_users and not _is_loopback(settings.server_host),
+        "demo.users",
+        "false is expected, because server.host is not this machine alone.",
+    )
+    yield (
+        settings.chat_memory_enabled and not settings.chat_memory_secret,
+        "chat.memory.enabled",
+        "With true, chat.memory.secret is expected.",
+    )
+    yield (
+        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings).acl.values()},
+        "chat.category.field",
+        "A field without access rights is expected.",
+    )
+    yield (
+        len(settings.llm_fallback_models) > len(settings.llm_fallback),
+        "llm.fallback.models",
+        "At most one name for each endpoint of llm.fallback is expected.",
+    )
+    yield (
+        len(settings.llm_fallback_tokens) > len(settings.llm_fallback),
+        "llm.fallback.tokens",
+        "At most one token for each endpoint of llm.fallback is expected.",
+    )
+
+
+def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
+    is_jwt = settings.security_identity == "jwt"
+    is_hmac = [name.startswith("HS") for name in settings.security_jwt_algorithms]
+    has_secret, has_keys = bool(settings.security_jwt_secret), bool(settings.security_jwt_jwks)
+    yield (
+        is_jwt and not has_secret and not has_keys,
+        "security.identity",
+        "With jwt, security.jwt.jwks or security.jwt.secret is expected.",
+    )
+    yield (
+        is_jwt and has_keys and all(is_hmac),
+        "security.jwt.algorithms",
+        'With security.jwt.jwks, "RS256" or its like is expected.',
+    )
+    yield (
+        is_jwt and not has_secret and has_keys and any(is_hmac) and not all(is_hmac),
+        "security.jwt.algorithms",
+        '"HS256" and its like need security.jwt.secret.',
+    )
+    yield (
+        settings.security_tokens == "claims" and settings.security_mode == "tokens" and not is_jwt,
+        "security.tokens",
+        "With claims, security.identity=jwt is expected.",
+    )
+
+
+def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
+    is_embedded = settings.solr_url.startswith(EMBEDDED)
+    yield (
+        settings.security_mode == "plugin" and is_embedded,
+        "security.mode",
+        "The embedded index has no ManifoldCF component: tokens is expected.",
+    )
+    yield (
+        settings.security_tokens == "authority"
+        and settings.security_mode == "tokens"
+        and not settings.security_authority_url,
+        "security.tokens",
+        "With authority, security.authority.url is expected.",
+    )
+    yield (
+        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
+        "solr.facets",
+        "Fields of the access rights are never filtered or counted on.",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

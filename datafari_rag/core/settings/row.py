@@ -1,0 +1,106 @@
+"""
+One row of the settings table: key, default, check, help; declared as the field of a frozen dataclass.
+
+Pure. What the rows are is in `settings_answers`, `settings_search` and `settings`; nothing else declares one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+from datafari_rag.core.settings.checks import Check
+
+T = TypeVar("T")
+
+_METADATA = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """
+    What is known of one setting.
+
+    *key* is the name in the properties file, *field* the attribute of `Settings`. *help* is for administrators. A
+    row with *is_prefix* stands for every key that begins with *key* and a point.
+    """
+
+    key: str
+    default: object
+    check: Check
+    help: str
+    is_secret: bool = False
+    is_prefix: bool = False
+
+    @property
+    def field(self) -> str:
+        """Return the attribute of `Settings` that holds the value."""
+        return field_of(self.key)
+
+    @property
+    def group(self) -> str:
+        """Return the subject: the part of the key before the first point."""
+        return self.key.partition(".")[0]
+
+    @property
+    def default_text(self) -> str:
+        """Return the default as it is written in a properties file; empty for none."""
+        return written(self.default)
+
+
+def setting(key: str, default: T, *, check: Check, help: str) -> T:
+    """Declare a field of `Settings`; for mypy it is its default."""
+    return _declared(Row(key, default, check, help), default)
+
+
+def secret(key: str, default: T, *, check: Check, help: str) -> T:
+    """Declare a field whose value is never shown, logged or sent anywhere but where it belongs."""
+    return _declared(Row(key, default, check, help, is_secret=True), default)
+
+
+def mapping(key: str, default: Mapping[str, str], *, check: Check, help: str) -> Mapping[str, str]:
+    """Declare a field that holds names with their values, from one key."""
+    return _declared_mapping(Row(key, default, check, help))
+
+
+def prefix(key: str, *, check: Check, help: str) -> Mapping[str, str]:
+    """Declare a field that gathers every key *key*.NAME; *check* is for one of its values."""
+    return _declared_mapping(Row(key, MappingProxyType({}), check, help, is_prefix=True))
+
+
+def rows_of(declared: Any) -> tuple[Row, ...]:
+    """Return the rows that the dataclass *declared* has, in the order of declaration."""
+    return tuple(cast(Row, field.metadata[_METADATA]) for field in dataclasses.fields(declared))
+
+
+def field_of(key: str) -> str:
+    """Return the attribute for *key*: points become underscores, camelCase becomes snake_case."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).replace(".", "_").lower()
+
+
+def written(value: object) -> str:
+    """Return *value* as a properties file has it: true, 0.7, a,b; the empty text for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.15g}"
+    if isinstance(value, tuple):
+        return ",".join(str(item) for item in value)
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={text}" if text else str(name) for name, text in value.items())
+    return str(value)
+
+
+def _declared(row: Row, default: T) -> T:
+    return dataclasses.field(default=default, metadata={_METADATA: row})
+
+
+def _declared_mapping(row: Row) -> Mapping[str, str]:
+    default = cast("Mapping[str, str]", row.default)
+    return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: row})

@@ -1,0 +1,203 @@
+"""
+The settings table: each field of the frozen `Settings` declares key, type, default, help and check.
+
+The loader, the linter, the admin form, `conf/rag.properties` and `docs/settings.md` all read `ROWS`; nothing else
+says what a setting is. Pure: what is in a file or in the environment is read by `adapters/settings/file.py` and
+handed in. The rows of the answer and of the search stand in two modules of their own, which this one continues.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.settings import addresses as addresses
+from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.row import Row, field_of, rows_of, secret, setting
+from datafari_rag.core.settings.search import SearchSettings
+
+HIDDEN = "***"
+"""What stands for a secret wherever a value is shown."""
+
+ANSWER_GROUPS = frozenset({"rag", "llm", "openai", "chat", "retrieval", "prompt", "token"})
+"""Groups of which a bad value fails answers and not the start (SPEC.md §5); every other one refuses to start."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings(SearchSettings):
+    """
+    Everything an administrator can choose; without arguments all defaults.
+
+    One request reads one of these from its beginning to its end. The repr names what differs from the defaults and
+    shows no secret.
+    """
+
+    server_host: str = setting(
+        "server.host",
+        "127.0.0.1",
+        check=addresses.host(),
+        help="Address to listen on. 0.0.0.0: every network of the machine.",
+    )
+    server_port: int = setting(
+        "server.port", 8080, check=checks.integer(0, 65_535), help="Port to listen on. 0: any free one."
+    )
+    server_workers: int | None = setting(
+        "server.workers",
+        None,
+        check=checks.integer(1, 1024, is_optional=True),
+        help="Processes that serve. Empty: one for each core.",
+    )
+    server_rate_user_per_minute: int = setting(
+        "server.rate.user_per_minute",
+        0,
+        check=checks.integer(0, 1_000_000),
+        help="Most questions of one user in a minute. 0: no limit.",
+    )
+    server_rate_address_per_minute: int = setting(
+        "server.rate.address_per_minute",
+        0,
+        check=checks.integer(0, 1_000_000),
+        help="Most questions from one address in a minute. 0: no limit.",
+    )
+    server_max_streams: int = setting(
+        "server.max_streams",
+        2000,
+        check=checks.integer(1, 1_000_000),
+        help="Most streams open at once in one worker; one more is refused at once with 503.",
+    )
+    server_max_connections: int = setting(
+        "server.max_connections",
+        10_000,
+        check=checks.integer(10, 1_000_000),
+        help="Most connections open at once in one worker, idle ones included.",
+    )
+    server_header_timeout_s: float = setting(
+        "server.header_timeout_s",
+        10.0,
+        check=checks.number(0.1, 3600),
+        help="Longest time a caller may take to send the head of a request, in seconds.",
+    )
+    server_max_body_bytes: int = setting(
+        "server.max_body_bytes",
+        10_485_760,
+        check=checks.integer(1, 2_000_000_000),
+        help="Largest request body, in bytes.",
+    )
+    server_grace_s: float = setting(
+        "server.grace_s",
+        30.0,
+        check=checks.number(0, 86_400),
+        help="How long open streams may go on when the service is stopped, in seconds.",
+    )
+    server_cors_origins: tuple[str, ...] = setting(
+        "server.cors.origins",
+        (),
+        check=addresses.origins(),
+        help="Web sites whose pages may call this service from the browser. Empty: none. * for any.",
+    )
+    server_traces_endpoint: str = setting(
+        "server.traces.endpoint",
+        "",
+        check=addresses.url(is_optional=True),
+        help="Where OpenTelemetry's spans go (OTLP over HTTP, /v1/traces). Empty: where OTEL_EXPORTER_OTLP_ENDPOINT "
+        "says, else none are made. Needs the extra otel.",
+    )
+    server_secret: str = secret(
+        "server.secret",
+        "",
+        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
+        help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind one address "
+        "share it.",
+    )
+    audit_folder: str = setting(
+        "audit.folder",
+        "",
+        check=checks.path(),
+        help="Folder for the audit files: one line for each answer, without texts, chained by hashes. Empty: no audit.",
+    )
+    feedback_file: str = setting(
+        "feedback.file",
+        "",
+        check=checks.path(),
+        help="File for the readers' thumbs up and down, one JSON line each. Empty: no thumbs on the page.",
+    )
+    feedback_text: bool = setting(
+        "feedback.text",
+        False,
+        check=checks.flag(),
+        help="Keep question and answer with a thumb. false: ids only.",
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
+        "log.level",
+        "INFO",
+        check=checks.choice("DEBUG", "INFO", "WARNING", "ERROR"),
+        help="Least serious message that is logged. Only DEBUG logs questions.",
+    )
+    log_format: Literal["text", "json"] = setting(
+        "log.format", "text", check=checks.choice("text", "json"), help="Form of a log line: text, or one JSON object."
+    )
+    log_file: str = setting("log.file", "", check=checks.path(), help="File for the log. Empty: standard error.")
+    demo_users: bool = setting(
+        "demo.users",
+        False,
+        check=checks.flag(),
+        help="Show a menu of demo users on the page. Refused unless server.host is the machine itself.",
+    )
+
+    def __repr__(self) -> str:
+        """Name what differs from the defaults, secrets hidden."""
+        changed = [row for row in ROWS if getattr(self, row.field) != row.default]
+        return f"Settings({', '.join(f'{row.field}={shown(row, getattr(self, row.field))}' for row in changed)})"
+
+
+ROWS: tuple[Row, ...] = rows_of(Settings)
+"""The table, in the order of the properties file."""
+
+BY_KEY: Mapping[str, Row] = {row.key: row for row in ROWS if not row.is_prefix}
+
+FIELD_NAMES = (
+    *("id", "title", "url", "exactContent", "preview_content", "content_prefix", "language", "last_modified"),
+    *ACL_FIELDS,
+)
+"""What may follow `solr.field.`: Datafari's names, each to be mapped to the schema's own."""
+
+
+def row_for(key: str) -> Row | None:
+    """Return the row that takes *key*, for `solr.field.NAME` the one of the mapping; None for an unknown key."""
+    if key in BY_KEY:
+        return BY_KEY[key]
+    group, has_name, name = key.rpartition(".")
+    if not has_name or name not in FIELD_NAMES:
+        return None
+    return next((row for row in ROWS if row.is_prefix and row.key == group), None)
+
+
+def known_keys() -> tuple[str, ...]:
+    """Return every key that a file may hold, in the order of the table."""
+    return tuple(
+        key for row in ROWS for key in ([f"{row.key}.{name}" for name in FIELD_NAMES] if row.is_prefix else [row.key])
+    )
+
+
+def shown(row: Row, value: object) -> str:
+    """Return *value* for people: secrets and passwords inside addresses hidden."""
+    if row.is_secret:
+        return HIDDEN if value else "''"
+    return without_password(repr(dict(value) if isinstance(value, Mapping) else value))
+
+
+def without_password(text: str) -> str:
+    """Return *text* with what stands between `//` and `@` of an address hidden."""
+    return re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", text)
+
+
+def fields_of(settings: Settings) -> Fields:
+    """Return the schema's field names: Datafari's, with `solr.field.*` in their place."""
+    named = dict(settings.solr_field)
+    acl = {name: named.pop(name) for name in ACL_FIELDS if name in named}
+    fields: dict[str, Any] = {field_of(name): text for name, text in named.items()}
+    return Fields(**fields, acl=acl)

@@ -1,0 +1,1 @@
+"""Solr's parameters, schema and replies as values; nothing here sends a request."""

@@ -1,0 +1,179 @@
+"""
+What an existing Solr collection has and lacks for this service, as findings with advice.
+
+Judges facts; asks nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.solr.schema import Schema
+
+Verdict = Literal["ok", "hint", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: *text* says what is so, *advice* what to do about it ("" when nothing is to be done)."""
+
+    subject: str
+    verdict: Verdict
+    text: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """
+    What a collection said of itself.
+
+    *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
+    those that nobody's rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
+    whether Solr's own rights component stands in the handler, None when the configuration cannot be read.
+    """
+
+    flags: Mapping[str, frozenset[str]]
+    documents: int
+    public: int | None
+    without: Mapping[str, int]
+    has_component: bool | None
+
+
+def findings(facts: Facts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
+    """Return what is to be said of a collection, in the order in which an administrator mends it."""
+    return (
+        *_of_documents(facts),
+        *_of_texts(facts, schema),
+        *_of_extras(schema, facets),
+        *_of_rights(facts, schema, mode),
+    )
+
+
+def _of_documents(facts: Facts) -> Iterator[Finding]:
+    if facts.documents:
+        yield Finding("documents", "ok", f"{facts.documents} in the collection")
+    else:
+        yield Finding("documents", "hint", "the collection is empty", "Index some: datafari-rag index PATH --conf FILE")
+
+
+def _of_texts(facts: Facts, schema: Schema) -> Iterator[Finding]:
+    fields = schema.fields
+    needed = {
+        "id": (fields.id, {"stored"}),
+        "exactContent": (fields.exact_content, {"indexed", "stored"}),
+        "title": (fields.title, {"stored"}),
+        "url": (fields.url, {"stored"}),
+    }
+    for name, (own, flags) in needed.items():
+        yield _needed(name, own, flags, facts, schema)
+    if not schema.has(fields.preview_content):
+        yield Finding(
+            f"field {fields.preview_content}",
+            "hint",
+            "is not there",
+            "Do not use rag.solrField=preview_content, or name the field: solr.field.preview_content=NAME",
+        )
+    contents, titles = schema.contents(""), schema.titles("")
+    if contents:
+        yield Finding("stemmed text", "ok", ", ".join(contents))
+    else:
+        yield Finding(
+            "stemmed text",
+            "hint",
+            f"no field {fields.content_prefix}LANGUAGE is there: words are found only as they are written",
+            "Fill content_en and the like (conf/solr), or set solr.field.content_prefix and solr.languages",
+        )
+    if titles:
+        yield Finding("searched titles", "ok", ", ".join(titles))
+    else:
+        yield Finding(
+            "searched titles",
+            "hint",
+            "titles cannot be searched",
+            "Copy the title to title_en and exactTitle (conf/solr)",
+        )
+
+
+def _needed(name: str, own: str, flags: set[str], facts: Facts, schema: Schema) -> Finding:
+    if not schema.has(own):
+        return Finding(f"field {own}", "problem", "is not there", f"Name the collection's own: solr.field.{name}=NAME")
+    lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
+    if lacking:
+        return Finding(
+            f"field {own}",
+            "problem",
+            f"is not {' and not '.join(lacking)}",
+            f"Make it so in the schema and index again, or name another field: solr.field.{name}=NAME",
+        )
+    return Finding(f"field {own}", "ok", "is there")
+
+
+def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
+    extras = {
+        schema.fields.language: "a document's language is not shown",
+        schema.fields.last_modified: "hits cannot be sorted by date",
+        schema.fields.title_sort: "hits cannot be sorted by title; the sort is left out",
+    }
+    for name, consequence in extras.items():
+        if not schema.has(name):
+            yield Finding(f"field {name}", "hint", f"is not there: {consequence}", "Nothing, if nobody misses it")
+    missing = [name for name in facets if not schema.has(name)]
+    if missing:
+        yield Finding("solr.facets", "hint", f"not there: {', '.join(missing)}", "Take these names out of solr.facets")
+
+
+def _of_rights(facts: Facts, schema: Schema, mode: str) -> Iterator[Finding]:
+    if mode == "none":
+        yield Finding("rights", "hint", "security.mode=none: everybody sees every document", "Set security.mode=tokens")
+        return
+    yield from _of_component(facts, mode)
+    if mode == "plugin":
+        return
+    for name in ACL_FIELDS:
+        yield _of_acl_field(name, facts, schema)
+    if facts.public is not None and facts.documents:
+        yield Finding("rights", "ok", f"{facts.public} of {facts.documents} documents are open to everybody")
+
+
+def _of_component(facts: Facts, mode: str) -> Iterator[Finding]:
+    if facts.has_component is None:
+        yield Finding(
+            "rights component", "hint", "Solr's configuration cannot be read", "Check by hand who filters by rights"
+        )
+    elif mode == "plugin" and not facts.has_component:
+        yield Finding(
+            "rights component",
+            "problem",
+            "security.mode=plugin, but the handler has no ManifoldCF component: nobody filters",
+            "Set security.mode=tokens, or install the component in Solr",
+        )
+    elif mode == "tokens" and facts.has_component:
+        yield Finding(
+            "rights component",
+            "problem",
+            "the handler filters by itself, for nobody: only open documents are found",
+            "Set security.mode=plugin, or name a handler without it: solr.handler=/NAME",
+        )
+    elif mode == "plugin":
+        yield Finding("rights component", "ok", "the handler has it")
+
+
+def _of_acl_field(name: str, facts: Facts, schema: Schema) -> Finding:
+    own = schema.acl(name)
+    if not schema.has(own):
+        advice = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or name yours: solr.field.{name}=NAME"
+        return Finding(f"field {own}", "problem", "is not there: every search fails", advice)
+    if "indexed" not in facts.flags.get(own, frozenset({"indexed"})):
+        return Finding(f"field {own}", "problem", "is not indexed: nothing is found", "Make it indexed and index again")
+    if hidden := facts.without.get(name, 0):
+        return Finding(
+            f"field {own}",
+            "problem",
+            f"{hidden} documents lack it: nobody sees them",
+            "Give the field the default __nosecurity__ in the schema and index these documents again",
+        )
+    return Finding(f"field {own}", "ok", "is there, in every document")

@@ -1,0 +1,1 @@
+"""Text as the service sees it: cleaning, folding, words, sentences, languages, sizes; nothing of questions."""

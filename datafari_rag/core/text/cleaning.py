@@ -1,0 +1,81 @@
+"""
+What a text loses before the model sees it: characters that nobody sees, and line ends (SPEC.md §7, Cleaning).
+
+Character by character, so that offsets only shift where something is dropped; the way back is kept. Text is never
+judged here: instructions hidden in visible words stay, the prompt's fences are against those.
+"""
+
+from __future__ import annotations
+
+import re
+
+from datafari_rag.core.text.offset_map import Origins, Run
+
+LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
+"""What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
+
+PLAIN = "".join(map(chr, range(0x20, 0x7F)))
+"""What can be seen in ASCII, and the space."""
+
+_PLAIN_BYTES = PLAIN.encode("ascii")
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+"""
+Soft hyphen, fillers, zero-width and bidirectional marks, variation selectors, annotations, and the tag characters in
+which whole sentences can be hidden: what Unicode calls ignorable by default, and the format controls beside it.
+"""
+
+_UNSENDABLE = "\ud800-\udfff\ufffe\uffff"
+"""Lone surrogates and noncharacters: JSON for a model cannot carry the first, nothing may mean the second."""
+
+_DROPPED_CLASS = f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_INVISIBLE}{_UNSENDABLE}]"
+_DROPPED_ONLY_CLASS = f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSENDABLE}]"
+# Once, then any more: a pattern that begins with one class lets the engine skip ahead, a repeated one does not.
+_DROPPED = re.compile(f"{_DROPPED_CLASS}{_DROPPED_CLASS}*")
+_DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}{_DROPPED_ONLY_CLASS}*")
+
+
+def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
+    """
+    Return *text* as the model may see it, and where each of its characters stood.
+
+    Controls and invisible characters are dropped. *is_full* also turns each line end and tab into one space and each
+    backslash into a slash; without it both stay. Double quotes stay. The result may be empty.
+    """
+    dropped = _DROPPED if is_full else _DROPPED_ONLY
+    if dropped.search(unusual(text)) is None:
+        return (spaced(text) if is_full else text), Origins((Run(0, 0, len(text)),) if text else ())
+    kept, runs, at, length = [], [], 0, 0
+    for match in dropped.finditer(text):
+        if match.start() > at:
+            runs.append(Run(length, at, match.start() - at))
+            kept.append(text[at : match.start()])
+            length += match.start() - at
+        at = match.end()
+    if at < len(text):
+        runs.append(Run(length, at, len(text) - at))
+        kept.append(text[at:])
+    whole = "".join(kept)
+    return (spaced(whole) if is_full else whole), Origins(tuple(runs))
+
+
+def unusual(text: str) -> str:
+    """Return *text* without its plain characters: to look for anything else among them would take the longest."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
+
+
+def is_invisible(character: str) -> bool:
+    """Say whether *character* is one that cleaning drops whatever the settings say."""
+    return _DROPPED_ONLY.fullmatch(character) is not None
+
+
+def spaced(text: str) -> str:
+    """Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds."""
+    # One by one, for a translation of a text beyond ASCII asks for each character.
+    for end in LINE_ENDS:
+        text = text.replace(end, " ")
+    return text.replace("\\", "/")

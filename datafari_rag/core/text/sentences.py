@@ -1,0 +1,174 @@
+"""
+Where sentences begin and end in a text, as offsets; small, fast, and by region when the text is large.
+
+A boundary is a sentence mark before a new beginning, an empty line, or a line end that is not a wrapped line.
+Abbreviations, initials, numbers and section numbers do not end a sentence. Nothing is normalised: the offsets are code
+points of the text as it is given.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from datafari_rag.core.text.abbreviations import is_abbreviated
+
+MAX_CHARS = 700
+"""Longest span: text without any boundary is cut there, at a space where one is near."""
+
+REGION_CHARS = 2000
+"""How far around a place `bounds_around` looks for boundaries."""
+
+# The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
+# all line ends at once, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
+_MARK = re.compile(
+    r"[.!?…؟۔।。！？\n](?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
+    r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:(?<!\n)\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
+)
+_OPENERS = "\"'«“”„‘([¿¡ \u00a0"
+_BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
+_ITEM = re.compile(r"\(?[^\W_]{1,3}[.)]\s|[•*\-–—·▪●○◦■□►➢✓]+\s")
+_UNFINISHED = re.compile(
+    r"(?:^|\s)(?:the|an?|of|to|and|or|for|with|by|from|in|on|at|is|are|its|their|see|les?|la|des?|du|et|ou|à|une?|avec|par|pour|dans"
+    r"|der|die|das|und|oder|mit|von|zu|den|dem|eine?|el|los|las|y|con|por|para|и|в|на|с|по|из)$"
+)
+"""What a line that goes on in the next ends with."""
+
+_TAIL_CHARS = 8
+_TERMINAL = frozenset(".!?…:;。！？؟")
+_WIDE = frozenset("。！？")
+_WRAP_CHARS = 55
+_LONG_LINE_CHARS = 110
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of *text* as (start, end) in order, without white space around them; empty for blanks."""
+    return _spans_between(text, 0, len(text))
+
+
+def blocks(text: str, least_chars: int) -> list[tuple[int, int]]:
+    """
+    Return *text* in pieces of whole sentences as (start, end), each the shortest of at least *least_chars* characters.
+
+    The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
+    """
+    found: list[tuple[int, int]] = []
+    begin, size = 0, len(text)
+    while begin < size:
+        end = _block_end(text, begin, least_chars)
+        start, stop = _trimmed(text, begin, end)
+        if start < stop:
+            found.append((start, stop))
+        begin = end
+    return found
+
+
+def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[tuple[int, int]]:
+    """
+    Return the sentences in the region *reach* around *start* to *end*, so that a long text is not cut as a whole.
+
+    The first and the last may be cut where the region ends, those that touch *start* to *end* only when longer than
+    the region.
+    """
+    low, high = max(0, start - reach), min(len(text), end + reach)
+    if low > 0:
+        newline = text.find("\n", low, start)
+        low = newline + 1 if newline >= 0 else low
+    return _spans_between(text, low, high)
+
+
+def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
+    """Return the index of the sentence of *bounds* that holds *offset*, or of the last one before it; 0 at least."""
+    return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
+
+
+def _block_end(text: str, begin: int, least_chars: int) -> int:
+    """Return the first sentence end *least_chars* after *begin* or later, behind its white space."""
+    limit = begin + MAX_CHARS + least_chars
+    high = min(limit, len(text))
+    for match in _MARK.finditer(text, min(begin + least_chars, high), high):
+        if match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
+            return match.end()
+    return high if limit >= len(text) else _cut(text, begin + least_chars, limit)
+
+
+def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    begin = low
+    for match in _MARK.finditer(text, low, high):
+        run, after = match.group(), match.end()
+        if after < high and _is_boundary(text, run, begin, after):
+            _add(found, text, begin, match.start() + len(run.rstrip()))
+            begin = after
+    _add(found, text, begin, high)
+    return found
+
+
+def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
+    if run == "\n\n":
+        return True
+    if run == "\n":  # with the empty lines three marks in four of a text with line ends
+        return _is_line_end(text, after - 1, begin, after)
+    if run[0] in _WIDE:
+        return True
+    if not run[-1].isspace():
+        return False
+    lines = run.count("\n")
+    if lines > 1:
+        return True
+    if lines and _is_line_end(text, after - len(run), begin, after):
+        return True
+    return run[0] != "\n" and _is_sentence_end(text, run, begin, after)
+
+
+def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
+    following = text[after]
+    while following in _OPENERS and after + 1 < len(text):
+        after += 1
+        following = text[after]
+    if following.islower() or not (following.isalnum() or following in _BULLETS):
+        return False
+    if run[0] != "." or run.startswith(".."):
+        return True
+    return not is_abbreviated(text, begin, text.rfind(".", begin, after), after)
+
+
+def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
+    """Tell a line that ends from one that was wrapped: then the next goes on in lower case, or this one is full."""
+    if _ITEM.match(text, after):
+        return True
+    line = text[after]
+    if line in ",;:.)" or _UNFINISHED.search(text, max(begin, position - _TAIL_CHARS), position) is not None:
+        return False
+    if text[position] != "\n":
+        position += len(text[position:after]) - len(text[position:after].lstrip(".!?…\"'»”’)]"))
+    before = text[position - 1 : position]
+    line_chars = position - max(begin, text.rfind("\n", begin, position) + 1)
+    if line.islower():
+        return line_chars < _WRAP_CHARS and before in _TERMINAL
+    return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
+
+
+def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    """Add *start* to *end* without white space around it, in pieces when it is too long."""
+    start, end = _trimmed(text, start, end)
+    while end - start > MAX_CHARS:
+        cut = _cut(text, start + MAX_CHARS // 2, start + MAX_CHARS)
+        found.append((start, cut))
+        start, end = _trimmed(text, cut, end)
+    if start < end:
+        found.append((start, end))
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _cut(text: str, low: int, high: int) -> int:
+    """Return where text without a boundary is cut: behind its last space between *low* and *high*, else at *high*."""
+    cut = max(text.rfind(mark, low, high) for mark in ("; ", ", ", " ", "\n"))
+    return cut + 1 if cut >= 0 else high

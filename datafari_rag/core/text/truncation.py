@@ -1,0 +1,72 @@
+"""Where a text may be cut: at a sentence end, else at a space, never inside a character as a reader sees it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+from datafari_rag.core.text.sentences import bounds_around
+
+_JOINERS = "\u200d\ufe0e\ufe0f"
+_NEAR_CHARS = 1500
+
+
+def cut_at(text: str, end: int) -> int:
+    """
+    Return where to cut *text* to have at most *end* characters: a sentence end, else a space, else between characters.
+
+    A sentence end is taken when it costs no more than half.
+    """
+    if end >= len(text):
+        return len(text)
+    if end <= 0:
+        return 0
+    least = max(end // 2, end - _NEAR_CHARS)
+    # The sentence that goes on behind the cut has not ended there.
+    stops = [stop for _, stop in bounds_around(text, least, end) if least <= stop <= end]
+    if stops:
+        return stops[-1]
+    space = text.rfind(" ", end // 2, end)
+    return space if space > 0 else between_characters(text, end)
+
+
+def between_characters(text: str, offset: int) -> int:
+    """Return the nearest place at or before *offset* that is not inside a character as a reader sees it."""
+    while 0 < offset < len(text) and _is_inside(text, offset):
+        offset -= 1
+    return offset
+
+
+def longest_prefix(text: str, chars: int, size_of: Callable[[str], int] | None, size: int | None) -> int:
+    """Return how many characters of the start of *text* are at most *chars*, and at most *size* by *size_of*."""
+    chars = min(max(0, chars), len(text))
+    if size is None or size_of is None or size_of(text[:chars]) <= size:
+        return chars
+    low, high = 0, chars
+    while low < high:
+        middle = (low + high + 1) // 2
+        if size_of(text[:middle]) <= size:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _is_inside(text: str, offset: int) -> bool:
+    here, before = text[offset], text[offset - 1]
+    if here in _JOINERS or before == "\u200d" or unicodedata.category(here) in ("Mn", "Me", "Mc"):
+        return True
+    if "\U0001f3fb" <= here <= "\U0001f3ff":
+        return True
+    return _is_flag(here) and _is_flag(before) and _flags_before(text, offset) % 2 == 1
+
+
+def _is_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flags_before(text: str, offset: int) -> int:
+    flags = 0
+    while flags < offset and _is_flag(text[offset - 1 - flags]):
+        flags += 1
+    return flags

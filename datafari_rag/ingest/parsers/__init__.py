@@ -1,0 +1,1 @@
+"""One parser a format: bytes in, text and title out."""

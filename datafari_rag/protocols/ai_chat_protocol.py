@@ -1,0 +1,62 @@
+"""
+The dialect of the published client (`@microsoft/ai-chat-protocol`): `/api/chat`, `/api/chat/stream`.
+
+As seed 003, but for the key `sessionState`, errors that are objects, and a body that may come as multipart with files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import BadRequest, RagError
+from datafari_rag.core.events import Answer, Event, Failed
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols import chat
+from datafari_rag.protocols.chat_reply_parts import Json, session_state, status_of
+from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.request import Incoming, ReplyContext
+
+JSON_PART = "json"
+"""Name of the multipart field that holds what else is the body."""
+
+
+def parse(incoming: Incoming, settings: Settings) -> Ask:
+    """Read the ask; the path says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
+    return ask_of(_decoded(incoming), settings, is_streamed=incoming.path.rstrip("/").endswith("/stream"))
+
+
+def reply(answer: Answer, context: ReplyContext) -> Json:
+    """Return the whole answer with `sessionState`."""
+    return chat.bare_reply(answer) | {"sessionState": session_state(context, answer.finished.text)}
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+    """Yield one object for each line with `sessionState`; a failure is the last, an object."""
+    for event in events:
+        if isinstance(event, Failed):
+            yield failure_line(event.error)
+            return
+        yield chat.line_of(event, context, state=lambda state: {"sessionState": state})
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return the HTTP status and the error as an object with code and message."""
+    return status_of(error), failure_line(error)
+
+
+def failure_line(error: RagError) -> Json:
+    """Return the line that ends a broken stream."""
+    return {"error": {"code": error.label, "message": error.reason}}
+
+
+def _decoded(incoming: Incoming) -> Incoming:
+    """Return the request with the JSON of its multipart field as body. Raises: BadRequest."""
+    if incoming.body is not None or JSON_PART not in incoming.form:
+        return incoming
+    try:
+        return replace(incoming, body=json.loads(incoming.form[JSON_PART][0]))
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("The part json must hold JSON.", field=JSON_PART) from error

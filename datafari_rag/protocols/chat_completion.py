@@ -1,0 +1,118 @@
+"""Seed 000: `/ask`, and `/chat` with a `stream` key: OpenAI's completion with a context in its one choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import BadRequest, RagError
+from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat_reply_parts import (
+    COPIED,
+    Json,
+    closing_context,
+    completion_id,
+    created_s,
+    fitted_context,
+    is_state_issued,
+    model_name,
+    opening_context,
+    opening_state,
+    session_state,
+    status_of,
+    with_facts,
+)
+from datafari_rag.protocols.chat_request import ask_of, body_of
+from datafari_rag.protocols.request import Incoming, ReplyContext
+
+
+def accepts(incoming: Incoming) -> bool:
+    """Say whether the body has a `stream` key: then it is this dialect and not seed 003's. Null is absent."""
+    return isinstance(incoming.body, Mapping) and incoming.body.get("stream") is not None
+
+
+def parse(incoming: Incoming, settings: Settings) -> Ask:
+    """Read the ask; `stream` says whether it is streamed. Raises: BadRequest, NoQuery, QueryTooLong, ContextTooLong."""
+    is_streamed = body_of(incoming).get("stream")
+    if is_streamed is not None and not isinstance(is_streamed, bool):
+        raise BadRequest("stream must be true or false.", field="stream")
+    return ask_of(incoming, settings, is_streamed=bool(is_streamed))
+
+
+def reply(answer: Answer, context: ReplyContext) -> Json:
+    """Return the completion with message, context and session state in its one choice."""
+    finished = answer.finished
+    choice: Json = {
+        "index": 0,
+        "message": {"content": finished.text, "role": "assistant", "function_call": None, "tool_calls": None},
+        "finish_reason": finished.finish_reason,
+        "context": opening_context(answer.sources) | closing_context(finished),
+        **_state(session_state(context, finished.text)),
+        **_filtered(finished.facts),
+    }
+    copied = {key: finished.facts.extras[key] for key in COPIED if key in finished.facts.extras}
+    return {
+        "id": completion_id(context, finished.facts),
+        "object": "chat.completion",
+        "created": created_s(context, finished.facts),
+        "model": model_name(context, finished.facts),
+        "choices": [choice],
+        "usage": None,
+        "system_fingerprint": None,
+        **copied,
+    }
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+    """Yield chunks: role and context without text, words, then the one with the finish reason; a failure is last."""
+    for event, facts in with_facts(events):
+        match event:
+            case Sources():
+                yield _opening(event, context, facts)
+            case Delta():
+                words: Json = {"content": event.text, "role": "assistant", "function_call": None, "tool_calls": None}
+                yield _chunk(words, context, facts)
+            case Finished():
+                yield _closing(event, context, facts)
+            case _:  # Failed
+                yield failure(event.error, context.settings)[1]
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return the HTTP status and the error as a string, as seed 003 has it."""
+    return status_of(error), {"error": error.reason}
+
+
+def _opening(sources: Sources, context: ReplyContext, facts: ModelFacts) -> Json:
+    state = _state(opening_state(context))
+    return _chunk({"role": "assistant"}, context, facts, context=fitted_context(sources), **state)
+
+
+def _closing(finished: Finished, context: ReplyContext, facts: ModelFacts) -> Json:
+    state = _state(session_state(context, finished.text)) if is_state_issued(context) else {}
+    ended = {"finish_reason": finished.finish_reason, "context": closing_context(finished)}
+    chunk = _chunk({}, context, facts, **ended, **state, **_filtered(finished.facts))
+    extras = finished.facts.extras
+    return chunk | {key: extras[key] for key in COPIED if key in extras}
+
+
+def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_choice: object) -> Json:
+    return {
+        "id": completion_id(reply_context, facts),
+        "object": "chat.completion.chunk",
+        "created": created_s(reply_context, facts),
+        "model": model_name(reply_context, facts),
+        "choices": [{"index": 0, "delta": delta, "finish_reason": None, **of_choice}],
+        "system_fingerprint": None,
+    }
+
+
+def _state(state: object) -> Json:
+    return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}
+
+
+def _filtered(facts: ModelFacts) -> Json:
+    """Return the choice's filter results where the model gave some; Azure alone does."""
+    key = "content_filter_results"
+    return {key: facts.extras[key]} if key in facts.extras else {}

@@ -1,0 +1,182 @@
+"""
+Parts of a reply that several dialects have: data points, thoughts, citations, session state, names of the model.
+
+Plain values only. A line that opens a stream is kept under a size that every known client takes in one piece.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+
+from datafari_rag.core.answer import session_state as memory
+from datafari_rag.core.ask import Turn
+from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
+from datafari_rag.protocols.chat_request import memory_limits
+from datafari_rag.protocols.request import ReplyContext
+
+Json = dict[str, object]
+
+MAX_LINE_BYTES = 130_000
+"""The published client copies a line once for each piece it comes in: above about 200 kB it stalls (measured).
+The rest is for the client's own session state, which may stand in the same line."""
+
+COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
+"""Keys of the model's reply that seed 000 copies at the top."""
+
+_CITATION_KEYS = tuple(one.name for one in fields(Citation))
+_TOO_LARGE = "Left out: too large for one line of a stream."
+_AS_BAD_REQUEST = frozenset({413, 422})
+
+
+def opening_context(sources: Sources) -> Json:
+    """Return the `context` that is known before the answer."""
+    return {
+        "data_points": data_points(sources.extracts),
+        "thoughts": [thought(one) for one in sources.thoughts],
+        "followup_questions": None,
+        **partial(sources),
+    }
+
+
+def partial(sources: Sources) -> Json:
+    """Return the key that tells of a shard that did not answer (`solr.shards.tolerant`); nothing where all did."""
+    return {"partial_results": True} if sources.is_partial else {}
+
+
+def closing_context(finished: Finished) -> Json:
+    """Return the `context` that is known after the answer."""
+    return {
+        "citations": [citation(one) for one in finished.citations],
+        "followup_questions": None if finished.followups is None else list(finished.followups),
+        "finish_reason": finished.finish_reason,
+    }
+
+
+def data_points(extracts: Sequence[Extract]) -> Json:
+    """Return one `label: text` for each document, best first, on one line each."""
+    return {"text": point_texts(extracts), "images": [], "citations": [extract.label for extract in extracts]}
+
+
+def point_texts(extracts: Sequence[Extract]) -> list[str]:
+    """Return what clients show of each document: they split at the first colon and space, which no label has."""
+    return [f"{extract.label}: {' '.join(extract.text.splitlines())}" for extract in extracts]
+
+
+def thought(one: Thought) -> Json:
+    """Return one step as the seeds spell it."""
+    return {"title": one.title, "description": one.description, "props": None if one.props is None else dict(one.props)}
+
+
+def citation(one: Citation) -> Json:
+    """Return one resolved mark with all its keys (`asdict`, which copies what is in it, takes five times as long)."""
+    return {key: getattr(one, key) for key in _CITATION_KEYS}
+
+
+def session_state(context: ReplyContext, text: str) -> object:
+    """
+    Return the state that goes back: a signed memory of the last turns where that is on, else the client's own.
+
+    *text* is the whole answer. A client that has a state of its own keeps it.
+    """
+    sent, settings = context.ask.session_state, context.settings
+    if not settings.chat_memory_enabled or not (sent is None or memory.is_ours(sent)):
+        return sent
+    turns = (*context.ask.history, Turn("user", context.ask.question), Turn("assistant", text))
+    seal = memory.Seal(settings.chat_memory_secret, context.user_name, context.now_s)
+    return memory.issued(turns, seal, memory_limits(settings))
+
+
+def is_state_issued(context: ReplyContext) -> bool:
+    """Say whether the state can be told only after the answer."""
+    sent = context.ask.session_state
+    return context.settings.chat_memory_enabled and (sent is None or memory.is_ours(sent))
+
+
+def opening_state(context: ReplyContext) -> object:
+    """Return the state that the first line of a stream can carry: the client's own, null before one is issued."""
+    return None if is_state_issued(context) else context.ask.session_state
+
+
+def with_facts(events: Iterator[Event]) -> Iterator[tuple[Event, ModelFacts]]:
+    """
+    Yield each event with what was known of the model when its first words came, the same for all.
+
+    Sources wait for those words, so that even the first line of a stream can name the model.
+    """
+    held: Sources | None = None
+    facts: ModelFacts | None = None
+    for event in events:
+        if isinstance(event, Sources):
+            held = event
+            continue
+        facts = facts or event.facts or UNKNOWN_MODEL
+        if held is not None:
+            yield held, facts
+            held = None
+        yield event, facts
+
+
+def completion_id(context: ReplyContext, facts: ModelFacts) -> str:
+    """Return the model's own id of its reply where it gave one, else ours."""
+    return facts.id or f"chatcmpl-{context.id}"
+
+
+def model_name(context: ReplyContext, facts: ModelFacts) -> str:
+    """Return the name of the model that answered, as it calls itself where it does."""
+    return facts.name or context.ask.model or context.settings.rag_model
+
+
+def created_s(context: ReplyContext, facts: ModelFacts) -> int:
+    """Return when the answer was made, in seconds since 1970, by the model's clock where it says."""
+    return facts.created or int(context.now_s)
+
+
+def status_of(error: RagError) -> int:
+    """Return the HTTP status on the chat paths and /v1: what is wrong with the question is 400 (SPEC.md §4.2)."""
+    return 400 if error.code in _AS_BAD_REQUEST and error.label in ("noQuery", "queryTooLong") else error.code
+
+
+def size_of(line: Mapping[str, object]) -> int:
+    """Return how many bytes *line* has when it is written with ASCII escapes."""
+    return len(json.dumps(line, default=str))
+
+
+def fitted_context(sources: Sources, *, room: int = MAX_LINE_BYTES) -> Json:
+    """
+    Return `opening_context` in at most about *room* bytes: large thoughts are left out first, then texts are cut alike.
+
+    Labels, titles and the number of data points and thoughts stay.
+    """
+    whole = opening_context(sources)
+    if size_of(whole) <= room:
+        return whole
+    each = room // (4 * max(1, len(sources.thoughts)))
+    lighter = whole | {"thoughts": [_lightened(thought(one), each) for one in sources.thoughts]}
+    if size_of(lighter) <= room:
+        return lighter
+    texts, points = point_texts(sources.extracts), data_points(sources.extracts)
+    left = room - size_of(lighter | {"data_points": points | {"text": []}})
+    share = left // max(1, len(texts)) - 4
+    return lighter | {"data_points": points | {"text": [_cut(text, share) for text in texts]}}
+
+
+def _lightened(one: Json, room: int) -> Json:
+    if size_of(one) <= room:
+        return one
+    props = one["props"] if isinstance(one["props"], dict) and size_of(one["props"]) <= room // 2 else {}
+    return {**one, "description": _TOO_LARGE, "props": {**props, "is_shortened": True}}
+
+
+def _cut(text: str, room: int) -> str:
+    """Return the longest head of *text* that has at most *room* bytes when escaped."""
+    if len(json.dumps(text)) <= room:
+        return text
+    low, high = 0, min(len(text), max(room, 0))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if len(json.dumps(text[:middle])) + 8 <= room else (low, middle - 1)
+    return text[:low] + " …"

@@ -1,0 +1,174 @@
+"""
+What the chat dialects have in common in a request: messages, overrides, session state (seeds 000, 003).
+
+Null is the same as absent everywhere, unknown keys never fail, and what does not fit is named in the error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.answer import session_state
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Turn
+from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong, RagError
+from datafari_rag.core.query import conversation
+from datafari_rag.core.query.chat_overrides import PATH, applied
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
+from datafari_rag.protocols.request import Incoming
+
+ROLES = ("user", "assistant", "system")
+STATE_KEYS = ("session_state", "sessionState")
+"""Both spellings are read on every path (the protocol's own pages disagree)."""
+
+MAX_STATE_BYTES = 65_536
+"""Largest session state of a client's own: it stands in the first line of a stream, beside the context."""
+
+HISTORY_SHARE = 4
+"""History gets at most this part of the model's window, so that documents always have room."""
+
+_SYSTEM_LEFT_OUT = "Left out: chat.client.system is off, so the instructions are the service's own."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a body's messages say: the *question* and the turns before it; *has_system* when any was the system's."""
+
+    question: str
+    turns: tuple[Turn, ...]
+    has_system: bool
+
+
+def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
+    """
+    Return the ask of a chat request.
+
+    Raises:
+        BadRequest: a value is of the wrong type or out of range; the reason names the field.
+        NoQuery: the last message is blank.
+        QueryTooLong: the last message is over the limit.
+        ContextTooLong: the last message alone is larger than the model's window.
+    """
+    body = body_of(incoming)
+    said = _said(body)
+    overrides = object_at(object_at(body, "context"), "overrides", PATH)
+    state = state_of(body)
+    history = _history(said, state, incoming, settings)
+    ask = Ask(
+        question=said.question,
+        accept_language=incoming.headers.get("accept-language"),
+        is_streamed=is_streamed,
+        history=history,
+        attachments=incoming.files,
+        session_state=state,
+    )
+    if said.has_system and not settings.chat_client_system:
+        ask = replace(ask, overrides={"system message": _SYSTEM_LEFT_OUT})
+    return _searchable(applied(ask, overrides, settings))
+
+
+def softened(settings: Settings) -> tuple[type[RagError], ...]:
+    """Return the failures that are answers on the chat paths (SPEC.md §4.2), none when the setting wants errors."""
+    return (NoDocuments, NoAnswer) if settings.chat_no_documents == "answer" else ()
+
+
+def body_of(incoming: Incoming) -> Mapping[str, object]:
+    """Return the JSON object that was sent. Raises: BadRequest."""
+    if not isinstance(incoming.body, Mapping):
+        raise BadRequest("The body must be a JSON object.")
+    return incoming.body
+
+
+def object_at(parent: Mapping[str, object], key: str, path: str | None = None) -> Mapping[str, object]:
+    """Return the object at *key*, an empty one when it is absent or null. Raises: BadRequest."""
+    value = parent.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadRequest(f"{path or key} must be an object.", field=path or key)
+    return value
+
+
+def state_of(body: Mapping[str, object]) -> object:
+    """
+    Return the client's session state under either key, None when there is none.
+
+    Raises:
+        BadRequest: it is too large to go back in the first line of a stream.
+    """
+    key = next((key for key in STATE_KEYS if body.get(key) is not None), None)
+    if key is None:
+        return None
+    if not session_state.is_ours(body[key]) and len(json.dumps(body[key])) > MAX_STATE_BYTES:
+        raise BadRequest(f"{key} must have at most {MAX_STATE_BYTES} bytes.", field=key)
+    return body[key]
+
+
+def _said(body: Mapping[str, object]) -> Said:
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise BadRequest("messages must be a list with at least one message.", field="messages")
+    turns = tuple(_turn(message, f"messages[{place}]") for place, message in enumerate(messages))
+    last = turns[-1]
+    if last.role != "user":
+        raise BadRequest(
+            f"messages[{len(turns) - 1}].role must be user: the last message is the question.", field="messages"
+        )
+    if not last.text.strip():
+        raise NoQuery(field=f"messages[{len(turns) - 1}].content")
+    if len(last.text) > MAX_QUESTION_CHARS:
+        raise QueryTooLong(field=f"messages[{len(turns) - 1}].content")
+    return Said(last.text, turns[:-1], any(turn.role == "system" for turn in turns))
+
+
+def _turn(message: object, path: str) -> Turn:
+    if not isinstance(message, Mapping):
+        raise BadRequest(f"{path} must be an object.", field=path)
+    role, content = message.get("role"), message.get("content")
+    if role not in ROLES:
+        raise BadRequest(f"{path}.role must be user, assistant or system.", field=f"{path}.role")
+    if not isinstance(content, str):
+        raise BadRequest(f"{path}.content must be a string.", field=f"{path}.content")
+    if not is_unicode(content):
+        raise BadRequest(f"{path}.content is not valid Unicode text.", field=f"{path}.content")
+    return Turn(str(role), content)
+
+
+def is_unicode(text: str) -> bool:
+    """Say whether *text* can be written as UTF-8: JSON can spell halves of characters."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _history(said: Said, state: object, incoming: Incoming, settings: Settings) -> tuple[Turn, ...]:
+    """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
+    remembered: tuple[Turn, ...] = ()
+    if settings.chat_memory_enabled and session_state.is_ours(state):
+        seal = session_state.Seal(settings.chat_memory_secret, incoming.user_name, incoming.now_s)
+        remembered = session_state.recalled(state, seal, memory_limits(settings))
+    has_own = any(turn.role != "system" for turn in said.turns)
+    turns: Sequence[Turn] = said.turns if has_own else (*said.turns, *remembered)
+    if not settings.chat_client_system:
+        turns = [turn for turn in turns if turn.role != "system"]
+    asked = incoming.count_tokens(said.question)
+    if asked > settings.llm_context_window:
+        raise ContextTooLong
+    budget = min(settings.chat_history_tokens, (settings.llm_context_window - asked) // HISTORY_SHARE)
+    return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
+
+
+def memory_limits(settings: Settings) -> session_state.Limits:
+    """Return how much a memory may carry."""
+    return session_state.Limits(
+        settings.chat_memory_history_size, settings.chat_memory_max_bytes, float(settings.chat_memory_max_age_s)
+    )
+
+
+def _searchable(ask: Ask) -> Ask:
+    language = ask.language or detect(ask.question)
+    return replace(
+        ask,
+        search_text=conversation.search_text_for(ask.question, ask.history, language=language),
+        earlier_text=conversation.earlier_text(ask.history),
+    )

@@ -1,0 +1,62 @@
+"""What every protocol is given: the request as plain values, and what a reply needs besides the events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from datafari_rag.core.ask import Ask, Attachment
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.token_estimate import estimate
+
+Params = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """
+    One request, decoded and without its framework.
+
+    *query* and *form* hold every value of a name in order; *body* is the decoded JSON, None when there is none.
+    *headers* have lower-case names; identity is never read from here. *files* are text files sent along.
+    """
+
+    path: str
+    query: Params = field(default_factory=dict)
+    form: Params = field(default_factory=dict)
+    body: object = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Attachment, ...] = ()
+    user_name: str | None = None
+    """Who was proved to be asking, for what is bound to him (signed memory); set by the edge, never by the request."""
+    now_s: float = 0.0
+    """Seconds since 1970 when the request came."""
+    count_tokens: Callable[[str], int] = estimate
+    """Tokens of a text as the model counts them; set by the edge."""
+
+    def param(self, name: str) -> str | None:
+        """Return the first value of *name* in the query string, else in the form, else None."""
+        values = self.query.get(name) or self.form.get(name)
+        return values[0] if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyContext:
+    """What a reply needs besides the answer: the ask, one snapshot of the settings, an id, the time of the answer."""
+
+    ask: Ask
+    settings: Settings
+    id: str
+    now_s: float
+    user_name: str | None = None
+    """As in `Incoming`. The client's session state is in the ask."""
+    clock: Callable[[], float] | None = None
+    """Seconds since the epoch, for dialects that date each line; None means all at *now_s*."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassThrough:
+    """A request of /v1 that goes to the model as it is (seed 004): *body* without our own keys."""
+
+    body: Mapping[str, object]
+    is_streamed: bool = False

@@ -1,0 +1,38 @@
+"""Secure plain search: `search/select` without `action` speaks Solr's own JSON, errors as Datafari's search does."""
+
+from __future__ import annotations
+
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
+from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.query.select_parameters import browse_of, merged, read
+from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.protocols.request import Incoming
+
+ACTIONS = frozenset({"", "search"})
+"""What `action` may be besides rag; any other is a bad request (SPEC.md §3)."""
+
+
+def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ...]]:
+    """
+    Read a plain search out of query and form, and the names of what is ignored because it does not fit.
+
+    Raises:
+        BadRequest: an unknown action, or words that are no text.
+        QueryTooLong: over 4000 characters.
+    """
+    own_names = fields_of(settings).acl.values()
+    parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
+    if (parameters.action or "").strip().lower() not in ACTIONS:
+        raise BadRequest("The parameter action must be rag, search or absent.")
+    text = parameters.text or ""
+    if len(text) > MAX_QUESTION_CHARS:
+        raise QueryTooLong
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise BadRequest("The parameter q is not valid Unicode text.")
+    return browse_of(parameters), parameters.ignored
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+    """Return `{"error": {"code", "msg"}}` with the code as HTTP status."""
+    return error.code, {"error": {"code": error.code, "msg": error.reason}}

@@ -1,0 +1,149 @@
+"""
+The settings as one form: what is shown of each row, and what a form that came back wants changed.
+
+No secret's text is ever in what is shown, and an address is shown without its password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.reference import GROUPS
+from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.table import known_keys, row_for, without_password
+from datafari_rag.web.admin.form_notes import notes_for
+from datafari_rag.web.admin.problem_texts import spoken
+from datafari_rag.web.pages.locale import Translate
+
+REMOVE = "remove:"
+"""Before a key: the box that takes a secret out of the file."""
+
+EMPTY = "empty:"
+"""Before a key: the box that says that the empty text is meant, and not the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """
+    One setting of the form.
+
+    *text* is what its input holds: empty for a secret, and for a setting that the file does not have. *is_written*:
+    the file has it. *is_fixed*: it cannot be changed here, and *notes* say why, and what is refused besides.
+    *can_be_empty*: the empty text is a value beside the default, and *is_empty* says that it is the one in the file.
+    """
+
+    key: str
+    help: str
+    kind: str
+    choices: tuple[str, ...]
+    text: str
+    default: str
+    is_secret: bool
+    is_written: bool
+    is_changed: bool
+    is_fixed: bool
+    notes: tuple[str, ...]
+    can_be_empty: bool
+    is_empty: bool
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The settings of one subject."""
+
+    name: str
+    title: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the form is made of: the file's texts, the keys that the command line decides, and what was typed."""
+
+    written: Mapping[str, str]
+    fixed: Collection[str] = ()
+    typed: Mapping[str, str | None] | None = None
+    problems: Sequence[Problem] = ()
+
+
+def groups_of(shown: Shown, translate: Translate) -> tuple[Group, ...]:
+    """Return every setting in the order of the table; what was typed stands in place of what the file has."""
+    fields = [_field(key, shown, translate) for key in known_keys()]
+    members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
+    return tuple(Group(name, translate(title), members[name]) for name, title in GROUPS.items() if members[name])
+
+
+def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str, str | None]:
+    """
+    Return what *form* (key → text) wants changed: key → new text, None for the default.
+
+    A key that the form does not have stays as it is; so does a secret whose input is empty, and an address that came
+    back as it was shown.
+    """
+    rows = ((key, row_for(key)) for key in known_keys() if key in form)
+    changes = {key: _wanted(row, key, form, written) for key, row in rows if row is not None}
+    return {key: text for key, text in changes.items() if text != written.get(key)}
+
+
+def _wanted(row: Row, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
+    """Return what the file is to have for *key* after *form*, None for nothing: the default."""
+    text, present = form[key].strip(), written.get(key)
+    if row.is_secret:
+        return None if f"{REMOVE}{key}" in form else text or present
+    if not text and f"{EMPTY}{key}" in form:
+        return present if _is_empty(row, key, written) else ""
+    if text == _visible(row, key, written) and not _is_empty(row, key, written):
+        return present
+    return text or None
+
+
+def _field(key: str, shown: Shown, translate: Translate) -> Field:
+    row = row_for(key)
+    if row is None:
+        raise KeyError(key)
+    text = _visible(row, key, shown.written)
+    if shown.typed is not None and key in shown.typed and not row.is_secret:
+        text = shown.typed[key] or ""
+    default = "" if row.is_prefix else row.default_text
+    return Field(
+        key=key,
+        help=translate(row.help),
+        kind=row.check.kind,
+        choices=row.check.choices,
+        text=text,
+        default=default,
+        is_secret=row.is_secret,
+        is_written=key in shown.written,
+        is_changed=_is_changed(row, key, shown.written, default=default),
+        is_fixed=key in shown.fixed or row.check.kind == "path",
+        notes=_notes(row, key, shown, translate),
+        can_be_empty=_can_be_empty(row),
+        is_empty=_is_empty(row, key, shown.written),
+        problems=tuple(spoken(problem.message, translate) for problem in shown.problems if problem.key == key),
+    )
+
+
+def _can_be_empty(row: Row) -> bool:
+    return row.check.is_optional and bool(row.default_text) and not row.is_secret
+
+
+def _is_empty(row: Row, key: str, written: Mapping[str, str]) -> bool:
+    return _can_be_empty(row) and key in written and not written[key].strip()
+
+
+def _is_changed(row: Row, key: str, written: Mapping[str, str], *, default: str) -> bool:
+    text = written.get(key, "").strip()
+    return _is_empty(row, key, written) or (bool(text) and (row.is_secret or text != default))
+
+
+def _visible(row: Row, key: str, written: Mapping[str, str]) -> str:
+    return "" if row.is_secret else without_password(written.get(key, "").strip())
+
+
+def _notes(row: Row, key: str, shown: Shown, translate: Translate) -> tuple[str, ...]:
+    if key in shown.fixed:
+        return (translate("Decided by the command line."),)
+    return notes_for(row, key, shown.written, translate)

@@ -1,0 +1,50 @@
+"""How the parts that a question needs are just now, in an administrator's words; the model is never asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from datafari_rag.web.admin.problem_texts import spoken
+from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.ops.health import parts_of
+from datafari_rag.web.pages.locale import Translate
+from datafari_rag.web.pages.messages import part_names, title_and_hint
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: *problem* is what is wrong with it now, empty for nothing; *last* its last failure, empty for none."""
+
+    what: str
+    name: str
+    problem: str
+    last: str
+
+
+def state_of(desk: Desk, translate: Translate) -> tuple[Part, ...]:
+    """Return every part in the order of readiness, as that tells of it."""
+    names = part_names(translate)
+    return tuple(
+        Part(
+            what=str(one["what"]),
+            name=names.get(str(one["what"]), str(one["what"])),
+            problem=_problem(one, translate),
+            last=_last(desk.troubles.latest(str(one["what"])), translate),
+        )
+        for one in parts_of(desk, desk.service.problems())
+    )
+
+
+def _problem(part: Mapping[str, Any], translate: Translate) -> str:
+    if part["problem"]:
+        return spoken(str(part["problem"]), translate)
+    return "" if part["ok"] else translate("left alone for a while after its failures")
+
+
+def _last(failure: Mapping[str, str] | None, translate: Translate) -> str:
+    if failure is None:
+        return ""
+    title, _ = title_and_hint(failure["label"], translate)
+    return f"{title} ({failure['at']})"

@@ -1,0 +1,1 @@
+"""The API's routes: answers, search, models, documents, OpenAPI."""

@@ -1,0 +1,89 @@
+"""`/documents`: the stored text of one document with a passage marked, for whoever may read it now."""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import BadRequest, NotFound, RagError
+from datafari_rag.core.labels import title_of
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.search import opened
+from datafari_rag.web.failure import failure
+from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.rendering import failure_page, page
+
+FIELDS = frozenset({"exactContent", "preview_content"})
+"""Fields whose stored text may be opened."""
+
+
+def document_view(desk: Desk, incoming: Incoming) -> Response:
+    """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
+    try:
+        field = incoming.param("field") or "exactContent"
+        if field not in FIELDS or not incoming.param("id"):
+            raise NotFound
+        document = opened(desk, incoming.param("id") or "", field, incoming=incoming, peer=request.remote_addr or "")
+        start, end = _span(incoming, len(document.text))
+    except RagError as error:
+        return _failed(desk, error)
+    return _as_json(document, field, start, end) if _wants_json() else _as_page(desk, document, start, end)
+
+
+def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
+    """Return the passage to mark, cut to the text; (None, None) when none was asked for or nothing is left."""
+    start, end = (_offset(incoming, name) for name in ("start", "end"))
+    if start is None or end is None:
+        return None, None
+    start, end = min(start, length), min(end, length)
+    return (start, end) if start < end else (None, None)
+
+
+def _offset(incoming: Incoming, name: str) -> int | None:
+    text = incoming.param(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 12):
+        raise BadRequest(f"The parameter {name} must be a whole number of characters, 0 or more.")
+    return int(text)
+
+
+def _wants_json() -> bool:
+    return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json"
+
+
+def _as_json(document: Document, field: str, start: int | None, end: int | None) -> Response:
+    return json_response(
+        plain(
+            {
+                "id": document.id,
+                "title": title_of(document),
+                "url": document.url or document.id,
+                "field": field,
+                "text": document.text,
+                "start": start,
+                "end": end,
+            }
+        )
+    )
+
+
+def _as_page(desk: Desk, document: Document, start: int | None, end: int | None) -> Response:
+    text = document.text
+    shown = {
+        "title": title_of(document),
+        "url": document.url,
+        "before": text[: start or 0],
+        "marked": text[start or 0 : end or 0],
+        "after": text[end or 0 :],
+    }
+    return page(desk, reader_of(desk), "document.html", shown)
+
+
+def _failed(desk: Desk, error: RagError) -> Response:
+    if not _wants_json():
+        return failure_page(desk, error)
+    status, body = failure(error, desk.service.line().settings)
+    return json_response(plain(body), status)

@@ -1,0 +1,98 @@
+"""A request of /v1 that goes to the model as it came, and the model's reply back (SPEC.md §4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+
+from flask import Response
+
+from datafari_rag.core.access import User
+from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.model.replies import header_value
+from datafari_rag.ports import Ending
+from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
+from datafari_rag.protocols.request import PassThrough
+from datafari_rag.web.api.answers import STREAM_HEADERS, Desk, Row, json_response
+from datafari_rag.web.ops.audit import Audited, audit
+from datafari_rag.web.ops.metrics import Ended
+from datafari_rag.web.runtime import Line
+
+Said = Mapping[str, object] | Ending
+
+
+def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) -> Response:
+    """
+    Return the model's reply to *passed*, with `source_nodes` null.
+
+    Raises:
+        NotAuthenticated: nobody is signed in and that is needed, here as for an answer with documents.
+        RagError: the model failed before its first words.
+    """
+    if user.name is None and line.settings.security_anonymous == "refuse":
+        raise NotAuthenticated
+    if line.relay is None:
+        raise NotAllowed
+    said = line.relay.relay(passed.body, is_streamed=passed.is_streamed)
+    audited = Audited(desk.now(), desk.new_id(), row.name, user.name)
+    if passed.is_streamed:
+        return _streamed(desk, row, line, audited=audited, chunks=said)
+    with closing(said):
+        reply, ending = _first(said), next(said, None)  # read to its end, so that the connection can be used again
+    facts = ending.facts if isinstance(ending, Ending) else UNKNOWN_MODEL
+    desk.metrics.count(Ended(row.name, "passed", facts), line.settings)
+    audit(line, audited, "passed", facts=facts)
+    response = json_response(row.encoding.whole(relayed(reply)))
+    response.headers["X-RAG-Model"] = header_value(facts)
+    return response
+
+
+def _streamed(desk: Desk, row: Row, line: Line, *, audited: Audited, chunks: Generator[Said, None, None]) -> Response:
+    with desk.streams.opened(line.settings.server_max_streams) as opened:
+        try:
+            first = _first(chunks)
+        except RagError:
+            chunks.close()
+            raise
+        lines = _lines(desk, row, line, audited=audited, said=(first, chunks))
+        response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
+        opened.is_kept = True
+    response.call_on_close(chunks.close)
+    response.call_on_close(opened.leave)
+    response.headers["X-RAG-Model"] = header_value(ModelFacts(name=str(first.get("model") or "") or None))
+    return response
+
+
+def _first(said: Iterator[Said]) -> Mapping[str, object]:
+    """Return the reply or its first chunk. Raises: RagError, when there is none."""
+    first = next(said, None)
+    if isinstance(first, Mapping):
+        return first
+    raise first.failure if first is not None and first.failure is not None else ModelGarbled()
+
+
+def _lines(
+    desk: Desk,
+    row: Row,
+    line: Line,
+    *,
+    audited: Audited,
+    said: tuple[Mapping[str, object], Generator[Said, None, None]],
+) -> Iterator[bytes]:
+    outcome, facts, (first, chunks) = "aborted", UNKNOWN_MODEL, said
+    try:
+        yield row.encoding.line(relayed_chunk(first))
+        for one in chunks:
+            if isinstance(one, Mapping):
+                yield row.encoding.line(relayed_chunk(one))
+            elif one.failure is not None:
+                outcome, facts = one.failure.label, one.facts
+                yield row.encoding.line(failure(one.failure, line.settings)[1])
+            else:
+                outcome, facts = "passed", one.facts
+                yield row.encoding.last
+    finally:
+        chunks.close()
+        desk.metrics.count(Ended(row.name, outcome, facts), line.settings)
+        audit(line, audited, outcome)

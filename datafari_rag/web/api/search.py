@@ -1,0 +1,62 @@
+"""Plain secure search and the opening of one document: no model, the same rights."""
+
+from __future__ import annotations
+
+import logging
+
+from flask import Response
+
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import NotFound, RagError
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.pipeline import browse, fetch
+from datafari_rag.protocols import solr_select
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import Desk, json_response, note_ignored, told_when
+from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.user import user_for
+
+log = logging.getLogger(__name__)
+
+
+def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
+    """Return Solr's own JSON for a plain search as the user who asks."""
+    line = desk.service.line()
+    try:
+        wanted, ignored = solr_select.parse(incoming, line.settings)
+        note_ignored(desk, ignored)
+        identified = line.identity.identify(incoming.headers, peer)
+        desk.limits.check_user(line.settings, identified.name)
+        user = user_for(identified, line)
+        found = browse(wanted, user, settings=line.settings, parts=line.parts)
+    except RagError as error:
+        return search_failed(desk, error, line.settings)
+    desk.metrics.count_answer("select", "ok")
+    return json_response(plain(found))
+
+
+def search_failed(desk: Desk, error: RagError, settings: Settings) -> Response:
+    """Return the failure of a plain search as Datafari's search has it."""
+    desk.metrics.count_answer("select", error.label)
+    log.info("search outcome=%s %s", error.label, error.log)
+    status, body = solr_select.failure(error, settings)
+    return told_when(error, json_response(plain(body), status))
+
+
+def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer: str) -> Document:
+    """
+    Return a document that its reader may see, rights checked now.
+
+    Raises:
+        NotFound: absent, forbidden, or without that field: not told apart.
+        RagError: the search or the rights failed.
+    """
+    line = desk.service.line()
+    desk.limits.check_address(line.settings, incoming.headers, peer)
+    identified = line.identity.identify(incoming.headers, peer)
+    desk.limits.check_user(line.settings, identified.name)
+    user = user_for(identified, line)
+    document = fetch(document_id, field, user, settings=line.settings, parts=line.parts)
+    if document is None:
+        raise NotFound
+    return document

@@ -1,0 +1,1 @@
+"""What operators need: health, metrics, limits, headers, audit."""

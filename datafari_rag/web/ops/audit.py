@@ -1,0 +1,45 @@
+"""What is said to the audit trail of each answer, by whoever finishes one; nothing where no trail is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from datafari_rag.core.audit_record import Happening, record_of
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.web.runtime import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What is known of a request before its end; *question* None where it failed before it was read."""
+
+    at_s: float
+    request_id: str
+    dialect: str
+    user: str | None
+    question: str | None = None
+
+
+def audit(
+    line: Line, audited: Audited, outcome: str, *, facts: ModelFacts | None = None, extracts: tuple[Extract, ...] = ()
+) -> None:
+    """Hand the line of one finished request over to the trail; returns at once and never fails."""
+    if line.audit is None:
+        return
+    usage = facts.extras.get("usage") if facts else None
+    total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
+    happening = Happening(
+        at_s=audited.at_s,
+        request_id=audited.request_id,
+        dialect=audited.dialect,
+        outcome=outcome,
+        user=audited.user,
+        mode=line.settings.security_mode,
+        question=audited.question,
+        extracts=extracts,
+        model=facts.name if facts else None,
+        tokens=total if isinstance(total, int) else None,
+    )
+    line.audit.append(record_of(happening))

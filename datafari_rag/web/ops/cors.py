@@ -1,0 +1,69 @@
+"""
+Pages of other sites that may call this service from a browser: `server.cors.origins`, and only the API's paths.
+
+An origin that is named exactly may come with its reader's cookies, since that is how a sign-on in front of this
+service knows him; any origin (`*`) may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from flask import Request, Response
+
+from datafari_rag.core.settings.table import Settings
+
+ALLOWED = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, X-Request-ID",
+    "Access-Control-Max-Age": "600",
+}
+EXPOSED = "X-RAG-Model, X-Request-ID, Retry-After, Server-Timing"
+
+
+class Headers(Protocol):
+    """Headers of a response, as Flask and plain dicts have them."""
+
+    def setdefault(self, key: str, value: str, /) -> object:
+        """Set *key* unless it is there."""
+        ...
+
+
+def preflight(request: Request, settings: Settings, paths: Collection[str]) -> Response | None:
+    """Return the answer to a browser's question before a call, None when this request is none."""
+    if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
+        return None
+    response = Response(status=204)
+    if _origin(request, settings, paths) is not None:
+        for name, value in ALLOWED.items():
+            response.headers[name] = value
+    return response
+
+
+def allow(request: Request, headers: Headers, settings: Settings, paths: Collection[str]) -> None:
+    """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
+    if not settings.server_cors_origins or _bare(request) not in paths:
+        return
+    headers.setdefault("Vary", "Origin")
+    origin = _origin(request, settings, paths)
+    if origin is None:
+        return
+    headers.setdefault("Access-Control-Allow-Origin", origin)
+    headers.setdefault("Access-Control-Expose-Headers", EXPOSED)
+    if origin != "*":
+        headers.setdefault("Access-Control-Allow-Credentials", "true")
+
+
+def _origin(request: Request, settings: Settings, paths: Collection[str]) -> str | None:
+    """Return what Access-Control-Allow-Origin says for *request*, None when its page may not read the answer."""
+    if _bare(request) not in paths:
+        return None
+    if settings.server_cors_origins == ("*",):
+        return "*"
+    origin = request.headers.get("Origin", "")
+    return origin if origin.lower() in settings.server_cors_origins else None
+
+
+def _bare(request: Request) -> str:
+    return request.path.rstrip("/")

@@ -1,0 +1,58 @@
+"""Liveness, readiness and metrics: what operators and probes read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import orjson
+from flask import Response
+
+from datafari_rag.web.api.answers import Desk, json_response
+
+PARTS = ("settings", "search", "rights", "model", "audit")
+"""What a question needs, in the order in which readiness tells of it."""
+
+
+def live(desk: Desk) -> Response:
+    """Answer 200 while this process lives, whatever Solr or the model do."""
+    return json_response(b'{"status":"live"}')
+
+
+def ready(desk: Desk) -> Response:
+    """Answer 200 when a question would be answered now, else 503; the body lists what is wrong, and each part."""
+    problems = list(desk.service.problems())
+    if desk.streams.is_closing:
+        problems.append({"what": "server", "problem": "This worker is stopping."})
+    body = {
+        "status": "not ready" if problems else "ready",
+        "problems": problems,
+        "dependencies": parts_of(desk, problems),
+    }
+    return json_response(orjson.dumps(body), 503 if problems else 200)
+
+
+def parts_of(desk: Desk, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return what is known of each of `PARTS`; *problems* are the service's own of this moment."""
+    return [_part(desk, what, problems) for what in PARTS]
+
+
+def metrics(desk: Desk) -> Response:
+    """Answer Prometheus' text over all workers."""
+    text = desk.metrics.exposition(is_rejected=desk.service.has_bad_settings())
+    return Response(text, mimetype="text/plain; version=0.0.4")
+
+
+def _part(desk: Desk, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+    """
+    Return what is known of one part: its problem now, and the last failure of an answer by it in any worker.
+
+    The model is never asked for this: that would cost money, or wake what sleeps. Its breaker says what is known.
+    """
+    problem = next((one["problem"] for one in problems if one.get("what") == what), None)
+    found = {"what": what, "ok": problem is None, "problem": problem, "last_error": desk.troubles.latest(what)}
+    if what == "model":
+        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(desk.service.line().parts.model, "breakers", list)
+        endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
+        is_ok = not endpoints or any(one["breaker"] == "closed" for one in endpoints)
+        found |= {"ok": is_ok, "endpoints": endpoints}
+    return found

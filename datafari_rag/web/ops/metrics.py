@@ -1,0 +1,171 @@
+"""Counts and times for Prometheus, right over several workers; labels are from closed lists, never free text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.settings.table import Settings
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+BUILT_IN = "builtin:extractive"
+
+OTHER = "other"
+"""A model whose name is not in the settings: what a server calls itself may be anything, and a label may not."""
+
+_USAGE = {"prompt_tokens": "prompt", "completion_tokens": "completion"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """
+    How one answer ended: *outcome* is ok, the label of a failure, passed or aborted.
+
+    *total_ms* and *timings_ms* are those of a good answer, None and empty otherwise. *facts* are the model's.
+    """
+
+    dialect: str
+    outcome: str
+    facts: ModelFacts = UNKNOWN_MODEL
+    timings_ms: tuple[tuple[str, float], ...] = ()
+    total_ms: float | None = None
+
+
+class Metrics:
+    """What one worker counts; with PROMETHEUS_MULTIPROC_DIR set the files there hold all workers' counts."""
+
+    def __init__(self, on_outcome: Callable[[str], None] = lambda outcome: None) -> None:
+        """Make the families, all at zero; *on_outcome* is told each answer's."""
+        self._on_outcome = on_outcome
+        self._listeners: list[Callable[[str, str], None]] = []
+        self._registry = registry = CollectorRegistry()
+
+        # A family is kept as a function of its labels: `labels` itself takes a lock and makes its key anew each time.
+        def counted(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Counter]:
+            return cache(Counter(name, about, labels, registry=registry).labels)
+
+        def timed(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Histogram]:
+            return cache(Histogram(name, about, labels, registry=registry, buckets=SECONDS).labels)
+
+        self._answers = counted(
+            "datafari_rag_answers",
+            "Finished answers by dialect and outcome (ok, the label of the failure, passed, or aborted).",
+            ("dialect", "outcome"),
+        )
+        self._seconds = timed(
+            "datafari_rag_answer_seconds", "Seconds from a request to the end of its good answer.", ("dialect",)
+        )
+        self._first = timed(
+            "datafari_rag_first_words_seconds", "Seconds from a request to its stream's first words.", ("dialect",)
+        )
+        self._stages = timed(
+            "datafari_rag_stage_seconds", "Seconds of each stage of a good answer.", ("dialect", "stage")
+        )
+        self._open = Gauge(
+            "datafari_rag_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
+        )
+        self._models = counted(
+            "datafari_rag_model_answers",
+            "Answers by model (a name of the settings, or other) and outcome.",
+            ("model", "outcome"),
+        )
+        self._tries = counted("datafari_rag_model_tries", "Requests to models for those answers.", ("model",))
+        self._tokens = counted(
+            "datafari_rag_model_tokens",
+            "Tokens by model and kind (prompt, completion), where the model's server said how many.",
+            ("model", "kind"),
+        )
+        self._ignored = counted(
+            "datafari_rag_ignored_parameters",
+            "Parameters that have no effect here; kind identity tried to name a user or to go round the filter.",
+            ("kind",),
+        )
+
+    def listen(self, listener: Callable[[str, str], None]) -> None:
+        """Tell *listener* dialect and outcome of each answer from now on, where it ends."""
+        self._listeners.append(listener)
+
+    def count_answer(self, dialect: str, outcome: str) -> None:
+        """Count one finished answer; *outcome* is ok, a label, passed or aborted."""
+        self._answers(dialect, outcome).inc()
+        self._on_outcome(outcome)
+        for listener in self._listeners:
+            listener(dialect, outcome)
+
+    def count(self, ended: Ended, settings: Settings) -> None:
+        """Count one finished answer with its times, its model and its tokens."""
+        self.count_answer(ended.dialect, ended.outcome)
+        for stage, took_ms in ended.timings_ms:
+            self._stages(ended.dialect, stage).observe(took_ms / 1000)
+        if ended.total_ms is not None:
+            self._seconds(ended.dialect).observe(ended.total_ms / 1000)
+        self.count_model(ended.outcome, ended.facts, settings)
+
+    def count_model(self, outcome: str, facts: ModelFacts, settings: Settings) -> None:
+        """Count what one answer took of its model; nothing where no model was reached."""
+        if facts.name is None and not outcome.startswith("model"):
+            return
+        model = model_label(facts.name or settings.rag_model, settings)
+        self._models(model, outcome).inc()
+        self._tries(model).inc(facts.tries)
+        usage = facts.extras.get("usage")
+        for key, kind in _USAGE.items():
+            number = usage.get(key) if isinstance(usage, Mapping) else None
+            if isinstance(number, int) and number > 0:
+                self._tokens(model, kind).inc(number)
+
+    def time_first_words(self, dialect: str, took_ms: float) -> None:
+        """Note how long a stream's reader waited for its first words."""
+        self._first(dialect).observe(took_ms / 1000)
+
+    def count_ignored(self, *, others: int, identity: int) -> None:
+        """Count parameters that were ignored, and among them those that tried to name somebody."""
+        self._ignored("identity").inc(identity)
+        self._ignored("other").inc(others)
+
+    def tell_open(self, streams: int) -> None:
+        """Say how many streams are open in this worker."""
+        self._open.set(streams)
+
+    def exposition(self, *, is_rejected: bool = False) -> bytes:
+        """Return Prometheus' text over all workers; *is_rejected*: the settings file has values that cannot be used."""
+        return self._counts() + _now(is_rejected)
+
+    def _counts(self) -> bytes:
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # the library's own annotation is missing
+            return generate_latest(registry)
+        return generate_latest(self._registry)
+
+
+class _Rejected:
+    """The one gauge that every worker knows alike, because all watch the same file."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        name = "datafari_rag_settings_rejected"
+        yield GaugeMetricFamily(name, "1 while the settings file has a value that is not used.", value=self._value)
+
+
+def _now(is_rejected: bool) -> bytes:
+    registry = CollectorRegistry()
+    registry.register(_Rejected(float(is_rejected)))
+    return generate_latest(registry)
+
+
+def model_label(name: str, settings: Settings) -> str:
+    """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
+    known = {settings.rag_model, BUILT_IN, *settings.llm_fallback_models, *settings.openai_models} - {""}
+    fits = [one for one in known if name == one or name.startswith(f"{one}-")]
+    return max(fits, key=len, default=OTHER)

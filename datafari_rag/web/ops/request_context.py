@@ -1,0 +1,81 @@
+"""
+What goes on from the present request to search engine, model and authority: its id, and the caller's W3C trace context.
+
+Held in a context variable, so that two requests at once never see each other's and a stream keeps its own to its end.
+Without a trace from the caller none is made up: a made-up one would decide for the others whether they record theirs.
+Where spans of our own are made (`adapters/observability/tracing.py`), they are named in place of the caller's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+_IDS = "(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+# Version 00 is exactly these; a later one may have more behind them; ff is none (W3C Trace Context, 3.2.2).
+_TRACEPARENT = re.compile(f"00-{_IDS}|(?!00|ff)[0-9a-f]{{2}}-{_IDS}(?:-[ -~]{{0,200}})?")
+_TRACESTATE = re.compile(r"[ -~]{1,512}")
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The request that is being answered here: its id, and its trace as it came, empty where it had none."""
+
+    request_id: str = ""
+    traceparent: str = ""
+    tracestate: str = ""
+
+
+class Headers(Protocol):
+    """Headers of a request, as Flask and plain dicts have them."""
+
+    def get(self, key: str, default: str, /) -> str:
+        """Return the value of *key*, else *default*."""
+        ...
+
+
+NOBODY = Present()
+
+_PRESENT: ContextVar[Present] = ContextVar("datafari_rag_present", default=NOBODY)
+
+
+def begin(request_id: str, headers: Headers) -> None:
+    """Say that the request *request_id* with *headers* is answered from here on, in this thread or greenlet."""
+    parent, state = headers.get("traceparent", ""), headers.get("tracestate", "")
+    if not _TRACEPARENT.fullmatch(parent):
+        parent = ""
+    if not parent or not _TRACESTATE.fullmatch(state):
+        # The standard: a state without a trace that can be read means nothing.
+        state = ""
+    _PRESENT.set(Present(request_id, parent, state))
+
+
+def request_id() -> str:
+    """Return the id of the request that is being answered here, "" where none is."""
+    return _PRESENT.get().request_id
+
+
+@contextmanager
+def carrying(traceparent: str, tracestate: str) -> Iterator[None]:
+    """Send these along in the block in place of the caller's: they name a span of our own in the caller's trace."""
+    before = _PRESENT.get()
+    _PRESENT.set(replace(before, traceparent=traceparent, tracestate=tracestate))
+    try:
+        yield
+    finally:
+        _PRESENT.set(before)
+
+
+def outgoing() -> Mapping[str, str]:
+    """Return the headers to send along; none outside a request, and nothing that is not of the standard's form."""
+    present = _PRESENT.get()
+    found = {
+        "X-Request-ID": present.request_id,
+        "traceparent": present.traceparent,
+        "tracestate": present.tracestate,
+    }
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,1 @@
+"""The pages: search, results, documents, demo."""

@@ -1,0 +1,126 @@
+"""
+Thumbs up and down: one JSON line each in `feedback.file`, ids alone unless `feedback.text` lets texts in.
+
+Who gave a thumb is never kept.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+from flask import Response, request
+
+from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.failure import failure
+from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.pages.locale import Translate
+from datafari_rag.web.pages.messages import reasons
+from datafari_rag.web.pages.reader import Reader, reader_of
+from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+
+MAX_IDS = 100
+MAX_ID_CHARS = 1000
+MAX_TEXT_CHARS = 20_000
+MAX_BODY_BYTES = 200_000
+
+Sent = Mapping[str, object]
+
+
+def give(desk: Desk) -> Response:
+    """Keep one thumb; scripts are answered in JSON, a plain form with a page."""
+    is_script = request.mimetype == "application/json"
+    try:
+        reader = _give(desk)
+    except RagError as error:
+        if not is_script:
+            return failure_page(desk, error)
+        status, body = failure(error, desk.service.line().settings)
+        return json_response(plain(body), status)
+    return json_response(b'{"kept":true}') if is_script else page(desk, reader, "thanks.html", {})
+
+
+def _give(desk: Desk) -> Reader:
+    settings = desk.service.line().settings
+    if not settings.feedback_file:
+        raise NotFound
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    reader = reader_of(desk)
+    desk.limits.check_user(settings, reader.name)
+    sent = _sent()
+    token = headers.get(TOKEN_HEADER) or str(sent.get(TOKEN_FIELD, ""))
+    if not desk.signer.is_own_form(reader.name or "", token, headers):
+        raise NotAllowed
+    record = record_of(sent, settings, reader.translate)
+    append(Path(settings.feedback_file), {"at": _iso(desk.now()), **record})
+    return reader
+
+
+def record_of(sent: Sent, settings: Settings, translate: Translate = str) -> dict[str, object]:
+    """
+    Return what is kept of one thumb.
+
+    Raises:
+        BadRequest: neither up nor down, or ids that are none.
+    """
+    verdict = sent.get("verdict")
+    if verdict not in ("up", "down"):
+        raise BadRequest("The field verdict must be up or down.", field="verdict")
+    reason = sent.get("reason")
+    record: dict[str, object] = {
+        "request_id": _text(sent.get("request_id"), 64),
+        "verdict": verdict,
+        "reason": reason if reason in reasons(translate) else None,
+        "documents": _ids(sent.get("documents")),
+        "cited": _ids(sent.get("cited")),
+    }
+    if settings.feedback_text:
+        record |= {name: _text(sent.get(name), MAX_TEXT_CHARS) for name in ("question", "answer")}
+    return record
+
+
+def append(path: Path, record: Mapping[str, object]) -> None:
+    """Add one line to *path*, whole, also when several processes write; only the owner may read the file."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        os.write(handle, plain(record) + b"\n")
+    finally:
+        os.close(handle)
+
+
+def _sent() -> Sent:
+    request.max_content_length = MAX_BODY_BYTES
+    if request.mimetype != "application/json":
+        several = {"documents", "cited"}
+        return {name: values if name in several else values[0] for name, values in request.form.lists()}
+    try:
+        body = orjson.loads(request.get_data(cache=False))
+    except orjson.JSONDecodeError as error:
+        raise BadRequest("The request body is not valid JSON.") from error
+    if not isinstance(body, dict):
+        raise BadRequest("The body must be a JSON object.")
+    return body
+
+
+def _ids(value: object) -> Sequence[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or len(value) > MAX_IDS:
+        raise BadRequest(f"Document ids must be a list of at most {MAX_IDS}.", field="documents")
+    return [_text(one, MAX_ID_CHARS) for one in value]
+
+
+def _text(value: object, limit: int) -> str:
+    return value[:limit] if isinstance(value, str) else ""
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,270 @@
+"""
+What the page says of each outcome: a title and what to do about it, for every label of `core/errors.py`.
+
+Nothing here tells apart "there is nothing" and "there is something that you may not read".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from datafari_rag.web.admin.charts import Names
+
+Translate = Callable[[str], str]
+
+
+def title_and_hint(label: str, _: Translate) -> tuple[str, str]:
+    """Return how the page names the failure *label*, and what its reader can do; the words of `internal` for others."""
+    told = failures(_)
+    return told.get(label, told["internal"])
+
+
+def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
+    """Return title and hint of every failure a reader can meet, by label."""
+    return {**_of_questions(_), **_of_models(_), **_of_services(_)}
+
+
+def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
+    return {
+        "noDocuments": (_("No document answers this"), _("Try other words, or fewer of them, or remove a filter.")),
+        "noQuery": (_("Write a question first"), _("A few words are enough.")),
+        "queryTooLong": (_("This question is too long"), _("At most 4000 characters can be asked at once.")),
+        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question anew.")),
+        "badRequest": (_("The question could not be read"), _("Write it again, please.")),
+        "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
+        "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),
+        "notAllowed": (_("This is not for you"), _("Only administrators may open this page.")),
+        "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
+    }
+
+
+def _of_models(_: Translate) -> Mapping[str, tuple[str, str]]:
+    later = _("Your question is kept: try again in a moment.")
+    return {
+        "noAnswer": (
+            _("The model gave no answer"),
+            _("The documents below were found. Ask in another way, or open one of them."),
+        ),
+        "contentFiltered": (
+            _("The model's provider refused this question"),
+            _("Its content filter stopped it. Ask in other words."),
+        ),
+        "modelBusy": (_("The language model is busy"), later),
+        "modelTimeout": (_("The language model is too slow"), later),
+        "modelUnavailable": (
+            _("The language model cannot be reached"),
+            _("The search still works: its results are below. Try again in a moment."),
+        ),
+        "modelGarbled": (_("The language model's answer could not be read"), later),
+        "modelRefused": (
+            _("The language model refused the request"),
+            _("An administrator has to look at its address, name and token."),
+        ),
+    }
+
+
+def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
+    later = _("Your question is kept: try again in a moment.")
+    return {
+        "searchUnavailable": (
+            _("The search is down"),
+            _("Nothing can be found now. Your question is kept: try later."),
+        ),
+        "searchTimeout": (_("The search took too long"), later),
+        "authorityUnavailable": (
+            _("Your access rights cannot be checked"),
+            _("Without them nothing is shown. Your question is kept: try later."),
+        ),
+        "authorityTimeout": (_("Your access rights could not be checked in time"), later),
+        "badSetting": (
+            _("This service is not set up rightly"),
+            _("An administrator can mend it on the settings page."),
+        ),
+        "overloaded": (_("Too many people are asking just now"), later),
+        "network": (_("The connection was lost"), later),
+        "internal": (
+            _("Something went wrong"),
+            _("Try again. If it stays so, tell an administrator the number below."),
+        ),
+    }
+
+
+def statuses(_: Translate) -> Mapping[str, str]:
+    """Return the word for each status of a citation."""
+    return {
+        "verified": _("verified quote"),
+        "supported": _("supported by the text"),
+        "unsupported": _("not supported"),
+        "unknown": _("unknown source"),
+    }
+
+
+def script_words(_: Translate) -> Mapping[str, object]:
+    """Return the words of the page's scripts, by the name they have there."""
+    told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
+    return {**told, **_card_words(_), **_made_words(_), **_page_words(_)}
+
+
+def _card_words(_: Translate) -> Mapping[str, object]:
+    return {
+        "searching": _("Searching the documents…"),
+        "writing": _("Writing the answer…"),
+        "done": _("Answer complete"),
+        "stopped": _("Stopped. What came so far is kept."),
+        "cut": _("The answer reached its longest length and ends here."),
+        "broken": _("The answer broke off here."),
+        "answer": _("Answer"),
+        "stop": _("Stop"),
+        "retry": _("Ask again"),
+        "copy": _("Copy with sources"),
+        "copied": _("Copied"),
+        "sources": _("Sources"),
+        "used": [_("1 document used, {cited} cited"), _("{used} documents used, {cited} cited")],
+        "quotes": _("{verified} of {marks} citations word for word in the documents"),
+        "doubt": [
+            _("1 citation is not supported by the documents: check what it says."),
+            _("{doubtful} citations are not supported by the documents: check what they say."),
+        ],
+        "not_cited": _("used, not cited"),
+        "open_passage": _("Open the passage"),
+        "open_document": _("Open the document"),
+        "close": _("Close"),
+        "extractive": _("No language model was used: these sentences stand word for word in the documents."),
+        "partial": _("A part of the collection did not answer: documents may be missing here."),
+        "fallback": _("The usual language model did not answer; a substitute did."),
+        "model": _("Model"),
+        "calls": [_("asked once"), _("asked {tries} times")],
+        "substitute": _("a substitute, for the usual one did not answer"),
+        "followups": _("You could ask next"),
+        "next_about": _("What does “{title}” say about this?"),
+        "you_asked": _("You asked"),
+        "helpful": _("Was this helpful?"),
+        "yes": _("Yes"),
+        "no": _("No"),
+        "thanks": _("Thank you for your feedback."),
+        "reason": _("What was wrong?"),
+        "send": _("Send"),
+    }
+
+
+def _stages(_: Translate) -> Mapping[str, str]:
+    return {
+        "search": _("search"),
+        "passages": _("choosing passages"),
+        "prompt": _("writing the prompt"),
+        "model": _("model"),
+    }
+
+
+def _made_words(_: Translate) -> Mapping[str, object]:
+    return {
+        "stages": _stages(_),
+        "how_made": _("How this answer was made"),
+        "steps": {
+            "asked": _("as asked"),
+            "a third of the words": _("a third of the words"),
+            "any word": _("any word"),
+        },
+        "verdicts": {
+            "chosen": _("in: chosen"),
+            "budget": _("out: no room left"),
+            "below the floor": _("out: too little evidence"),
+            "duplicate": _("out: said already"),
+            "rank": _("out: beyond the number of documents"),
+            "no evidence": _("out: the passages give no evidence"),
+        },
+        "columns": [_("Document"), _("Score"), _("Place"), _("In or out")],
+        "query_sent": _("What was searched for"),
+        "step": _("Step"),
+        "found": _("found"),
+        "characters": _("characters"),
+        "chosen": _("Passages chosen in each document"),
+        "budget": _("{chars} characters of documents were sent to the model"),
+        "prompt_size": _(
+            "The whole prompt: {chars} characters in {messages} messages, room for {tokens} tokens of answer"
+        ),
+        "candidates": _("Candidates, and why they are in or out"),
+        "prompt": _("What the model was told"),
+        "times": _("Where the time went"),
+        "first_words": _("first words"),
+        "whole": _("whole answer"),
+    }
+
+
+def _page_words(_: Translate) -> Mapping[str, object]:
+    return {
+        "results": [_("1 document"), _("{count} documents")],
+        "no_results": _("No documents found"),
+        "cleared": _("Conversation cleared"),
+        "without_filters": _("Ask without the filters"),
+        "ask": _("Ask"),
+        "ask_next": _("Ask a follow-up question"),
+        "previous": _("Previous"),
+        "following": _("Next"),
+        "pages": _("Pages of results"),
+        "filters": _("Filters"),
+        "fields": field_names(_),
+        "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
+        "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
+    }
+
+
+def field_names(_: Translate) -> Mapping[str, str]:
+    """Return what the usual fields of a filter are called; others keep the name of the schema."""
+    return {
+        "extension": _("File type"),
+        "language": _("Language"),
+        "source": _("Source"),
+        "author": _("Author"),
+    }
+
+
+def reasons(_: Translate) -> Mapping[str, str]:
+    """Return why an answer was not helpful, by the word that is kept."""
+    return {
+        "wrong": _("It is wrong"),
+        "incomplete": _("Something is missing"),
+        "sources": _("The sources do not fit"),
+        "unclear": _("It is hard to understand"),
+        "other": _("Something else"),
+    }
+
+
+def part_names(_: Translate) -> Mapping[str, str]:
+    """Return the name of each part that readiness tells of."""
+    return {
+        "settings": _("settings file"),
+        "search": _("search engine"),
+        "rights": _("access rights"),
+        "model": _("language model"),
+        "audit": _("audit trail"),
+    }
+
+
+def chart_names(_: Translate) -> Names:
+    """Return the words of the charts: how answers end, and the stages of one."""
+    ends = {"ok": _("answered"), "aborted": _("the reader left"), "passed": _("passed on to the model")}
+    outcomes = {label: title for label, (title, _hint) in failures(_).items()}
+    return Names({**outcomes, **ends}, {**_stages(_), "citations": _("checking citations")})
+
+
+def admin_words(_: Translate) -> Mapping[str, object]:
+    """Return what the script of the settings page says besides the words of the cards."""
+    return {
+        "outcomes": chart_names(_).outcomes,
+        "works": _("works"),
+        "last_failure": _("last failure: {what}"),
+        "per_minute": [
+            _("1 answer or search in the last minute, {failed} failed"),
+            _("{count} answers and searches in the last minute, {failed} failed"),
+        ],
+        "quiet": _("Nothing was asked in the last minute"),
+        "at_most": _("at most {count} in {seconds} seconds"),
+        "waits": _("Half of the answers were whole within {median}, 95 % within {slow}."),
+        "no_waits": _("No answer yet"),
+        "unreachable": _("The service does not answer; the numbers are old."),
+        "minutes_ago": _("{count} minutes ago"),
+        "now": _("now"),
+        "took": _("It answered in {ms} ms."),
+        "trying": _("Asking it…"),
+    }

@@ -1,0 +1,30 @@
+"""
+`/talk`: a follow-up question of our own page, streamed.
+
+JSON alone is taken: no form of another site can send it, and other sites' scripts are not let in (`web/ops/cors.py`).
+"""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+from datafari_rag.core.errors import RagError
+from datafari_rag.web.api.answers import Desk, answered, failed
+from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.request_values import incoming_from
+
+TAKES = frozenset({"json"})
+
+
+def talk(desk: Desk) -> Response:
+    """Return the stream of the answer to the last message that was sent."""
+    settings, peer = desk.service.line().settings, request.remote_addr or ""
+    try:
+        incoming = incoming_from(request, max_body_bytes=settings.server_max_body_bytes, takes=TAKES, now_s=desk.now())
+        desk.limits.check_address(settings, incoming.headers, peer)
+    except RagError as error:
+        return failed(desk, PAGE, error, settings)
+    watch = request.environ.get("datafari_rag.watch")
+    if watch is not None:
+        watch()
+    return answered(desk, PAGE, incoming, peer)

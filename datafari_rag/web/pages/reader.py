@@ -1,0 +1,58 @@
+"""Who looks at a page: his proved name, whether he may see the administration, and in which language he reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import request
+
+from datafari_rag.core.errors import RagError
+from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.pages.locale import Translate, language_of, translator
+from datafari_rag.web.runtime import Line
+from datafari_rag.web.user import is_admin
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One reader of one page; *name* None is nobody. Nothing here widens what he may see."""
+
+    name: str | None
+    is_admin: bool
+    language: str
+    translate: Translate
+
+
+def reader_of(desk: Desk) -> Reader:
+    """
+    Return who sent this request.
+
+    Raises:
+        NotAuthenticated: a credential was given and is not valid.
+        TooManyRequests: his address has asked for too many pages.
+    """
+    line = desk.service.line()
+    desk.limits.check_address(line.settings, _headers(), request.remote_addr or "")
+    return _reader(_name(line), line)
+
+
+def reader_of_failure(desk: Desk) -> Reader:
+    """Return who is told of a failure: nobody, where who he is cannot be said."""
+    line = desk.service.line()
+    try:
+        return _reader(_name(line), line)
+    except RagError:
+        return _reader(None, line)
+
+
+def _name(line: Line) -> str | None:
+    return line.identity.identify(_headers(), request.remote_addr or "").name
+
+
+def _headers() -> dict[str, str]:
+    return {name.lower(): value for name, value in request.headers.items()}
+
+
+def _reader(name: str | None, line: Line) -> Reader:
+    language = language_of(request)
+    return Reader(name, is_admin(name, line.settings), language, translator(language))

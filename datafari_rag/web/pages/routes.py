@@ -1,0 +1,42 @@
+"""Which path shows which page, and what a page's forms and scripts send; everything for people stands here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Flask, Response
+
+from datafari_rag.web.admin import page
+from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.pages.demo_menu import choose
+from datafari_rag.web.pages.feedback import give
+from datafari_rag.web.pages.question_run import talk
+from datafari_rag.web.pages.search import search_page
+from datafari_rag.web.pages.static_files import static_file
+from datafari_rag.web.pages.widget import widget_setup
+
+
+def add_pages(app: Flask, desk: Desk) -> None:
+    """Add the pages over *desk* to *app*."""
+    for path, method, view in PAGES:
+        app.add_url_rule(path, f"page:{method}:{path}", _bound(desk, view), methods=[method])
+    app.add_url_rule("/static/<name>", "static", lambda name: static_file(desk, name), methods=["GET"])
+
+
+def _bound(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Response]:
+    return lambda: view(desk)
+
+
+PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
+    ("/", "GET", search_page),
+    ("/talk", "POST", talk),
+    ("/demo/user", "POST", choose),
+    ("/feedback", "POST", give),
+    ("/widget.json", "GET", widget_setup),
+    ("/admin", "GET", page.admin_page),
+    ("/admin", "POST", page.save),
+    ("/admin/now", "GET", page.now),
+    ("/admin/check", "POST", page.check),
+    ("/admin/try", "POST", page.attempt),
+    ("/admin/probe", "POST", page.probe),
+)

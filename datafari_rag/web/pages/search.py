@@ -1,0 +1,154 @@
+"""
+`/`: the question box, the answer with its proof, and the plain results below; all of it also without script.
+
+With a script at work (its cookie says so) only the frame is sent, and the script asks the same paths as every other
+caller. Without one the answer is made here, by the same line, before the page goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from flask import Response, request
+
+from datafari_rag.core.ask import ANSWER_FORMATS
+from datafari_rag.core.errors import RagError
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import Desk, Row, answered
+from datafari_rag.web.api.search import searched
+from datafari_rag.web.json_bytes import NDJSON
+from datafari_rag.web.pages import search_dialect
+from datafari_rag.web.pages.demo_users import QUESTIONS
+from datafari_rag.web.pages.markdown import SHAPES, Marks, address_of, html_of
+from datafari_rag.web.pages.messages import field_names, script_words, statuses, title_and_hint
+from datafari_rag.web.pages.reader import Reader, reader_of
+from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, parameters_for
+
+PAGE = Row("page", search_dialect, NDJSON)
+
+SCRIPT_COOKIE = "datafari_rag_script"
+"""Set by our script: its browser needs no answer in the page."""
+
+Arguments = Mapping[str, Sequence[str]]
+
+
+def search_page(desk: Desk) -> Response:
+    """Return the page for the question in the address, the first page when there is none."""
+    try:
+        desk.limits.check_address(desk.service.line().settings, _incoming({}).headers, request.remote_addr or "")
+        reader = reader_of(desk)
+    except RagError as error:
+        return failure_page(desk, error)
+    arguments = {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
+    question = arguments.get("q", [""])[0]
+    is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
+    made = {} if not question or is_scripted else _answer_and_hits(desk, reader, arguments)
+    return page(desk, reader, "search.html", {**_frame(desk, reader, arguments), **made})
+
+
+def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object]:
+    """Return what the page has with and without an answer."""
+    settings = desk.service.line().settings
+    setup = {
+        "words": script_words(reader.translate),
+        "linebreaks": settings.rag_linebreaks,
+        "facets": [name for name in settings.solr_facets if name != "last_modified"],
+        "user": reader.name or "",
+        "token": desk.signer.form_token(reader.name or ""),
+        "hasFeedback": bool(settings.feedback_file),
+        "hasFeedbackText": settings.feedback_text,
+    }
+    return {
+        "question": arguments.get("q", [""])[0],
+        "filters": arguments.get("fq", []),
+        "wanted_format": arguments.get("format", ["default"])[0].lower(),
+        "formats": ANSWER_FORMATS,
+        "field_names": field_names(reader.translate),
+        "examples": QUESTIONS if settings.demo_users else (),
+        "has_feedback": bool(settings.feedback_file),
+        "statuses": statuses(reader.translate),
+        "shapes": SHAPES,
+        "setup": orjson.dumps(setup).decode(),
+    }
+
+
+def _answer_and_hits(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object]:
+    peer = request.remote_addr or ""
+    settings = desk.service.line().settings
+    wanted = parameters_for(arguments, settings.solr_facets)
+    hits = searched(desk, _incoming(wanted), peer)
+    asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
+    answer = answered(desk, PAGE, _incoming(asked), peer)
+    return _hits(orjson.loads(hits.get_data()), arguments) | _answer(desk, answer, reader)
+
+
+def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return Incoming("/", parameters, headers=headers)
+
+
+def _answer(desk: Desk, response: Response, reader: Reader) -> dict[str, object]:
+    body: Mapping[str, Any] = orjson.loads(response.get_data())
+    if "error" in body:
+        error = body["error"]
+        title, hint = title_and_hint(error["label"], reader.translate)
+        shown = {"label": error["label"], "title": title, "hint": hint, "reason": error["reason"]}
+        return {"failure": shown, "answer_json": orjson.dumps(body).decode()}
+    content = body["content"]
+    words = statuses(reader.translate)
+    marks = Marks(content["citations"], content["documents"], words)
+    kept = {
+        "content": content,
+        "model": response.headers.get("X-RAG-Model", ""),
+        "id": desk.new_id(),
+    }
+    return {
+        "answer": html_of(content["message"], marks),
+        "sources": _sources(content),
+        "counts": _counts(content),
+        "request_id": kept["id"],
+        "is_extractive": kept["model"].startswith("builtin:extractive"),
+        "is_partial": content.get("partial_results", False),
+        "answer_json": orjson.dumps(kept).decode(),
+    }
+
+
+def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Return each document with what the answer cites of it, the same place once."""
+    sources = []
+    for number, document in enumerate(content["documents"], 1):
+        mine = [one for one in content["citations"] if one["document_id"] == document["id"]]
+        once = {(one["start"], one["end"], one["status"]): one for one in mine}
+        cited = [{**one, "address": address_of(one)} for one in once.values()]
+        address = address_of({"document_id": document["id"]})
+        sources.append(
+            {"id": document["id"], "number": number, "title": document["title"], "address": address, "cited": cited}
+        )
+    return sources
+
+
+def _counts(content: Mapping[str, Any]) -> dict[str, int]:
+    citations = content["citations"]
+    return {
+        "used": len(content["documents"]),
+        "cited": len({one["document_id"] for one in citations if one["document_id"] is not None}),
+        "marks": len(citations),
+        "verified": sum(one["status"] == "verified" for one in citations),
+        "doubtful": sum(one["status"] in ("unsupported", "unknown") for one in citations),
+    }
+
+
+def _hits(found: Mapping[str, Any], arguments: Arguments) -> dict[str, object]:
+    if "error" in found:
+        return {"hits": [], "choices": {}, "total": None}
+    total, start = int(found["response"]["numFound"]), int(found["response"]["start"])
+    return {
+        "hits": hits_of(found),
+        "choices": choices_of(found, arguments),
+        "total": total,
+        "previous": address_with(arguments, start=[str(max(0, start - ROWS))]) if start else None,
+        "following": address_with(arguments, start=[str(start + ROWS)]) if start + ROWS < total else None,
+    }

@@ -1,0 +1,78 @@
+"""
+The dialect of our own page: RagAPI with real line breaks, always with its trace, and with a conversation before it.
+
+Without script the page asks here for a whole answer. With script it asks `action=rag` like every caller, and only a
+follow-up question comes here, as messages: `action=rag` knows no conversation, and the chat paths know no format, no
+filter and no ids of documents that are not cited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.events import Answer, Event, Finished
+from datafari_rag.core.query.select_parameters import read
+from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.protocols import ragapi
+from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.request import Incoming, ReplyContext
+
+
+def parse(incoming: Incoming, settings: Settings) -> Ask:
+    """
+    Read a question as RagAPI does, or messages of a body with RagAPI's `format`, `fq` and `lang` in the query.
+
+    Raises: NoQuery, QueryTooLong, BadRequest, ContextTooLong.
+    """
+    if incoming.body is None:
+        return replace(ragapi.parse(incoming, settings), is_streamed=False, wants_trace=True)
+    said = ask_of(incoming, settings, is_streamed=True)
+    acl_fields = fields_of(settings).acl.values()
+    wished = read(incoming.query, facets=settings.solr_facets, acl_fields=acl_fields)
+    return replace(
+        said,
+        answer_format=wished.answer_format,
+        language=wished.language or said.language,
+        restrictions=wished.restrictions,
+        wants_trace=True,
+        wants_followups=True,
+        ignored=wished.ignored,
+    )
+
+
+def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
+    """Return the content of the answer's envelope."""
+    envelope = ragapi.reply(answer, _spelled(context))
+    return {"content": envelope["content"]}
+
+
+def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
+    """Yield RagAPI's events; the final message has the model's `followup_questions` besides, null for none."""
+    ending: list[Finished] = []
+    for event in ragapi.stream(_noted(events, ending), _spelled(context)):
+        if event["type"] != "message.final":
+            yield event
+            continue
+        data = event["data"]
+        proposed = ending[0].followups
+        yield {**event, "data": {**(data if isinstance(data, dict) else {}), "followup_questions": proposed}}
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+    """Return the failure under its own status."""
+    return error.code, {"error": {"code": error.code, "reason": error.reason, "label": error.label}}
+
+
+def _spelled(context: ReplyContext) -> ReplyContext:
+    settings = replace(context.settings, rag_linebreaks="newline", rag_documents_shape="array")
+    return replace(context, settings=settings)
+
+
+def _noted(events: Iterator[Event], ending: list[Finished]) -> Iterator[Event]:
+    for event in events:
+        if isinstance(event, Finished):
+            ending.append(event)
+        yield event

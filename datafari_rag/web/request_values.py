@@ -1,0 +1,84 @@
+"""A Flask request into plain values; every way in which it cannot be read is a typed error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+from flask import Request
+from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
+
+from datafari_rag.core.ask import Attachment
+from datafari_rag.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
+from datafari_rag.protocols.request import Incoming, Params
+
+FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+
+MAX_PARAMETERS = 1000
+"""Most parts of one form; more is an attack on the parser."""
+
+
+def incoming_from(request: Request, *, max_body_bytes: int, takes: frozenset[str], now_s: float) -> Incoming:
+    """
+    Return the request as plain values; *takes* are the body types of its path ("json", "form", "files").
+
+    Raises:
+        BodyTooLarge: more bytes than *max_body_bytes*, announced or sent.
+        UnsupportedMediaType: a body of a type this path does not take.
+        BadRequest: a body that is not what it says it is.
+    """
+    request.max_content_length = max_body_bytes
+    request.max_form_memory_size = max_body_bytes
+    request.max_form_parts = MAX_PARAMETERS
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    bare = Incoming(request.path, _params(request.args), headers=headers, now_s=now_s)
+    if request.method == "GET":
+        return bare
+    try:
+        return _with_body(request, bare, takes)
+    except RequestEntityTooLarge as error:
+        raise BodyTooLarge from error
+    except ClientDisconnected as error:
+        raise BadRequest("The request body ended too early.") from error
+
+
+def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incoming:
+    kind = request.mimetype
+    if kind == "multipart/form-data" and "files" in takes:
+        return _multipart(request, bare)
+    if kind in FORM_TYPES and "form" in takes:
+        return replace(bare, form=_params(request.form))
+    if "json" in takes and (kind == "application/json" or kind.endswith("+json")):
+        return replace(bare, body=_json(request.get_data(cache=False)))
+    if not request.content_length and "Transfer-Encoding" not in request.headers and "form" in takes:
+        return bare
+    raise UnsupportedMediaType
+
+
+def _multipart(request: Request, bare: Incoming) -> Incoming:
+    """Read the published client's form: a JSON part, and files beside it (reference: AI Chat Protocol)."""
+    body = _json(request.form["json"].encode("utf-8", "surrogatepass")) if "json" in request.form else None
+    files = tuple(_attachment(file) for _, file in request.files.items(multi=True))
+    return replace(bare, form=_params(request.form), body=body, files=files)
+
+
+def _attachment(file: FileStorage) -> Attachment:
+    name = file.filename or "file"
+    if not (file.mimetype.startswith("text/") or file.mimetype in ("application/json", "")):
+        raise UnsupportedMediaType(f"A file of type {file.mimetype[:80]} cannot be read here; text files can.")
+    try:
+        return Attachment(name, file.read().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UnsupportedMediaType("A file sent along is not UTF-8 text.") from error
+
+
+def _json(data: bytes) -> object:
+    try:
+        return orjson.loads(data)
+    except (orjson.JSONDecodeError, RecursionError) as error:
+        raise BadRequest("The request body is not valid JSON.") from error
+
+
+def _params(values: MultiDict[str, str]) -> Params:
+    return {name: tuple(several) for name, several in values.lists()}

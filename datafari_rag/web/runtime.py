@@ -1,0 +1,102 @@
+"""What the web needs from whoever built the real things: one snapshot of everything, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.pipeline import Parts
+from datafari_rag.ports import Identity, Relay, RightsSource, Trail
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """
+    One snapshot: *settings* and all that was built from them; a request takes one and keeps to it.
+
+    *bad_setting* is what every answer fails with while a value cannot be used; plain search goes on.
+    """
+
+    settings: Settings
+    parts: Parts
+    identity: Identity
+    rights: RightsSource
+    relay: Relay | None = None
+    bad_setting: RagError | None = None
+    audit: Trail | None = None
+
+
+class Previewed(Protocol):
+    """The settings that some changes would give, and every problem with them."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings; a bad value has left its default."""
+        ...
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All problems of the file, as `datafari-rag check` says them."""
+        ...
+
+
+class Keeper(Protocol):
+    """The settings file as the administration sees it; changes are key → text, None for the default."""
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        ...
+
+    def written(self) -> Mapping[str, str]:
+        """Return the texts of the file by key, references unresolved; secrets stand in it as they do there."""
+        ...
+
+    def fixed(self) -> Collection[str]:
+        """Return the keys that the command line decides."""
+        ...
+
+    def preview(self, changes: Mapping[str, str | None]) -> Previewed:
+        """Return what the file would give after *changes*; nothing is written."""
+        ...
+
+    def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
+        """Write *changes*, logged under *who*; return what stopped it, nothing when it is done. Raises: OSError."""
+        ...
+
+    def history(self) -> Sequence[Mapping[str, object]]:
+        """Return the latest savings, the newest first, without secrets."""
+        ...
+
+    def known_as(self, changes: Mapping[str, str | None], headers: Mapping[str, str], peer: str) -> str | None:
+        """Return who the sender of a request would be after *changes*; None for nobody, or if that cannot be said."""
+        ...
+
+    def trial(self, changes: Mapping[str, str | None]) -> Line:
+        """Return a line for one answer under *changes* of answer settings alone; rights and search stay."""
+        ...
+
+
+class Service(Protocol):
+    """The running service, as one worker sees it."""
+
+    def line(self) -> Line:
+        """Return the present snapshot; a changed settings file is taken up within two seconds."""
+        ...
+
+    def problems(self) -> Sequence[Mapping[str, object]]:
+        """Return what keeps this service from being ready: one mapping each, with `what` and `problem`."""
+        ...
+
+    def has_bad_settings(self) -> bool:
+        """Say whether the settings file has a value that is not used; asks nobody."""
+        ...
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch."""
+        ...

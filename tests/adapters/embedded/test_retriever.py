@@ -1,0 +1,268 @@
+"""What the embedded index finds, shows and counts; its rights are in `test_embedded_access`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.core.access import ANONYMOUS, filter_for
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.query.search_request import Browse, Operator, Search, Step
+
+ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+
+DOCUMENTS: list[dict[str, object]] = [
+    {
+        "id": "fr",
+        "title": "Guide des pompes",
+        "url": "https://host/guides/pompes.html",
+        "exactContent": "L'entretien des pompes hélicoïdales <vite> & bien, à l'été.",
+        "preview_content": "L'entretien",
+        "language": "fr",
+        "extension": "html",
+        "source": "guides",
+        "last_modified": "2023-05-01T10:00:00Z",
+    },
+    {
+        "id": "en",
+        "title": "Annual report",
+        "exactContent": "The running pumps of 2024-report were quick. set max_connections to 100.",
+        "language": "en",
+        "extension": "pdf",
+        "source": "reports",
+        "last_modified": "2024-03-01T10:00:00.500Z",
+    },
+    {"id": "zh", "title": "搜索", "exactContent": "企业搜索引擎回答问题", "language": "zh", "extension": "pdf"},
+    {"id": "de", "title": "Äpfel", "exactContent": "Die Straßen der Städte sind schön.", "language": "de"},
+    {"id": "bare", "exactContent": "alone alone alone"},
+]
+
+
+@pytest.fixture(scope="module")
+def retriever(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRetriever:
+    directory = tmp_path_factory.mktemp("index")
+    with closing(EmbeddedWriter(directory)) as writer:
+        writer.add(DOCUMENTS)
+        writer.commit()
+    return EmbeddedRetriever(directory)
+
+
+def ids(retriever: EmbeddedRetriever, *words: str, operator: Operator = "AND", least: int | None = None) -> list[str]:
+    search = Search("", Step("asked", words, operator, least), 10, language="fr")
+    return [document.id for document in retriever.search(search, ANYBODY).documents]
+
+
+def page(retriever: EmbeddedRetriever, browse: Browse) -> dict[str, Any]:
+    return dict(retriever.browse(browse, ANYBODY))
+
+
+def rows(retriever: EmbeddedRetriever, browse: Browse) -> list[str]:
+    return [row["id"] for row in page(retriever, browse)["response"]["docs"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        pytest.param(("pompe",), ["fr"], id="a stem finds its plural"),
+        pytest.param(("helicoidale",), ["fr"], id="a word without accents finds the one with"),
+        pytest.param(("hélicoïdales",), ["fr"], id="a word with accents"),
+        pytest.param(("l'entretien",), ["fr"], id="an elided article"),
+        pytest.param(("run",), ["en"], id="an English stem though the question is French"),
+        pytest.param(("2024-report",), ["en"], id="what the analyser splits is a phrase"),
+        pytest.param(("report-2024",), [], id="and not in another order"),
+        pytest.param(("max_connections",), ["en"], id="an identifier"),
+        pytest.param(("搜索",), ["zh"], id="Chinese words are found inside a sentence"),
+        pytest.param(("索搜",), [], id="and their characters not in another order"),
+        pytest.param(("strasse",), ["de"], id="sharp s"),
+        pytest.param(("annual",), ["en"], id="a word of the title"),
+        pytest.param(("guides",), ["fr"], id="a word of the address and the title"),
+        pytest.param(("alone",), ["bare"], id="a document without language"),
+        pytest.param(("pompe", "quick"), [], id="all words, when they stand in two documents"),
+        pytest.param(("***", "?", "pompe"), ["fr"], id="marks are no words"),
+        pytest.param(("***",), [], id="nothing but marks"),
+        pytest.param((), [], id="no words"),
+        pytest.param(("content_en:quick",), [], id="a field name is text"),
+        pytest.param(("qu*",), [], id="a star is no wildcard"),
+        pytest.param(("\ud800", "pompe"), ["fr"], id="a lone surrogate is no word"),
+    ],
+)
+def test_words_find(retriever: EmbeddedRetriever, words: tuple[str, ...], wanted: list[str]) -> None:
+    assert ids(retriever, *words) == wanted
+
+
+@pytest.mark.parametrize(
+    ("least", "wanted"),
+    [
+        pytest.param(None, {"fr", "en"}, id="one is enough without a percentage"),
+        pytest.param(50, {"en"}, id="half of four are two"),
+        pytest.param(74, {"en"}, id="percentages are rounded down"),
+        pytest.param(75, set(), id="three of four"),
+        pytest.param(1, {"fr", "en"}, id="never less than one"),
+    ],
+)
+def test_or_with_a_least_share_of_words(retriever: EmbeddedRetriever, least: int | None, wanted: set[str]) -> None:
+    assert set(ids(retriever, "helicoidale", "quick", "connections", "xyzzy", operator="OR", least=least)) == wanted
+
+
+def test_search_gives_the_stored_text_untouched_and_the_fields(retriever: EmbeddedRetriever) -> None:
+    found = retriever.search(Search("", Step("asked", ("hélicoïdales",)), 3, language="fr"), ANYBODY)
+    (document,) = found.documents
+    assert found.total == 1
+    assert document.text == DOCUMENTS[0]["exactContent"]
+    assert (document.field, document.title, document.url) == (
+        "exactContent",
+        "Guide des pompes",
+        "https://host/guides/pompes.html",
+    )
+    assert (document.language, document.last_modified) == ("fr", "2023-05-01T10:00:00Z")
+    assert document.meta == {"extension": "html", "source": "guides"}
+    assert document.score > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "chars", "wanted"),
+    [
+        pytest.param("preview_content", 200, "L'entretien", id="preview"),
+        pytest.param("highlighting", 25, "hélicoïdales <vite", id="snippet, no tags, no entities"),
+        pytest.param("highlighting", 0, DOCUMENTS[0]["exactContent"], id="0 is the whole field"),
+    ],
+)
+def test_content_modes(retriever: EmbeddedRetriever, content: Any, chars: int, wanted: str) -> None:
+    search = Search("", Step("asked", ("hélicoïdales",)), 3, content=content, fragment_chars=chars, language="fr")
+    (document,) = retriever.search(search, ANYBODY).documents
+    assert document.field == content
+    assert document.text == wanted
+
+
+def test_a_word_of_the_title_alone_gives_no_snippet(retriever: EmbeddedRetriever) -> None:
+    search = Search("", Step("asked", ("guide",)), 3, content="highlighting", language="fr")
+    assert [document.text for document in retriever.search(search, ANYBODY).documents] == [""]
+
+
+def test_weak_hits_are_dropped_and_counted(retriever: EmbeddedRetriever) -> None:
+    found = retriever.search(Search("", Step("asked", ("pompe",)), 3, min_score=1000.0), ANYBODY)
+    assert (found.documents, found.total) == ((), 1)
+
+
+def test_equal_scores_come_in_the_order_of_ids(tmp_path: Path) -> None:
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([{"id": name, "exactContent": "same words"} for name in "cabd"])
+        writer.commit()
+    assert ids(EmbeddedRetriever(tmp_path), "same") == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("restriction", "wanted"),
+    [
+        pytest.param(Restriction("extension", value="pdf"), {"en", "zh"}, id="a value"),
+        pytest.param(Restriction("extension", value="PDF"), set(), id="a value is raw"),
+        pytest.param(Restriction("extension", value="pdf", is_excluded=True), {"fr", "de", "bare"}, id="excluded"),
+        pytest.param(Restriction("extension", low="i"), {"en", "zh"}, id="a range of words"),
+        pytest.param(Restriction("extension", high="html"), {"fr"}, id="its bounds belong to it"),
+        pytest.param(Restriction("extension", low="a", high="b"), set(), id="an empty range"),
+        pytest.param(Restriction("last_modified", low="2024-01-01"), {"en"}, id="from a day"),
+        pytest.param(
+            Restriction("last_modified", low="2023-05-01T10:00:00Z", high="2023-05-01T12:00:00+02:00"),
+            {"fr"},
+            id="a moment in two zones",
+        ),
+        pytest.param(Restriction("last_modified", value="2023-05-01T10:00:00Z"), {"fr"}, id="a moment"),
+        pytest.param(Restriction("last_modified", low="yesterday"), set(), id="no date finds nothing"),
+        pytest.param(Restriction("exactContent", value="alone"), set(), id="not a field to filter on"),
+        pytest.param(Restriction("source", value="\ud800"), set(), id="what cannot be a term"),
+    ],
+)
+def test_restrictions(retriever: EmbeddedRetriever, restriction: Restriction, wanted: set[str]) -> None:
+    assert set(rows(retriever, Browse(None, restrictions=(restriction,)))) == wanted
+
+
+def test_browse_answers_in_solrs_shape(retriever: EmbeddedRetriever) -> None:
+    found = page(
+        retriever, Browse("pompes", wants_highlighting=True, facet_fields=("source", "extension"), language="fr")
+    )
+    assert found["responseHeader"]["status"] == 0
+    assert (found["response"]["numFound"], found["response"]["start"]) == (1, 0)
+    (row,) = found["response"]["docs"]
+    assert row == {
+        "id": "fr",
+        "title": ["Guide des pompes"],
+        "url": "https://host/guides/pompes.html",
+        "exactContent": [DOCUMENTS[0]["exactContent"]],
+        "content_fr": [DOCUMENTS[0]["exactContent"]],
+        "preview_content": ["L'entretien"],
+        "last_modified": "2023-05-01T10:00:00Z",
+        "extension": "html",
+        "language": "fr",
+        "source": ["guides"],
+    }
+    (snippet,) = found["highlighting"]["fr"]["content_fr"]
+    assert '<span class="em">pompes</span> hélicoïdales &lt;vite&gt; &amp; bien' in snippet
+    assert found["facet_counts"]["facet_fields"] == {"source": ["guides", 1], "extension": ["html", 1]}
+
+
+def test_facets_count_all_hits_and_not_the_page(retriever: EmbeddedRetriever) -> None:
+    counts = page(retriever, Browse(None, rows=0, facet_fields=("extension", "last_modified", "exactContent")))
+    assert counts["response"]["docs"] == []
+    assert counts["facet_counts"]["facet_fields"]["extension"] == ["pdf", 2, "html", 1]
+    assert counts["facet_counts"]["facet_fields"]["last_modified"][::2] == [
+        "2023-05-01T10:00:00Z",
+        "2024-03-01T10:00:00Z",
+    ]
+    assert "exactContent" not in counts["facet_counts"]["facet_fields"]
+
+
+@pytest.mark.parametrize(
+    ("browse", "wanted"),
+    [
+        pytest.param(
+            Browse(None, sort=("title", False)), ["en", "de", "fr", "zh", "bare"], id="titles, those without last"
+        ),
+        pytest.param(Browse(None, sort=("title", True)), ["zh", "fr", "de", "en", "bare"], id="titles turned round"),
+        pytest.param(Browse(None, sort=("last_modified", True), rows=2), ["en", "fr"], id="newest first"),
+        pytest.param(Browse(None, sort=("title", False), start=1, rows=2), ["de", "fr"], id="a page in the middle"),
+        pytest.param(Browse("pump report pompes", operator="OR", sort=("score", True)), ["en", "fr"], id="best first"),
+        pytest.param(
+            Browse("pump report pompes", operator="OR", sort=("score", False)), ["fr", "en"], id="worst first"
+        ),
+        pytest.param(Browse("pump report pompes", operator="OR", start=1, rows=1), ["fr"], id="the second best"),
+        pytest.param(Browse("", operator="OR"), [], id="blank text finds nothing"),
+        pytest.param(Browse(None, start=50), [], id="behind the end"),
+    ],
+)
+def test_order_and_pages(retriever: EmbeddedRetriever, browse: Browse, wanted: list[str]) -> None:
+    assert rows(retriever, browse) == wanted
+
+
+def test_only_the_fields_asked_for_come_and_the_score_with_them(retriever: EmbeddedRetriever) -> None:
+    (row,) = page(retriever, Browse("pompes", fields=("id", "score", "no_such_field")))["response"]["docs"]
+    assert row.keys() == {"id", "score"}
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted"),
+    [
+        ("exactContent", DOCUMENTS[0]["exactContent"]),
+        ("content_fr", DOCUMENTS[0]["exactContent"]),
+        ("content_en", ""),
+        ("preview_content", "L'entretien"),
+    ],
+)
+def test_fetch_gives_the_stored_text(retriever: EmbeddedRetriever, field: str, wanted: str) -> None:
+    document = retriever.fetch("fr", field, ANYBODY)
+    assert document is not None
+    assert (document.text, document.field) == (wanted, field)
+
+
+@pytest.mark.parametrize("field", ["id", "content_xx", "allow_token_document", "", "highlighting"])
+def test_fetch_of_a_field_that_is_no_text_finds_nothing(retriever: EmbeddedRetriever, field: str) -> None:
+    assert retriever.fetch("fr", field, ANYBODY) is None
+
+
+@pytest.mark.parametrize("document_id", ["", "f", "fr*", "\ud800", "FR"])
+def test_fetch_takes_an_id_as_it_is(retriever: EmbeddedRetriever, document_id: str) -> None:
+    assert retriever.fetch(document_id, "exactContent", ANYBODY) is None

@@ -1,0 +1,88 @@
+"""One call for all who ask at once, and nothing remembered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.core.errors import AuthorityTimeout
+
+
+def together(count: int, work: Callable[[], object]) -> list[object]:
+    """Run *work* in so many threads at once; return results and exceptions."""
+    found: list[object] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    return found
+
+
+class Gate:
+    """A call that waits until all others have asked."""
+
+    def __init__(self, outcome: object) -> None:
+        self.outcome = outcome
+        self.calls = 0
+        self.open = threading.Event()
+
+    def __call__(self) -> object:
+        self.calls += 1
+        self.open.wait(10)
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+
+@pytest.mark.parametrize("outcome", ["tokens", AuthorityTimeout(log="late")], ids=["a value", "a failure"])
+def test_a_hundred_share_one_call(outcome: object) -> None:
+    gate, flights = Gate(outcome), Flights[object]()
+    threading.Timer(0.3, gate.open.set).start()
+    found = together(100, lambda: flights.once("ann", gate))
+    assert gate.calls == 1
+    assert len(found) == 100
+    assert {type(one) for one in found} == {type(outcome)}
+
+
+def test_another_key_is_another_call() -> None:
+    flights = Flights[str]()
+    assert flights.once("ann", lambda: flights.once("bob", lambda: "b") + "a") == "ba"
+
+
+def test_nothing_is_remembered() -> None:
+    flights = Flights[int]()
+    numbers = iter(range(9))
+    assert [flights.once("ann", lambda: next(numbers)) for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_failure_is_not_remembered() -> None:
+    flights = Flights[str]()
+    with pytest.raises(AuthorityTimeout):
+        flights.once("ann", _raise)
+    assert flights.once("ann", lambda: "fine") == "fine"
+
+
+def _raise() -> str:
+    raise AuthorityTimeout
+
+
+def test_who_waited_for_a_call_that_was_killed_makes_it_again() -> None:
+    gate, flights = Gate(KeyboardInterrupt()), Flights[object]()
+    killed = threading.Thread(target=lambda: together(1, lambda: flights.once("ann", gate)))
+    killed.start()
+    while not gate.calls:
+        pass
+    threading.Timer(0.3, gate.open.set).start()
+    assert together(5, lambda: flights.once("ann", lambda: "again")) == ["again"] * 5
+    killed.join(10)

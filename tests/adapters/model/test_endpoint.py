@@ -1,0 +1,672 @@
+"""The model over HTTP, against the real stub and against servers that send exactly the bytes of a test."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from datafari_rag.adapters.http.session import FAULTS
+from datafari_rag.adapters.model.connection import Endpoint, Wires, failure_of
+from datafari_rag.adapters.model.endpoint import HttpModel, Patience, decoded, encoded
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
+from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.ports import Ending, Piece
+from tests.stub import Stub, raw_server, read_request, running_stub
+
+QUICK = Limits(connect_s=1, first_token_s=1, stall_s=1, total_s=5)
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    with running_stub() as running:
+        yield running
+
+
+def prompt(model: str, question: str = "What is nice?") -> Prompt:
+    extract = Extract(1, "Cities", Document(id="1", text="Paris is nice."), (), "Paris is nice.")
+    return Prompt(question=question, extracts=(extract,), instructions="Be brief.", nonce="k3j9x2m5q8w1", model=model)
+
+
+def told(model: HttpModel, asked: Prompt, *, is_streamed: bool = True) -> tuple[list[str], Ending]:
+    *pieces, ending = model.generate(asked, is_streamed=is_streamed)
+    assert isinstance(ending, Ending)
+    return [piece.text for piece in pieces if isinstance(piece, Piece)], ending
+
+
+def sending(*parts: bytes, head: bytes = b"Content-Type: text/event-stream\r\n") -> Callable[[socket.socket], None]:
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n")
+        for part in parts:
+            connection.sendall(part)
+
+    return talk
+
+
+def from_bytes(*parts: bytes, head: bytes = b"Content-Type: text/event-stream\r\n", **how: bool) -> tuple[str, Ending]:
+    with raw_server(sending(*parts, head=head)) as url:
+        texts, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"), **how)
+    return "".join(texts), ending
+
+
+@contextmanager
+def trickling(first: bytes, drop: bytes) -> Iterator[str]:
+    """A server that sends *first*, then *drop* again and again until the block ends."""
+    is_over = threading.Event()
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(first)
+        while not is_over.wait(0.02):
+            connection.sendall(drop)
+
+    with raw_server(talk) as url:
+        try:
+            yield url
+        finally:
+            is_over.set()
+
+
+def event(text: str, finish_reason: str | None = None) -> bytes:
+    chunk = {"model": "m", "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish_reason}]}
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+class TestRequest:
+    def test_the_key_is_sent_as_bearer(self, stub: Stub) -> None:
+        told(HttpModel(Endpoint(stub.url, "sk-1"), limits=QUICK), prompt("echo-key"))
+        (asked,) = stub.requests("echo-key")
+        assert asked["headers"]["authorization"] == "Bearer sk-1"
+
+    def test_without_a_key_there_is_no_authorization(self, stub: Stub) -> None:
+        told(HttpModel(Endpoint(stub.url, ""), limits=QUICK), prompt("echo-nokey"))
+        (asked,) = stub.requests("echo-nokey")
+        assert "authorization" not in asked["headers"]
+
+    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+    def test_the_body_is_the_templates(self, stub: Stub, is_streamed: bool) -> None:
+        asked = prompt(f"echo-body-{is_streamed}")
+        model = HttpModel(Endpoint(stub.url), limits=QUICK)
+        told(model, asked, is_streamed=is_streamed)
+        (kept,) = stub.requests(asked.model)
+        assert kept["body"] == {
+            "model": asked.model,
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {
+                    "role": "user",
+                    "content": "Document 1. <data k3j9x2m5q8w1>\n[Cities]\nParis is nice.\n</data k3j9x2m5q8w1>",
+                },
+                {"role": "user", "content": "What is nice?"},
+            ],
+            "temperature": 0.7,
+            "max_tokens": 250,
+            **({"stream": True} if is_streamed else {}),
+        }
+
+    def test_an_endpoints_own_model_name_replaces_the_prompts(self, stub: Stub) -> None:
+        _, ending = told(HttpModel(Endpoint(stub.url, model="echo-own"), limits=QUICK), prompt("status-500"))
+        assert (ending.failure, ending.facts.name) == (None, "echo-own")
+
+    def test_half_a_character_in_the_question_does_not_stop_it(self, stub: Stub) -> None:
+        texts, ending = told(
+            HttpModel(Endpoint(stub.url), limits=QUICK), prompt("echo", "a\ud83d b"), is_streamed=False
+        )
+        assert (texts, ending.failure) == (["a\ufffd b"], None)
+
+    def test_a_redirect_is_not_followed_with_the_key(self, stub: Stub) -> None:
+        head = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: " + stub.url.encode() + b"\r\nContent-Length: 0\r\n\r\n"
+        with raw_server(lambda connection: connection.sendall(head)) as url:
+            _, ending = told(HttpModel(Endpoint(url, "sk-1"), limits=QUICK), prompt("echo-redirected"))
+        assert isinstance(ending.failure, ModelGarbled)
+        assert stub.requests("echo-redirected") == []
+
+
+BAD: dict[str, tuple[list[bytes], str, str]] = {
+    "an event that is no JSON": ([event("x"), b"data: {oops\n\n", event("y", "stop")], "x", "modelGarbled"),
+    "an event that is no object": ([b"data: 5\n\n"], "", "modelGarbled"),
+    "a page in place of a stream": ([b"<html>hello</html>"], "", "modelGarbled"),
+    "no byte at all": ([], "", "modelUnavailable"),
+    "the end in the middle of an event": ([event("x"), b'data: {"choi'], "x", "modelUnavailable"),
+    "the end without finish_reason": ([event("x")], "x", "modelUnavailable"),
+    "[DONE] without finish_reason": ([event("x"), b"data: [DONE]\n\n"], "x", "modelUnavailable"),
+    "an error object and no [DONE]": (
+        [event("x"), b'data: {"error": {"message": "m", "code": "500"}}\n\n'],
+        "x",
+        "modelUnavailable",
+    ),
+    "an error object with the number of another failure": (
+        [event("x"), b'data: {"error": {"code": "429"}}\n\n'],
+        "x",
+        "modelBusy",
+    ),
+    "the filter after some words": ([event("x"), event("", "content_filter")], "x", "contentFiltered"),
+    "the filter before any": ([event("", "content_filter")], "", "contentFiltered"),
+}
+
+
+class TestReading:
+    def test_the_first_piece_names_the_model_before_the_end(self, stub: Stub) -> None:
+        said = HttpModel(Endpoint(stub.url), limits=QUICK).generate(prompt("words-3"), is_streamed=True)
+        first = next(said)
+        said.close()
+        assert isinstance(first, Piece)
+        assert first.facts is not None
+        assert (first.facts.name, first.facts.id) == ("words-3", "chatcmpl-stub")
+
+    def test_pieces_come_as_they_are_sent(self, stub: Stub) -> None:
+        texts, _ = told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("words-3-gap-20ms"))
+        assert texts == ["word1 ", "word2 ", "word3"]
+
+    @pytest.mark.parametrize("head", [b"Content-Type: text/event-stream\r\n", b"Connection: close\r\n", b""])
+    def test_a_body_without_chunks_or_length_is_not_held_back_to_its_end(self, head: bytes) -> None:
+        is_read = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n" + event("first"))
+            assert is_read.wait(5)
+            connection.sendall(event("", "stop"))
+
+        with raw_server(talk) as url:
+            said = HttpModel(Endpoint(url), limits=QUICK).generate(prompt("m"), is_streamed=True)
+            first = next(said)
+            is_read.set()
+            assert isinstance(first, Piece)
+            assert first.text == "first"
+            (ending,) = said
+            assert isinstance(ending, Ending)
+            assert ending.failure is None
+
+    def test_every_cut_of_the_bytes_tells_the_same(self) -> None:
+        wire = b": ping\r\n\r\n" + event("h\u00e9 \U0001f642").replace(b"\n", b"\r\n") + event("!", "stop")
+        for at in range(0, len(wire), 7):
+            text, ending = from_bytes(wire[:at], wire[at:])
+            assert (text, ending.failure, ending.finish_reason) == ("hé 🙂!", None, "stop")
+
+    def test_white_space_before_the_first_word_waits_for_it(self) -> None:
+        with raw_server(sending(event("\n"), event(" "), event("word"), event(" "), event("", "stop"))) as url:
+            texts, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert (texts, ending.failure) == (["\n word", " "], None)
+
+    def test_white_space_alone_is_no_answer_and_never_a_first_word(self) -> None:
+        text, ending = from_bytes(event("\n "), event("", "stop"))
+        assert text == ""
+        assert ending.failure is not None
+        assert ending.failure.label == "noAnswer"
+
+    def test_halves_of_a_character_in_two_events_are_joined(self) -> None:
+        first, second = event("\U0001f642").split(b"\\ude42")
+        text, ending = from_bytes(
+            event("x"), first + second, b'data: {"choices":[{"delta":{"content":"\\ude42"}}]}\n\n'
+        )
+        assert text == "x🙂"
+        assert isinstance(ending.failure, ModelUnavailable)
+
+    def test_half_a_character_at_the_end_is_told_as_such(self) -> None:
+        assert from_bytes(
+            event("x"), b'data: {"choices":[{"delta":{"content":"\\ud83d"},"finish_reason":"stop"}]}\n\n'
+        )[0] == ("x\ufffd")
+
+    def test_numbers_that_are_none_in_json_are_read(self) -> None:
+        text, _ = from_bytes(b'data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop","logprobs":NaN}]}\n\n')
+        assert text == "x"
+
+    def test_json_in_answer_to_a_wish_for_a_stream_is_read_as_a_whole(self) -> None:
+        body = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
+        text, ending = from_bytes(body, head=b"Content-Type: application/json\r\n")
+        assert (text, ending.failure) == ("x", None)
+
+    def test_an_answer_is_complete_with_its_finish_reason_even_if_the_connection_then_breaks(self) -> None:
+        head = b"Content-Type: text/event-stream\r\nContent-Length: 9999\r\n"
+        text, ending = from_bytes(event("x"), event("", "stop"), head=head)
+        assert (text, ending.failure, ending.finish_reason) == ("x", None, "stop")
+
+    def test_an_answer_is_complete_with_its_finish_reason_even_if_rubbish_follows(self) -> None:
+        assert from_bytes(event("x", "stop"), b"data: {rubbish\n\n")[1].failure is None
+
+    def test_an_answer_is_complete_with_its_finish_reason_even_if_the_server_keeps_the_line_open(self) -> None:
+        is_told = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + event("x", "stop"))
+            assert is_told.wait(10)
+
+        with raw_server(talk) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=30)), prompt("m"))
+            is_told.set()
+        assert ending.failure is None
+
+    def test_an_event_without_end_is_garbled_before_it_fills_the_memory(self) -> None:
+        text, ending = from_bytes(event("x"), *[b"data: " + b"y" * 1_000_000 + b"\n"] * 9)
+        assert (text, type(ending.failure)) == ("x", ModelGarbled)
+
+    def test_a_whole_answer_without_end_is_garbled_before_it_fills_the_memory(self) -> None:
+        head = b"Content-Type: application/json\r\n"
+        _, ending = from_bytes(*[b" " * 1_000_000] * 33, head=head, is_streamed=False)
+        assert isinstance(ending.failure, ModelGarbled)
+
+    def test_what_follows_done_is_no_matter(self) -> None:
+        is_told = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + event("x", "stop") + b"data: [DONE]\n\n")
+            is_told.wait(5)
+
+        with raw_server(talk) as url:
+            _, ending = told(HttpModel(Endpoint(url)), prompt("m"))
+            is_told.set()
+        assert ending.failure is None
+
+    @pytest.mark.parametrize(("parts", "text", "label"), BAD.values(), ids=BAD.keys())
+    def test_streams_that_go_wrong_are_failures_that_keep_what_was_said(
+        self, parts: list[bytes], text: str, label: str
+    ) -> None:
+        said, ending = from_bytes(*parts)
+        assert ending.failure is not None
+        assert (said, ending.failure.label) == (text, label)
+
+    def test_a_filtered_whole_answer_is_not_handed_on(self, stub: Stub) -> None:
+        texts, ending = told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("filter"), is_streamed=False)
+        assert ending.failure is not None
+        assert (texts, ending.failure.label) == ([], "contentFiltered")
+
+    def test_a_cut_answer_is_kept_and_marked(self, stub: Stub) -> None:
+        texts, ending = told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("length"), is_streamed=False)
+        assert (texts, ending.finish_reason, ending.failure) == (["Paris is nice. [1]"], "length", None)
+
+    def test_the_datafari_dialect_is_asked_whole_even_for_a_stream(self, stub: Stub) -> None:
+        model = HttpModel(Endpoint(f"{stub.base}/invoke?model=cite"), template="datafari", limits=QUICK)
+        texts, ending = told(model, prompt("ignored"))
+        assert (texts, ending.failure) == (["Paris is nice. [1]"], None)
+
+
+class TestConnections:
+    def test_a_connection_closed_before_the_head_is_unavailable(self) -> None:
+        with raw_server(lambda connection: None) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelUnavailable)
+
+    def test_a_head_that_is_no_http_is_garbled(self) -> None:
+        with raw_server(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n\r\n")) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelGarbled)
+
+    @pytest.mark.parametrize("body", [b"Content-Length: 99\r\n\r\n{", b"Content-Length: 3\r\n\r\nno!"])
+    def test_a_refusal_whose_body_cannot_be_read_keeps_its_number(self, body: bytes) -> None:
+        with raw_server(lambda connection: connection.sendall(b"HTTP/1.1 429 Busy\r\n" + body)) as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelBusy)
+        assert ending.failure.status == 429
+
+    def test_one_connection_serves_answers_one_after_another(self) -> None:
+        count = []
+
+        def talk(connection: socket.socket) -> None:
+            count.append(1)
+            body = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
+            answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (
+                len(body),
+                body,
+            )
+            connection.sendall(answer)
+            while read_request(connection):
+                connection.sendall(answer)
+
+        with raw_server(talk) as url:
+            model = HttpModel(Endpoint(url), limits=QUICK)
+            for _ in range(5):
+                assert told(model, prompt("m"), is_streamed=False)[1].failure is None
+            model.close()
+        assert len(count) == 1
+
+    def test_a_connection_that_the_server_closed_meanwhile_is_replaced(self) -> None:
+        with raw_server(sending(event("x", "stop"), head=b"Content-Length: %d\r\n" % len(event("x", "stop")))) as url:
+            model = HttpModel(Endpoint(url), limits=QUICK)
+            for _ in range(3):
+                assert told(model, prompt("m"))[1].failure is None
+
+    def test_a_stream_that_was_read_to_its_end_gives_its_connection_back(self, stub: Stub) -> None:
+        wires = Wires(Endpoint(stub.url))
+        body = encoded({"model": "words-2", "messages": [], "stream": True})
+        with wires.post(body, accept="*/*", connect_s=1, left_s=lambda: 1.0) as wire:
+            while wire.read(1.0):
+                pass
+        assert len(wires._links._idle) == 1
+        wires.close()
+        assert len(wires._links._idle) == 0
+
+    @pytest.mark.parametrize(
+        ("body", "text", "label"),
+        [
+            pytest.param(b"", "", "modelUnavailable", id="no chunk at all"),
+            pytest.param(b"%x\r\n%s", "x", "modelUnavailable", id="the end in a chunk"),
+            pytest.param(b"%x\r\n%s\r\n", "x", "modelUnavailable", id="the end between two chunks"),
+            pytest.param(b"%x\r\n%s\r\nzz\r\n", "x", "modelUnavailable", id="a chunk that is none"),
+            pytest.param(b"%x\r\n%s\r\n0\r\n\r\n", "x", "modelUnavailable", id="all chunks, and no finish reason"),
+        ],
+    )
+    def test_a_stream_in_chunks_that_is_cut_keeps_what_was_said(self, body: bytes, text: str, label: str) -> None:
+        head = b"Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
+        said, ending = from_bytes(body % (len(event("x")), event("x")) if body else b"", head=head)
+        assert ending.failure is not None
+        assert (said, ending.failure.label) == (text, label)
+
+    @pytest.mark.parametrize(
+        ("behind", "kept"), [pytest.param(b"", 1, id="nothing"), pytest.param(b"HTTP/1.1 200 OK", 0, id="bytes")]
+    )
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            pytest.param(b"Content-Length: 2\r\n\r\nhi", id="by its length"),
+            pytest.param(b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: 1\r\n\r\n", id="in chunks"),
+        ],
+    )
+    def test_a_connection_is_used_again_only_when_nothing_follows_the_body(
+        self, answer: bytes, behind: bytes, kept: int
+    ) -> None:
+        """Bytes that nobody asked for would be taken for the next reply."""
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + answer + behind)
+            connection.recv(1)
+
+        with raw_server(talk) as url:
+            wires = Wires(Endpoint(url))
+            with wires.post(b"{}", accept="*/*", connect_s=1, left_s=lambda: 1.0) as wire:
+                assert (wire.read(1.0), wire.read(1.0)) == (b"hi", b"")
+            assert len(wires._links._idle) == kept
+            wires.close()
+
+    def test_idle_connections_are_dropped_when_too_old(self, stub: Stub) -> None:
+        now = [0.0]
+        model = HttpModel(Endpoint(stub.url), limits=QUICK, clock=lambda: now[0])
+        for _ in range(2):
+            told(model, prompt("words-1"))
+            assert len(model._wires._links._idle) == 1
+            now[0] += 100
+        model.close()
+
+    def test_closing_the_answer_closes_the_connection_at_once(self, stub: Stub) -> None:
+        said = HttpModel(Endpoint(stub.url), limits=QUICK).generate(prompt("words-9-gap-50ms-left"), is_streamed=True)
+        next(said)
+        said.close()
+        assert stub.states("words-9-gap-50ms-left", wanted="left", within_s=1) == ["left"]
+
+    def test_nobody_listening_is_unavailable_and_may_be_asked_again(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        _, ending = told(HttpModel(Endpoint(f"http://127.0.0.1:{port}/"), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelUnavailable)
+        assert ending.failure.can_repeat
+
+    @pytest.mark.parametrize("url", ["http://nowhere.invalid/", "http://a b/", "http://a.\ud83d/"])
+    def test_addresses_that_lead_nowhere_are_failures_in_the_value(self, url: str) -> None:
+        _, ending = told(HttpModel(Endpoint(url), limits=QUICK), prompt("m"))
+        assert isinstance(ending.failure, ModelUnavailable)
+
+    @pytest.mark.parametrize(
+        "url", ["", "ftp://a/", "builtin:extractive", "http:///x", "http://[::1/", "http://a:b/", "http://\u2100/"]
+    )
+    def test_what_is_no_http_address_is_refused_at_once(self, url: str) -> None:
+        with pytest.raises(ValueError, match="An http or https URL is expected"):
+            HttpModel(Endpoint(url))
+
+
+class TestProxy:
+    BODY = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
+
+    def through(self, url: str, answer: bytes) -> tuple[bytes, Ending]:
+        """Ask *url* through a proxy that says *answer*; return the head of what it was sent, and how it ended."""
+        with socket.create_server(("127.0.0.1", 0)) as proxy:
+            heads: list[bytes] = []
+
+            def serve() -> None:
+                connection, _ = proxy.accept()
+                with connection:
+                    heads.append(connection.recv(65536))
+                    connection.sendall(answer)
+
+            thread = threading.Thread(target=serve)
+            thread.start()
+            address = f"http://us%40er:p%3Aw@127.0.0.1:{proxy.getsockname()[1]}"
+            model = HttpModel(Endpoint(url, "sk-1", proxy=address), limits=QUICK)
+            _, ending = told(model, prompt("m"), is_streamed=False)
+            thread.join(5)
+            model.close()
+        return heads[0], ending
+
+    def test_a_plain_request_names_the_whole_address(self) -> None:
+        answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(self.BODY), self.BODY)
+        head, ending = self.through("http://model.invalid:8000/v1/chat?x=1", answer)
+        assert ending.failure is None
+        lines = head.split(b"\r\n")
+        assert lines[0] == b"POST http://model.invalid:8000/v1/chat?x=1 HTTP/1.1"
+        assert b"Host: model.invalid:8000" in lines
+        assert b"Proxy-Authorization: Basic dXNAZXI6cDp3" in lines
+        assert b"Authorization: Bearer sk-1" in lines
+
+    def test_with_tls_the_proxy_sees_neither_the_key_nor_the_path(self) -> None:
+        head, ending = self.through("https://model.invalid/v1/chat", b"HTTP/1.1 403 Forbidden\r\n\r\n")
+        assert isinstance(ending.failure, ModelUnavailable)
+        assert head.startswith(b"CONNECT model.invalid:443 HTTP/1.")
+        assert b"Proxy-Authorization: Basic dXNAZXI6cDp3" in head
+        assert b"sk-1" not in head
+        assert b"/v1/chat" not in head
+
+    def test_the_environment_names_no_proxy(self, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")
+        assert told(HttpModel(Endpoint(stub.url), limits=QUICK), prompt("echo"))[1].failure is None
+
+
+class TestLimits:
+    """With a clock of the test's own: nothing here waits."""
+
+    def patience(self, *, is_streamed: bool, until: float | None = None) -> tuple[Patience, list[float]]:
+        now = [1000.0]
+        limits = Limits(first_token_s=60, stall_s=30, total_s=300)
+        return Patience(limits, lambda: now[0], is_streamed=is_streamed, until=until), now
+
+    def test_a_stream_waits_for_its_first_text_then_for_each_next_one(self) -> None:
+        patience, now = self.patience(is_streamed=True)
+        assert patience.left_s() == 60
+        now[0] += 59
+        patience.hear()
+        assert patience.left_s() == 30
+        now[0] += 30
+        with pytest.raises(ModelTimeout):
+            patience.left_s()
+
+    def test_no_stream_outlives_the_total(self) -> None:
+        patience, now = self.patience(is_streamed=True)
+        for _ in range(29):
+            now[0] += 10
+            patience.hear()
+        assert patience.left_s() == 10
+        now[0] += 10
+        patience.hear()
+        with pytest.raises(ModelTimeout):
+            patience.left_s()
+
+    def test_a_whole_answer_has_the_total_alone(self) -> None:
+        patience, now = self.patience(is_streamed=False)
+        now[0] += 299
+        patience.hear()
+        assert patience.left_s() == 1
+
+    def test_an_earlier_deadline_wins(self) -> None:
+        assert self.patience(is_streamed=False, until=1100.0)[0].left_s() == 100
+
+    def test_after_the_end_little_more_is_waited_for(self) -> None:
+        patience, _ = self.patience(is_streamed=True)
+        patience.end(0.5)
+        assert patience.left_s() == 0.5
+
+    def test_comments_do_not_count_as_tokens(self) -> None:
+        with trickling(b"HTTP/1.1 200 OK\r\n\r\n" + event("x"), b": still thinking\n\n") as url:
+            texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
+        assert texts == ["x"]
+        assert isinstance(ending.failure, ModelTimeout)
+
+    def test_the_size_of_a_chunk_that_trickles_is_a_stall(self) -> None:
+        first = b"%x\r\n%s\r\n" % (len(event("x")), event("x"))
+        with trickling(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first, b"0") as url:
+            texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
+        assert texts == ["x"]
+        assert isinstance(ending.failure, ModelTimeout)
+
+    def test_a_whole_answer_that_trickles_is_over_the_total(self) -> None:
+        with trickling(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" ") as url:
+            _, ending = told(HttpModel(Endpoint(url), limits=Limits(total_s=0.3)), prompt("m"), is_streamed=False)
+        assert isinstance(ending.failure, ModelTimeout)
+
+
+class TestRelay:
+    def relayed(self, stub: Stub, body: dict[str, object], *, is_streamed: bool) -> tuple[list[object], Ending]:
+        model = HttpModel(Endpoint(stub.url, "sk-1"), limits=QUICK)
+        *chunks, ending = model.relay(body, is_streamed=is_streamed)
+        assert isinstance(ending, Ending)
+        return chunks, ending
+
+    def test_the_body_arrives_unchanged_with_the_services_own_key(self, stub: Stub) -> None:
+        body = {"model": "echo-relay", "messages": [{"role": "user", "content": "hé"}], "tools": [{"x": 1}], "n": 2}
+        self.relayed(stub, body, is_streamed=False)
+        (asked,) = stub.requests("echo-relay")
+        assert (asked["body"], asked["headers"]["authorization"]) == (body, "Bearer sk-1")
+
+    def test_a_whole_reply_comes_back_as_it_is(self, stub: Stub) -> None:
+        body = {"model": "tools", "messages": [{"role": "user", "content": "x"}]}
+        (reply,), ending = self.relayed(stub, body, is_streamed=False)
+        assert ending.failure is None
+        assert isinstance(reply, dict)
+        assert reply["choices"][0]["message"]["tool_calls"]
+        assert reply["object"] == "chat.completion"
+
+    def test_every_chunk_of_a_stream_comes_back_as_it_is(self, stub: Stub) -> None:
+        messages = [{"role": "user", "content": "a b"}]
+        body = {"model": "echo-chunks", "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+        chunks, ending = self.relayed(stub, body, is_streamed=True)
+        assert ending.failure is None
+        deltas = [chunk["choices"][0]["delta"] for chunk in chunks if isinstance(chunk, dict) and chunk["choices"]]
+        assert deltas == [{"role": "assistant", "content": ""}, {"content": "a "}, {"content": "b"}, {}]
+        assert isinstance(chunks[-1], dict)
+        assert chunks[-1]["usage"]["completion_tokens"] == 2
+
+    def test_an_endpoints_own_model_name_replaces_the_bodys(self, stub: Stub) -> None:
+        body = {"model": "status-500", "messages": [{"role": "user", "content": "x"}]}
+        _, ending = HttpModel(Endpoint(stub.url, model="echo-relayed")).relay(body, is_streamed=False)
+        assert isinstance(ending, Ending)
+        assert (ending.failure, ending.facts.name) == (None, "echo-relayed")
+        assert body["model"] == "status-500"
+
+    def test_several_answers_at_once_are_relayed_until_all_are_finished(self) -> None:
+        def choice(index: int, text: str, finish_reason: str | None = None) -> bytes:
+            told = {"index": index, "delta": {"content": text}, "finish_reason": finish_reason}
+            return b"data: " + json.dumps({"choices": [told]}).encode() + b"\n\n"
+
+        is_first_over = threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + choice(0, "a", "stop"))
+            is_first_over.wait(0.7)  # longer than what is waited for after an answer's end
+            connection.sendall(choice(1, "b") + choice(1, "c", "stop") + b"data: [DONE]\n\n")
+
+        with raw_server(talk) as url:
+            *chunks, ending = HttpModel(Endpoint(url)).relay({"n": 2, "stream": True}, is_streamed=True)
+        assert len(chunks) == 3
+        assert isinstance(ending, Ending)
+        assert ending.failure is None
+
+    def test_one_answer_of_two_is_a_stream_that_broke_off(self) -> None:
+        with raw_server(sending(event("x", "stop"))) as url:
+            *_, ending = HttpModel(Endpoint(url)).relay({"n": 2, "stream": True}, is_streamed=True)
+        assert isinstance(ending, Ending)
+        assert isinstance(ending.failure, ModelUnavailable)
+
+    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+    def test_how_a_relayed_answer_ended_is_told(self, stub: Stub, is_streamed: bool) -> None:
+        messages = [{"role": "user", "content": "a b"}]
+        options = {"stream": True, "stream_options": {"include_usage": True}} if is_streamed else {}
+        body = {"model": "echo-length", "messages": messages, **options}
+        assert self.relayed(stub, body, is_streamed=is_streamed)[1].finish_reason == "length"
+
+    @pytest.mark.parametrize("status", [400, 404, 422])
+    def test_what_the_model_says_of_the_body_is_told_to_its_sender(self, stub: Stub, status: int) -> None:
+        chunks, ending = self.relayed(stub, {"model": f"status-{status}", "messages": []}, is_streamed=False)
+        assert chunks == []
+        assert isinstance(ending.failure, RefusedByModel)
+        assert (ending.failure.code, ending.failure.reason) == (400, f"the stub was asked for status {status}")
+
+    @pytest.mark.parametrize(
+        ("model", "label"),
+        [
+            ("status-401", "modelRefused"),
+            ("status-429", "modelBusy"),
+            ("status-500", "modelUnavailable"),
+            ("garbage", "modelGarbled"),
+            ("error-500-after-0", "modelUnavailable"),
+        ],
+    )
+    def test_other_failures_are_named_as_everywhere(self, stub: Stub, model: str, label: str) -> None:
+        chunks, ending = self.relayed(stub, {"model": model, "messages": []}, is_streamed=False)
+        assert chunks == []
+        assert ending.failure is not None
+        assert ending.failure.label == label
+
+    @pytest.mark.parametrize("model", ["nofinish", "cut-after-2-words-9", "error-500-after-2-words-9"])
+    def test_a_stream_that_breaks_off_says_so_after_its_chunks(self, stub: Stub, model: str) -> None:
+        body = {"model": model, "messages": [{"role": "user", "content": "a b c d"}], "stream": True}
+        chunks, ending = self.relayed(stub, body, is_streamed=True)
+        assert len(chunks) >= 3
+        assert isinstance(ending.failure, ModelUnavailable)
+
+
+LIBRARY = [http.client.HTTPException, *http.client.HTTPException.__subclasses__(), http.client.RemoteDisconnected]
+SOCKETS = [OSError, *OSError.__subclasses__(), *ConnectionError.__subclasses__(), ssl.SSLCertVerificationError]
+
+
+class TestForeignExceptions:
+    """Every exception of the libraries underneath has its place."""
+
+    @pytest.mark.parametrize("kind", {*LIBRARY, *SOCKETS, ValueError, UnicodeError}, ids=lambda kind: kind.__name__)
+    def test_each_becomes_one_core_error_without_its_text(self, kind: type[BaseException]) -> None:
+        error = kind.__new__(kind)
+        assert isinstance(error, FAULTS)
+        failure = failure_of(error)
+        assert isinstance(failure, ModelError)
+        assert failure.log == kind.__name__
+
+    @pytest.mark.parametrize(
+        ("error", "kind"),
+        [
+            (TimeoutError("secret"), ModelTimeout),
+            (ConnectionRefusedError("secret"), ModelUnavailable),
+            (ConnectionResetError("secret"), ModelUnavailable),
+            (socket.gaierror(-2, "secret"), ModelUnavailable),
+            (ssl.SSLCertVerificationError("secret"), ModelUnavailable),
+            (http.client.IncompleteRead(b"secret"), ModelUnavailable),
+            (http.client.RemoteDisconnected("secret"), ModelUnavailable),
+            (http.client.BadStatusLine("secret"), ModelGarbled),
+            (http.client.LineTooLong("secret"), ModelGarbled),
+        ],
+        ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else value.__name__,
+    )
+    def test_the_common_ones_are_told_apart(self, error: BaseException, kind: type[ModelError]) -> None:
+        failure = failure_of(error)
+        assert type(failure) is kind
+        assert "secret" not in failure.log + failure.reason
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[1]", b"nul", b"\xff", b'{"a":' * 100_000], ids=["", "list", "no", "bytes", "deep"]
+)
+def test_what_is_no_json_object_is_garbled(data: bytes) -> None:
+    with pytest.raises(ModelGarbled):
+        decoded(data)

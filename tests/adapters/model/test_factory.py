@@ -1,0 +1,106 @@
+"""From settings to a chain of endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from datafari_rag.adapters.http.session import Tls
+from datafari_rag.adapters.model.connection import Endpoint
+from datafari_rag.adapters.model.factory import chain_for, endpoints_for, limits_for
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.replies import header_value
+from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Ending, Piece
+from tests.stub import Stub, running_stub
+
+BUILTIN = "builtin:extractive"
+
+
+class FakeExtractive:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+        yield Piece("verbatim", ModelFacts(BUILTIN))
+        yield Ending("stop", facts=ModelFacts(BUILTIN))
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    with running_stub() as running:
+        yield running
+
+
+def told(settings: Settings, model: str) -> tuple[str, Ending]:
+    chain = chain_for(settings, FakeExtractive(), sleep=lambda seconds: None)
+    *pieces, ending = chain.generate(Prompt("What?", (), None, "n", model=model), is_streamed=True)
+    assert isinstance(ending, Ending)
+    return "".join(piece.text for piece in pieces if isinstance(piece, Piece)), ending
+
+
+def test_the_defaults_of_the_table_are_those_of_the_limits() -> None:
+    assert limits_for(Settings()) == Limits()
+
+
+def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_token() -> None:
+    settings = Settings(
+        rag_api_endpoint="http://a/",
+        rag_api_token="sk-a",
+        llm_fallback=("http://b/", "http://c/"),
+        llm_fallback_models=("model-b",),
+        llm_fallback_tokens=("sk-b",),
+        llm_tls_ca="ca.pem",
+    )
+    tls = Tls("ca.pem")
+    assert endpoints_for(settings) == (
+        Endpoint("http://a/", "sk-a", tls=tls),
+        Endpoint("http://b/", "sk-b", "model-b", tls),
+        Endpoint("http://c/", "", None, tls),
+    )
+
+
+def test_a_token_is_never_in_a_repr() -> None:
+    assert "sk-a" not in repr(Endpoint("http://a/", "sk-a"))
+
+
+def test_the_built_in_model_needs_no_endpoint() -> None:
+    text, ending = told(Settings(rag_api_endpoint=BUILTIN), "m")
+    assert (text, header_value(ending.facts)) == ("verbatim", "builtin:extractive; tries=1; fallback=0")
+
+
+def test_fallbacks_are_asked_in_turn_and_the_built_in_one_last(stub: Stub) -> None:
+    settings = Settings(rag_api_endpoint=stub.url, llm_fallback=(stub.url, BUILTIN), llm_retries=1)
+    text, ending = told(settings, "status-503")
+    assert (text, header_value(ending.facts)) == ("verbatim", "builtin:extractive; tries=5; fallback=1")
+
+
+def test_a_fallback_answers_under_its_own_name(stub: Stub) -> None:
+    settings = Settings(
+        rag_api_endpoint=stub.url, llm_fallback=(stub.url,), llm_fallback_models=("echo",), llm_retries=0
+    )
+    text, ending = told(settings, "status-500")
+    assert (text, header_value(ending.facts)) == ("What?", "echo; tries=2; fallback=1")
+
+
+def test_a_retry_succeeds_and_is_counted(stub: Stub) -> None:
+    text, ending = told(Settings(rag_api_endpoint=stub.url), "echo-status-503-times-2")
+    assert (text, ending.facts.tries, ending.facts.is_fallback) == ("What?", 3, False)
+
+
+def test_the_breaker_leaves_a_failing_endpoint_alone(stub: Stub) -> None:
+    settings = Settings(rag_api_endpoint=stub.url, llm_retries=0, llm_breaker_failures=2)
+    chain = chain_for(settings, FakeExtractive())
+    for _ in range(5):
+        list(chain.generate(Prompt("q", (), None, "n", model="status-500-breaker"), is_streamed=False))
+    assert len(stub.requests("status-500-breaker")) == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [Settings(rag_api_endpoint="gopher://a"), Settings(rag_api_endpoint="https://a/", llm_tls_ca="/no/such/file")],
+    ids=["an address of another kind", "a file of authorities that is not there"],
+)
+def test_what_cannot_be_used_is_said_when_it_is_built(settings: Settings) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        chain_for(settings, FakeExtractive())

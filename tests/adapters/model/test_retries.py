@@ -1,0 +1,121 @@
+"""What is asked again, how long is waited for it, and when that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from datafari_rag.adapters.model.retries import FIRST_WAIT_S, LONGEST_WAIT_S, Begun, Patient, counted, retried
+from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.ports import Ending, Piece
+
+AGAIN = ModelUnavailable(status=503, can_repeat=True)
+DONE = [Piece("a", ModelFacts("m")), Piece("b"), Ending("stop", facts=ModelFacts("m"))]
+
+
+class Attempts:
+    """Attempts that yield what they are told, one list after the other; the last one for ever."""
+
+    def __init__(self, *scripts: list[Piece | Ending]) -> None:
+        self.scripts = list(scripts)
+        self.made = self.closed = 0
+
+    def __call__(self) -> Generator[Piece | Ending, None, None]:
+        self.made += 1
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        try:
+            yield from script
+        finally:
+            self.closed += 1
+
+
+def failed(error: RagError) -> list[Piece | Ending]:
+    return [Ending(None, error)]
+
+
+def run(
+    attempts: Attempts, *, retries: int = 2, left_s: float = 100.0, jitter: float = 1.0
+) -> tuple[list[object], list[float]]:
+    slept: list[float] = []
+    patient = Patient(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
+    return told(retried(attempts, patient)), slept
+
+
+def told(begun: Begun[Piece]) -> list[object]:
+    return [counted(said, begun.tries) for said in (begun.first, *begun.rest)]
+
+
+def test_a_good_answer_is_asked_for_once() -> None:
+    attempts = Attempts(DONE)
+    said, slept = run(attempts)
+    assert (said, slept, attempts.made, attempts.closed) == (DONE, [], 1, 1)
+
+
+def test_what_may_succeed_is_asked_again_and_the_tries_are_counted() -> None:
+    attempts = Attempts(failed(AGAIN), failed(AGAIN), DONE)
+    said, slept = run(attempts)
+    assert len(slept) == 2
+    assert (attempts.made, attempts.closed) == (3, 3)
+    assert said == [Piece("a", ModelFacts("m", tries=3)), Piece("b"), Ending("stop", facts=ModelFacts("m", tries=3))]
+
+
+def test_after_all_retries_the_last_failure_is_told_with_its_tries() -> None:
+    attempts = Attempts(failed(AGAIN))
+    said, slept = run(attempts, retries=2)
+    assert (attempts.made, len(slept)) == (3, 2)
+    assert said == [Ending(None, AGAIN, ModelFacts(tries=3))]
+
+
+def test_zero_retries_ask_once() -> None:
+    attempts = Attempts(failed(AGAIN))
+    assert len(run(attempts, retries=0)[0]) == attempts.made == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ModelTimeout(), ModelUnavailable(status=500), ModelUnavailable(), ContentFiltered(), NoAnswer()],
+    ids=lambda error: f"{error.label} {getattr(error, 'status', '')}",
+)
+def test_what_a_repeat_cannot_help_is_asked_once(error: RagError) -> None:
+    attempts = Attempts(failed(error))
+    run(attempts)
+    assert attempts.made == 1
+
+
+def test_nothing_is_repeated_after_the_first_piece() -> None:
+    attempts = Attempts([Piece("a"), Ending(None, AGAIN)])
+    said, slept = run(attempts)
+    assert (attempts.made, slept) == (1, [])
+    assert said[0] == Piece("a")
+
+
+def test_the_wait_doubles_and_chance_takes_at_most_half_of_it() -> None:
+    assert (
+        run(Attempts(failed(AGAIN)), retries=8, jitter=1.0)[1]
+        == [FIRST_WAIT_S * factor for factor in (1, 2, 4, 8, 16)] + [LONGEST_WAIT_S] * 3
+    )
+    assert run(Attempts(failed(AGAIN)), retries=2, jitter=0.0)[1] == [FIRST_WAIT_S / 2, FIRST_WAIT_S]
+
+
+def test_retry_after_is_respected() -> None:
+    busy = ModelBusy(status=429, can_repeat=True, retry_after_s=7)
+    assert run(Attempts(failed(busy), DONE), jitter=0.0)[1] == [7]
+
+
+def test_a_retry_after_past_the_deadline_is_not_waited_for() -> None:
+    busy = ModelBusy(status=429, can_repeat=True, retry_after_s=7)
+    attempts = Attempts(failed(busy), DONE)
+    said, slept = run(attempts, left_s=6.9)
+    assert (attempts.made, slept) == (1, [])
+    assert said == [Ending(None, busy)]
+
+
+def test_a_reader_who_leaves_closes_the_attempt() -> None:
+    attempts = Attempts(DONE)
+    begun = retried(attempts, Patient(2, lambda: 100.0, lambda seconds: None))
+    assert begun.first == Piece("a", ModelFacts("m"))
+    assert attempts.closed == 0
+    begun.rest.close()
+    assert attempts.closed == 1

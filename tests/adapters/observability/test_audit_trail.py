@@ -1,0 +1,163 @@
+"""The trail on disk: whole chains, no request that waits, a disk that is full and gets better."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters.observability import audit_trail
+from datafari_rag.adapters.observability.audit_trail import MAX_WAITING, AuditTrail
+from datafari_rag.core.audit_record import broken, read_head
+
+
+def chains(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.jsonl"))
+
+
+def problems(chain: Path) -> list[tuple[int, str]]:
+    with chain.open("rb") as lines:
+        return list(broken(lines, read_head(chain.with_suffix(".head").read_bytes())))
+
+
+def records(chain: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in chain.read_bytes().splitlines()]
+
+
+def test_records_become_one_whole_chain_in_their_order(tmp_path: Path) -> None:
+    trail = AuditTrail(tmp_path / "new" / "audit")
+    for number in range(500):
+        trail.append({"id": number})
+    trail.close()
+    (chain,) = chains(tmp_path / "new" / "audit")
+    assert [one["id"] for one in records(chain)] == list(range(500))
+    assert problems(chain) == []
+    assert trail.problem() is None
+
+
+def test_each_trail_has_a_chain_of_its_own_that_others_cannot_read(tmp_path: Path) -> None:
+    for number in range(3):
+        trail = AuditTrail(tmp_path)
+        trail.append({"id": number})
+        trail.close()
+    assert len(chains(tmp_path)) == 3
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_trail_without_records_makes_no_file(tmp_path: Path) -> None:
+    AuditTrail(tmp_path).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def full_disk(limit: int) -> Iterator[None]:
+    """Let no file of this process grow over *limit* bytes, which fails as a full disk does."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+
+def wait_for(trail: AuditTrail, *, is_well: bool) -> None:
+    done = threading.Event()
+    for _ in range(200):
+        if (trail.problem() is None) is is_well:
+            return
+        done.wait(0.05)
+    raise AssertionError("the trail did not say so in ten seconds")
+
+
+def test_a_full_disk_is_said_delays_nobody_and_leaves_no_half_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_trail, "RETRY_S", 0.05)
+    trail = AuditTrail(tmp_path)
+    trail.append({"id": "first"})
+    wait_for(trail, is_well=True)
+    with full_disk(400):
+        for number in range(20):
+            trail.append({"id": number, "filler": "x" * 100})
+        wait_for(trail, is_well=False)
+        assert "cannot be written" in (trail.problem() or "")
+    wait_for(trail, is_well=True)
+    trail.close()
+    (chain,) = chains(tmp_path)
+    assert [one["id"] for one in records(chain)] == ["first", *range(20)]
+    assert problems(chain) == []
+
+
+def test_what_was_lost_while_the_disk_was_full_is_told_in_the_chain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_trail, "RETRY_S", 0.05)
+    trail = AuditTrail(tmp_path)
+    with full_disk(0):
+        for number in range(MAX_WAITING + 5):
+            trail.append({"id": number})
+        wait_for(trail, is_well=False)
+    trail.close(30)
+    (chain,) = chains(tmp_path)
+    assert [one["lost"] for one in records(chain) if one.get("kind") == "gap"] == [5]
+    assert len(records(chain)) == MAX_WAITING + 1
+    assert problems(chain) == []
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_first_record(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert AuditTrail(tmp_path / "file" / "audit").problem() is not None or os.geteuid() == 0
+    trail = AuditTrail(tmp_path / "file" / "audit")
+    trail.append({"id": 1})
+    wait_for(trail, is_well=False)
+
+
+def test_a_file_that_is_taken_away_is_followed_by_a_new_chain(tmp_path: Path) -> None:
+    trail = AuditTrail(tmp_path)
+    trail.append({"id": 1})
+    for _ in range(200):
+        if chains(tmp_path) and chains(tmp_path)[0].stat().st_size:
+            break
+        threading.Event().wait(0.05)
+    chains(tmp_path)[0].unlink()
+    trail.append({"id": 2})
+    trail.close()
+    (chain,) = chains(tmp_path)
+    assert [one["id"] for one in records(chain)] == [2]
+    assert problems(chain) == []
+
+
+def test_a_record_that_is_no_json_is_told_as_lost_and_holds_up_nothing(tmp_path: Path) -> None:
+    trail = AuditTrail(tmp_path)
+    trail.append({"id": object()})
+    trail.append({"id": 2})
+    trail.close()
+    (chain,) = chains(tmp_path)
+    assert [one.get("lost", one.get("id")) for one in records(chain)] == [1, 2]
+
+
+GEVENT = """
+import gevent.monkey; gevent.monkey.patch_all()
+import sys, pathlib, gevent
+from datafari_rag.adapters.observability.audit_trail import AuditTrail
+trail = AuditTrail(pathlib.Path(sys.argv[1]))
+for number in range(50):
+    trail.append({"id": number})
+    gevent.sleep(0)
+trail.close()
+"""
+
+
+def test_it_writes_under_gevent_too(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", GEVENT, str(tmp_path)], check=True, timeout=60)
+    (chain,) = chains(tmp_path)
+    assert [one["id"] for one in records(chain)] == list(range(50))
+    assert problems(chain) == []

@@ -1,0 +1,193 @@
+"""ManifoldCF's authority service, stood in for by a real HTTP server: good answers, and every way to fail."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import requests
+
+from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
+from datafari_rag.adapters.rights.claims import ClaimedRights
+from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
+from tests.adapters.http.test_single_flight import together
+from tests.loopback import Asked, Loopback, Reply, serving
+
+GOOD = 'AUTHORIZED:ad\nTOKEN:s1\nTOKEN: a b,"{!\u2028\nTOKEN:é\n'
+SHORT = AuthorityLimits(connect_s=1.0, total_s=0.6, cache_s=60.0)
+
+
+@pytest.fixture
+def authority() -> Iterator[Loopback]:
+    """Run a service that knows ann."""
+    with serving(lambda asked: Reply(GOOD.encode())) as running:
+        yield running
+
+
+def rights(running: Loopback, **settings: object) -> AuthorityRights:
+    return AuthorityRights(running.url + "/mcf/", SHORT, **settings)  # type: ignore[arg-type]
+
+
+def test_a_user_has_the_tokens_of_the_token_lines_exactly_as_written(authority: Loopback) -> None:
+    assert list(rights(authority).tokens_of("ann", ("claimed",))) == ["s1", ' a b,"{!\u2028', "é"]
+
+
+@pytest.mark.parametrize("name", ["ann", "ann@example.org", "a&username=root", "é +%/?#", "a=b"])
+def test_the_name_is_one_parameter_whatever_is_in_it(authority: Loopback, name: str) -> None:
+    rights(authority).tokens_of(name, ())
+    assert [(one.method, one.path, one.query) for one in authority.asked] == [
+        ("GET", "/mcf/UserACLs", {"username": [name]})
+    ]
+
+
+EMPTY = {
+    "an empty body": b"",
+    "a user who is not found": b"USERNOTFOUND:ad\n",
+    "blank lines": b"\r\n\n",
+}
+
+
+@pytest.mark.parametrize("body", EMPTY.values(), ids=EMPTY.keys())
+def test_a_user_whom_the_service_does_not_know_has_no_tokens(authority: Loopback, body: bytes) -> None:
+    authority.answer = lambda asked: Reply(body)
+    assert list(rights(authority).tokens_of("eve", ())) == []
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_java_takes_them(authority: Loopback, end: str) -> None:
+    authority.answer = lambda asked: Reply(end.join(["TOKEN:a", "TOKEN:b\x0b\x1c", ""]).encode())
+    assert list(rights(authority).tokens_of("ann", ())) == ["a", "b\x0b\x1c"]
+
+
+def test_an_authority_that_is_dead_is_made_up_for_by_its_token_and_not_remembered(authority: Loopback) -> None:
+    authority.answer = lambda asked: Reply(b"UNREACHABLEAUTHORITY:ad\nTOKEN:g:DEAD_AUTHORITY\nTOKEN:s1\n")
+    asker = rights(authority)
+    assert [list(asker.tokens_of("ann", ())) for _ in range(2)] == [["g:DEAD_AUTHORITY", "s1"]] * 2
+    assert len(authority.asked) == 2
+
+
+def _drip(out: object) -> None:
+    for _ in range(40):
+        out.write(b"TOKEN:a\n")  # type: ignore[attr-defined]
+        out.flush()  # type: ignore[attr-defined]
+        time.sleep(0.1)
+
+
+def _slow(asked: Asked) -> Reply:
+    time.sleep(1.2)
+    return Reply(b"TOKEN:a\n")
+
+
+BAD: dict[str, tuple[Callable[[Asked], Reply], type[AuthorityError]]] = {
+    "500": (lambda asked: Reply(b"TOKEN:a\n", 500), AuthorityUnavailable),
+    "404": (lambda asked: Reply(b"", 404), AuthorityUnavailable),
+    "204": (lambda asked: Reply(b"", 204), AuthorityUnavailable),
+    "a redirect to a login page": (lambda asked: Reply(b"", 302, [("Location", "/ok")]), AuthorityUnavailable),
+    "a login page": (lambda asked: Reply(b"<html>\nTOKEN:a\n</html>"), AuthorityUnavailable),
+    "JSON": (lambda asked: Reply(b'{"tokens": ["a"]}'), AuthorityUnavailable),
+    "not UTF-8": (lambda asked: Reply(b"TOKEN:\xff\n"), AuthorityUnavailable),
+    "cut off": (lambda asked: Reply(b"TOKEN:a\n", length=100), AuthorityUnavailable),
+    "an unreachable authority without its token": (
+        lambda asked: Reply(b"UNREACHABLEAUTHORITY:ad\nTOKEN:s1\n"), AuthorityUnavailable),
+    "compressed rubbish": (
+        lambda asked: Reply(b"rubbish", headers=[("Content-Encoding", "gzip")]), AuthorityUnavailable),
+    "silence": (_slow, AuthorityTimeout),
+    "a drip": (lambda asked: Reply(write=_drip), AuthorityTimeout),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "error"), BAD.values(), ids=BAD.keys())
+def test_a_failure_of_any_kind_is_raised_and_not_remembered(
+    authority: Loopback, answer: Callable[[Asked], Reply], error: type[AuthorityError]
+) -> None:
+    asker, good = rights(authority), authority.answer
+    authority.answer = answer
+    with pytest.raises(error) as caught:
+        asker.tokens_of("zoe17", ())
+    assert "zoe17" not in f"{caught.value} {caught.value.log}"
+    assert asker.probe() is not None
+    authority.answer = good
+    assert "s1" in asker.tokens_of("zoe17", ())
+
+
+def test_no_connection_is_a_failure() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        asker = AuthorityRights(f"http://127.0.0.1:{unused.getsockname()[1]}", SHORT)
+        with pytest.raises(AuthorityUnavailable):
+            asker.tokens_of("ann", ())
+
+
+def test_an_answer_is_remembered_for_its_time_and_for_its_user(authority: Loopback) -> None:
+    now = [0.0]
+    asker = rights(authority, clock=lambda: now[0])
+    for at, calls in [(0.0, 1), (59.9, 1), (60.0, 2), (61.0, 2)]:
+        now[0] = at
+        asker.tokens_of("ann", ())
+        assert len(authority.asked) == calls
+    asker.tokens_of("bob", ())
+    assert authority.asked[-1].query == {"username": ["bob"]}
+
+
+def test_nothing_is_remembered_with_no_time_for_it(authority: Loopback) -> None:
+    asker = AuthorityRights(authority.url, AuthorityLimits(cache_s=0))
+    for _ in range(3):
+        asker.tokens_of("ann", ())
+    assert len(authority.asked) == 3
+
+
+@pytest.mark.parametrize("is_good", [True, False], ids=["and all have its answer", "and all fail"])
+def test_a_hundred_requests_of_one_user_at_once_are_one_call(authority: Loopback, is_good: bool) -> None:
+    gate = threading.Event()
+
+    def answer(asked: Asked) -> Reply:
+        gate.wait(5)
+        return Reply(GOOD.encode(), 200 if is_good else 503)
+
+    authority.answer = answer
+    asker = AuthorityRights(authority.url)
+    threading.Timer(0.5, gate.set).start()
+    found = together(100, lambda: asker.tokens_of("ann", ()))
+    assert len(found) == 100
+    assert len(authority.asked) == 1
+    assert all(isinstance(one, AuthorityUnavailable) is not is_good for one in found)
+
+
+def test_the_probe_says_that_all_is_well(authority: Loopback) -> None:
+    assert rights(authority).probe() is None
+
+
+def leaves(kind: type[Exception]) -> Iterator[type[Exception]]:
+    """Yield *kind* and every exception below it."""
+    yield kind
+    for child in kind.__subclasses__():
+        yield from leaves(child)
+
+
+class FailingSession(requests.Session):
+    """A session whose every request fails in one way."""
+
+    def __init__(self, kind: type[Exception]) -> None:
+        super().__init__()
+        self.kind = kind
+
+    def get(self, *args: object, **kwargs: object) -> requests.Response:
+        """Fail."""
+        if issubclass(self.kind, requests.exceptions.JSONDecodeError):
+            raise self.kind("secret", "doc", 0)
+        raise self.kind("secret")
+
+
+@pytest.mark.parametrize("kind", sorted(set(leaves(requests.RequestException)), key=lambda kind: kind.__name__))
+def test_every_exception_of_the_library_has_a_place(kind: type[Exception]) -> None:
+    asker = AuthorityRights("http://127.0.0.1:1", session=FailingSession(kind))
+    with pytest.raises(AuthorityError) as caught:
+        asker.tokens_of("ann", ())
+    assert "secret" not in f"{caught.value} {caught.value.log}"
+
+
+def test_claims_are_believed_as_they_are() -> None:
+    assert list(ClaimedRights().tokens_of("ann", ("a", "b"))) == ["a", "b"]

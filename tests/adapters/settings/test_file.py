@@ -1,0 +1,263 @@
+"""The file under watch: taken up when it changes, never a bad one for a good one, written back whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters.settings.file import LOOK_EVERY_S, SettingsFile, SettingsRejected, StartRefused
+
+LONG_AGO_S = 1_000_000_000.0
+
+
+class Clock:
+    """Seconds that pass when told to; files written through it have its time stamps."""
+
+    def __init__(self) -> None:
+        self.now = LONG_AGO_S
+
+    def __call__(self) -> float:
+        return self.now
+
+    def write(self, path: Path, text: str) -> None:
+        path.write_text(text, "utf-8")
+        os.utime(path, (self.now, self.now))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path, clock: Clock) -> Path:
+    path = tmp_path / "rag.properties"
+    clock.write(path, "# mine\nrag.maxFiles=3\n")
+    return path
+
+
+@pytest.fixture
+def file(path: Path, clock: Clock) -> SettingsFile:
+    return SettingsFile(path, environ={}, clock=clock, wall=clock)
+
+
+def test_a_changed_file_is_taken_up_within_two_seconds(path: Path, file: SettingsFile, clock: Clock) -> None:
+    before = file.snapshot()
+    clock.write(path, "rag.maxFiles=44\n")
+    clock.now += 2
+    assert file.snapshot().settings.rag_max_files == 44
+    assert before.settings.rag_max_files == 3
+
+
+def test_the_file_is_looked_at_once_a_second_at_most(path: Path, file: SettingsFile, clock: Clock) -> None:
+    clock.write(path, "rag.maxFiles=44\n")
+    clock.now += LOOK_EVERY_S * 0.9
+    assert file.snapshot().settings.rag_max_files == 3
+
+
+def test_an_unchanged_file_keeps_its_snapshot(file: SettingsFile, clock: Clock) -> None:
+    before = file.snapshot()
+    clock.now += 60
+    assert file.snapshot() is before
+
+
+def test_a_file_that_is_just_being_written_is_left_for_a_moment(path: Path, file: SettingsFile, clock: Clock) -> None:
+    clock.now += 5
+    clock.write(path, "")
+    assert file.snapshot().settings.rag_max_files == 3
+    clock.write(path, "rag.maxFiles=44\n")
+    clock.now += 0.3
+    assert file.snapshot().settings.rag_max_files == 44
+
+
+def test_a_time_stamp_of_the_future_does_not_hold_a_file_back(path: Path, file: SettingsFile, clock: Clock) -> None:
+    clock.now += 3600
+    clock.write(path, "rag.maxFiles=44\n")
+    clock.now -= 3590
+    assert file.snapshot().settings.rag_max_files == 44
+
+
+BAD = [
+    pytest.param("rag.maxFiles=x\n", "rag.properties:1: Invalid value for rag.maxFiles property. An", id="a bad value"),
+    pytest.param("security.mode=x\n", "Invalid value for security.mode property.", id="bad security"),
+    pytest.param(None, "there is no such file", id="no file any more"),
+]
+
+
+@pytest.mark.parametrize(("text", "told"), BAD)
+def test_a_bad_file_never_replaces_a_good_one(
+    path: Path, file: SettingsFile, clock: Clock, text: str | None, told: str
+) -> None:
+    before = file.snapshot()
+    if text is None:
+        path.unlink()
+    else:
+        clock.write(path, text)
+    clock.now += 2
+    assert file.snapshot() is before
+    assert told in (file.problem() or "")
+    clock.write(path, "rag.maxFiles=4\n")
+    clock.now += 2
+    assert file.snapshot().settings.rag_max_files == 4
+    assert file.problem() is None
+
+
+def test_an_unknown_key_is_taken_up_all_the_same(path: Path, file: SettingsFile, clock: Clock) -> None:
+    clock.write(path, "rag.maxFiles=4\nrag.maxFile=5\n")
+    clock.now += 2
+    assert (file.snapshot().settings.rag_max_files, file.problem()) == (4, None)
+
+
+def test_what_a_reader_sees_of_a_problem_holds_no_value(path: Path, file: SettingsFile, clock: Clock) -> None:
+    clock.write(path, "rag.operator=hunter2\n")
+    clock.now += 2
+    file.snapshot()
+    assert "hunter2" not in (file.problem() or "hunter2")
+
+
+def test_a_bad_start_is_mended_by_a_better_file(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "rag.properties"
+    clock.write(path, "rag.maxFiles=x\nrag.operator=x\n")
+    file = SettingsFile(path, environ={}, clock=clock, wall=clock)
+    assert file.snapshot().bad_setting is not None and "rag.maxFiles" in (file.problem() or "")
+    clock.write(path, "rag.operator=x\n")
+    clock.now += 2
+    file.snapshot()
+    assert "rag.operator" in (file.problem() or "")
+    clock.write(path, "security.mode=x\n")
+    clock.now += 2
+    assert file.snapshot().settings.security_mode == "tokens" and "security.mode" in (file.problem() or "")
+    clock.write(path, "rag.maxFiles=2\n")
+    clock.now += 2
+    assert (file.snapshot().bad_setting, file.problem()) == (None, None)
+
+
+def test_a_missing_file_refuses_to_start(tmp_path: Path) -> None:
+    with pytest.raises(StartRefused):
+        SettingsFile(tmp_path / "gone")
+
+
+def test_no_file_is_all_defaults_that_cannot_be_saved() -> None:
+    file = SettingsFile(None)
+    assert file.snapshot().settings.rag_max_files == 3
+    with pytest.raises(FileNotFoundError):
+        file.save({"rag.maxFiles": "4"})
+
+
+def test_instructions_and_secrets_are_watched_too(path: Path, tmp_path: Path, clock: Clock) -> None:
+    clock.write(tmp_path / "token", "one")
+    clock.write(path, "rag.api.token=file:token\n")
+    file = SettingsFile(path, environ={}, clock=clock, wall=clock)
+    clock.now += 5
+    clock.write(tmp_path / "token", "second")
+    clock.write(tmp_path / "rag-instructions.txt", "New.")
+    clock.now += 2
+    assert (file.snapshot().settings.rag_api_token, file.snapshot().instructions) == ("second", "New.")
+
+
+def test_a_secret_that_mends_a_rejected_file_is_noticed(
+    path: Path, tmp_path: Path, file: SettingsFile, clock: Clock
+) -> None:
+    clock.write(path, "rag.api.token=file:token\n")
+    clock.now += 2
+    assert file.snapshot().settings.rag_api_token == "" and file.problem()
+    clock.write(tmp_path / "token", "one")
+    clock.now += 2
+    assert (file.snapshot().settings.rag_api_token, file.problem()) == ("one", None)
+
+
+def test_reload_does_not_wait(path: Path, file: SettingsFile, clock: Clock) -> None:
+    clock.write(path, "rag.maxFiles=44\n")
+    assert file.reload().settings.rag_max_files == 44
+
+
+def test_while_one_reads_the_others_go_on_with_what_was(path: Path, clock: Clock) -> None:
+    held, go_on = threading.Event(), threading.Event()
+
+    def slow_wall() -> float:
+        held.set()
+        go_on.wait(10)
+        return clock()
+
+    file = SettingsFile(path, environ={}, clock=clock, wall=slow_wall)
+    clock.write(path, "rag.maxFiles=44\n")
+    clock.now += 2
+    reader = threading.Thread(target=file.snapshot)
+    reader.start()
+    assert held.wait(10)
+    assert file.snapshot().settings.rag_max_files == 3
+    go_on.set()
+    reader.join(10)
+    assert file.snapshot().settings.rag_max_files == 44
+
+
+def test_saving_keeps_comments_order_and_mode_and_takes_effect(path: Path, file: SettingsFile) -> None:
+    path.write_text("# mine\nrag.maxFiles=3\n\n# other\nrag.operator = AND\n")
+    path.chmod(0o640)
+    snapshot = file.save({"rag.operator": "OR", "rag.model": "m", "rag.maxFiles": None})
+    assert path.read_text() == "# mine\n#rag.maxFiles=3\n\n# other\nrag.operator = OR\nrag.model=m\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert (snapshot.settings.rag_operator, snapshot.settings.rag_model) == ("OR", "m")
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"rag.maxFiles": "many"}, id="a bad value"),
+        pytest.param({"rag.maxFile": "3"}, id="an unknown key"),
+        pytest.param({"demo.users": "true", "server.host": "0.0.0.0"}, id="a contradiction"),
+    ],
+)
+def test_a_change_for_the_worse_is_not_saved(path: Path, file: SettingsFile, changes: dict[str, str | None]) -> None:
+    before = path.read_bytes()
+    with pytest.raises(SettingsRejected) as caught:
+        file.save(changes)
+    assert caught.value.problems and path.read_bytes() == before
+    assert file.problem() is None
+
+
+def test_one_of_two_errors_can_be_mended_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "rag.properties"
+    path.write_text("rag.maxFiles=x\nrag.operator=y\n")
+    file = SettingsFile(path, environ={})
+    assert file.save({"rag.maxFiles": "3"}).bad_setting is not None
+    assert file.save({"rag.operator": "OR"}).bad_setting is None
+    assert path.read_text() == "rag.maxFiles=3\nrag.operator=OR\n"
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("rag.maxFiles=3\n")
+    (tmp_path / "link").symlink_to("real")
+    SettingsFile(tmp_path / "link", environ={}).save({"rag.maxFiles": "4"})
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "rag.maxFiles=4\n"
+
+
+def test_savers_at_the_same_moment_lose_nothing(path: Path) -> None:
+    files = [SettingsFile(path, environ={}) for _ in range(4)]
+    keys = ["rag.maxTokens", "rag.candidates", "chat.top.max", "llm.retries"]
+    savers = [
+        threading.Thread(target=lambda file=file, key=key: [file.save({key: str(n)}) for n in range(1, 6)])
+        for file, key in zip(files, keys, strict=True)
+    ]
+    for saver in savers:
+        saver.start()
+    for saver in savers:
+        saver.join(30)
+    assert sorted(path.read_text().split()) == sorted(["#", "mine", "rag.maxFiles=3", *(f"{key}=5" for key in keys)])
+
+
+def test_a_full_disk_leaves_the_old_file(path: Path, file: SettingsFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="No space"):
+        file.save({"rag.maxFiles": "4"})
+    assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]

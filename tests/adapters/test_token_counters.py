@@ -1,0 +1,69 @@
+"""Exact counts where a vocabulary is on disk; the estimate, said in the log, where it is not; never the network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters.estimate import EstimatedTokens
+from datafari_rag.adapters.token_counters import NoVocabulary, TiktokenCounter, counter_named
+
+tiktoken = pytest.importorskip("tiktoken")
+
+
+def test_without_a_vocabulary_tokens_are_estimated_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert isinstance(counter_named("tiktoken:p50k_base"), EstimatedTokens)
+    assert "tokens are estimated: no vocabulary of p50k_base on disk" in caplog.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_encoding_that_does_not_exist_is_no_vocabulary() -> None:
+    with pytest.raises(NoVocabulary, match="no vocabulary of klingon"):
+        TiktokenCounter("klingon")
+
+
+def test_without_the_library_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tiktoken.load", None)
+    with pytest.raises(NoVocabulary, match="not installed"):
+        TiktokenCounter("o200k_base")
+
+
+def test_the_default_is_the_estimate() -> None:
+    assert isinstance(counter_named("estimate"), EstimatedTokens)
+
+
+def test_a_vocabulary_on_disk_counts_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small vocabulary of our own, registered as the library's plug-ins are: all bytes, and one merged pair."""
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256}
+    made = tiktoken.Encoding("bytes_base", pat_str=r"\S+|\s+", mergeable_ranks=ranks, special_tokens={"<|end|>": 257})
+    monkeypatch.setitem(tiktoken.registry.ENCODINGS, "bytes_base", made)
+    counter = counter_named("tiktoken:bytes_base")
+    assert counter.count("") == 0
+    assert counter.count("ab c") == 3
+    assert counter.count("é") == 2
+    assert counter.count("<|end|>") == 7
+
+
+def test_a_cached_vocabulary_is_read_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Say where the library looks: a file named by the hash of its address, refused when its content is another."""
+    import tiktoken.load
+
+    vocabulary = b"\n".join(base64.b64encode(bytes([byte])) + b" %d" % byte for byte in range(256))
+    address = "vocabulary.tiktoken"
+    (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(vocabulary)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    assert len(tiktoken.load.load_tiktoken_bpe(address)) == 256
+
+
+def test_the_library_is_left_as_it_was() -> None:
+    before = tiktoken.load.read_file
+    with pytest.raises(NoVocabulary):
+        TiktokenCounter("klingon")
+    assert tiktoken.load.read_file is before

@@ -1,0 +1,173 @@
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from datafari_rag.commands.eval.command import evaluate
+from datafari_rag.commands.index import index
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.pages.feedback import append, record_of
+
+FILLER = "Nothing of interest is said in this sentence at all. " * 40
+DOCUMENTS = [
+    {"id": "ferry", "title": "Ferry", "content": f"{FILLER}The fare of the island ferry is nine euros. {FILLER}"},
+    {"id": "bus", "title": "Bus", "content": f"{FILLER}The bus to the harbour is free. {FILLER}"},
+    {"id": "crew", "title": "Crew", "content": "The crew of the ferry earns much.", "allow_token_document": ["crew"]},
+]
+QUESTIONS: list[dict[str, Any]] = [
+    {"id": "q1", "question": "What is the fare of the island ferry?", "answers": ["nine euros"], "doc_ids": ["ferry"]},
+    {"id": "q2", "question": "Is the bus to the harbour free?", "answers": ["is free"], "doc_ids": ["bus"]},
+    {"id": "q3", "question": "Who paints the lighthouse?", "answers": [], "doc_ids": [], "unanswerable": True},
+]
+
+
+def lines(path: Path, rows: list[dict[str, object]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    lines(tmp_path / "sets" / "squad" / "docs.jsonl", DOCUMENTS)  # type: ignore[arg-type]
+    lines(tmp_path / "sets" / "squad" / "questions.jsonl", QUESTIONS[:2])
+    lines(tmp_path / "sets" / "squad" / "unanswerable.jsonl", QUESTIONS[2:])
+    lines(tmp_path / "sets" / "squad" / "users.jsonl", [{"user": "ann", "tokens": []}])
+    return tmp_path / "sets"
+
+
+def run(tmp_path: Path, *arguments: str) -> tuple[Result, dict[str, Any]]:
+    out = tmp_path / "out"
+    conf = tmp_path / "rag.properties"
+    result = CliRunner().invoke(evaluate, [*arguments, "--conf", str(conf), "--out", str(out), "--jobs", "1"])
+    report = out / "eval.json"
+    return result, json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+
+
+def test_sets_are_indexed_and_measured_with_the_baselines_beside(tmp_path: Path, sets: Path) -> None:
+    result, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded")
+
+    assert result.exit_code == 0, result.output
+    (summary,) = report["variants"]["embedded"]["sets"].values()
+    assert summary["questions"] == 3
+    assert summary["recall"] == {"1": 100.0, "3": 100.0, "10": 100.0}
+    assert summary["in_context"]["passages"] == [100.0] * 4
+    assert set(summary["in_context"]) == {"passages", "head", "highlighting"}
+    assert summary["in_reply"] == 100.0
+    assert summary["leaks"] == 0
+    assert "Answer in the context" in result.output
+    assert (tmp_path / "out" / "eval.png").stat().st_size > 1000
+
+
+def test_settings_are_varied_side_by_side(tmp_path: Path, sets: Path) -> None:
+    vary = ["--vary", "rag.extract=passages,head", "--vary", "rag.maxFiles=1", "--no-baselines"]
+    result, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded", *vary)
+
+    assert result.exit_code == 0, result.output
+    assert list(report["variants"]) == [
+        "embedded, rag.extract=passages, rag.maxFiles=1",
+        "embedded, rag.extract=head, rag.maxFiles=1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "at least one file"),
+        (["--vary", "rag.extract", "--sets", "."], "KEY=A,B"),
+        (["--sets", "."], "holds none of the sets"),
+    ],
+    ids=["no questions", "a bad variation", "no sets"],
+)
+def test_what_cannot_be_measured_is_said(
+    tmp_path: Path, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result, _ = run(tmp_path, *arguments)
+    assert result.exit_code != 0
+    assert said in result.output
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("{", encoding="utf-8")
+    result, _ = run(tmp_path, str(path))
+    assert result.exit_code == 1
+    assert "questions.jsonl:1" in result.output
+
+
+def test_a_page_is_written_between_its_marks_and_nowhere_else(tmp_path: Path, sets: Path) -> None:
+    page = tmp_path / "page.md"
+    marks = "<!-- measured: {0} -->\nstale\n<!-- end of {0} -->"
+    page.write_text(
+        f"Before\n\n{marks.format('tables')}\n\nbetween\n\n{marks.format('gate')}\n\nafter\n", encoding="utf-8"
+    )
+    result, _ = run(tmp_path, "--sets", str(sets), "--engine", "embedded", "--page", str(page))
+
+    assert result.exit_code == 0, result.output
+    text = page.read_text(encoding="utf-8")
+    assert "stale" not in text
+    assert "| squad | 3 | 100.0 / 100.0 / 100.0 |" in text
+    assert [word for word in text.split() if word in ("Before", "between", "after")] == ["Before", "between", "after"]
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path: Path, sets: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("Nothing to fill in.", encoding="utf-8")
+    result, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded", "--page", str(page))
+
+    assert result.exit_code == 1
+    assert report == {}, "found out before anything was measured"
+    assert "<!-- measured: tables -->" in result.output
+    assert page.read_text(encoding="utf-8") == "Nothing to fill in."
+
+
+def command(folder: Path, *arguments: str) -> str:
+    """Run the command as a user does, in a process of its own, and return what it printed."""
+    line: Sequence[str] = (sys.executable, "-m", "datafari_rag", *arguments)
+    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readers_thumbs_are_questions_for_the_command(tmp_path: Path, sets: Path) -> None:
+    conf, thumbs = tmp_path / "rag.properties", tmp_path / "feedback.jsonl"
+    conf.write_text(f"solr.url=embedded:{tmp_path / 'index'}\n", encoding="utf-8")
+    conf.chmod(0o600)
+    command(tmp_path, "index", str(sets / "squad" / "docs.jsonl"), "--conf", str(conf))
+    settings = Settings(feedback_text=True)
+    for verdict, question, cited in (("up", QUESTIONS[0], ["ferry"]), ("down", QUESTIONS[1], ["crew"])):
+        sent = {"verdict": verdict, "question": question["question"], "cited": cited, "documents": cited}
+        append(thumbs, {"at": "2024-01-01T00:00:00+00:00", **record_of(sent, settings)})
+
+    arguments = ("eval", "--from-feedback", str(thumbs), "--conf", str(conf), "--out", str(tmp_path / "out"))
+    printed = command(tmp_path, *arguments, "--jobs", "2")
+
+    report = json.loads((tmp_path / "out" / "eval.json").read_text(encoding="utf-8"))
+    groups = report["variants"]["as configured"]["sets"]
+    assert set(groups) == {"liked", "disliked", "all"}
+    assert groups["liked"]["recall"] == {"1": 100.0, "3": 100.0, "10": 100.0}
+    assert groups["disliked"]["recall"] == {"1": None, "3": None, "10": None}
+    assert groups["all"]["questions"] == 2
+    assert "liked" in printed
+
+
+def test_paths_of_the_settings_file_stay_relative_to_it(tmp_path: Path, sets: Path) -> None:
+    conf = tmp_path / "rag.properties"
+    conf.write_text("solr.url=embedded:index\n", encoding="utf-8")
+    conf.chmod(0o600)
+    written = CliRunner().invoke(index, [str(sets / "squad" / "docs.jsonl"), "--conf", str(conf)])
+    assert written.exit_code == 0, written.output
+    (tmp_path / "rag-instructions.txt").write_text("Answer in {language}.", encoding="utf-8")
+
+    result, report = run(tmp_path, str(sets / "squad" / "questions.jsonl"), "--vary", "rag.maxFiles=1,2")
+
+    assert result.exit_code == 0, result.output
+    for variant in report["variants"].values():
+        (summary,) = variant["sets"].values()
+        assert summary["recall"]["1"] == 100.0

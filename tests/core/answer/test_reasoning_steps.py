@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.reasoning_steps import TITLES, Trace, Tried, thoughts_for
+from datafari_rag.core.ask import Ask, Turn
+from datafari_rag.core.documents import Candidate, Document, Extract, Passage
+
+EXTRACT = Extract(1, "Label", Document("id-1", "Stored text", title="T", score=1.23456), (Passage(0, 6),), "Stored")
+PROMPT = Prompt("when?", (EXTRACT,), "Secret instructions", "nonce", history=(Turn("user", "before"),), model="m")
+TRACE = Trace(
+    Ask("when?", ignored=("mcf",), overrides={"top": "Three documents."}),
+    "en",
+    (Tried("asked", "w1 w2", 0), Tried("any word", "w1", 4)),
+    (EXTRACT,),
+    PROMPT,
+    (Candidate("id-1", 1, 1.2, "taken", 0, 6), Candidate("id-2", 2, 0.9, "budget")),
+    "Filter(mode='tokens', tokens=2)",
+    "model.example",
+    (("search", 1.0),),
+)
+
+
+@pytest.mark.parametrize("is_admin", [True, False])
+def test_the_four_steps_have_their_titles_in_order(is_admin: bool) -> None:
+    assert tuple(thought.title for thought in thoughts_for(TRACE, is_admin=is_admin)) == TITLES
+
+
+def test_everybody_sees_question_query_documents_and_sizes() -> None:
+    question, query, results, prompt = thoughts_for(TRACE, is_admin=False)
+    steps: Any = (query.props or {})["steps"]
+
+    assert question.description == "when?"
+    assert (question.props or {})["overrides"] == {"top": "Three documents."}
+    assert query.description == "w1"
+    assert [step["found"] for step in steps] == [0, 4]
+    assert results.description == [{"label": "Label", "title": "T", "score": 1.2346, "chars": 6}]
+    assert (prompt.props or {})["document_chars"] == 6
+
+
+def test_only_administrators_see_prompt_filter_candidates_endpoint_and_timings() -> None:
+    plain = repr(thoughts_for(TRACE, is_admin=False))
+    admin = repr(thoughts_for(TRACE, is_admin=True))
+
+    for word in ("Secret instructions", "Filter(", "budget", "model.example", "timings_ms", "before"):
+        assert word not in plain
+        assert word in admin
+
+
+def test_nothing_found_is_told_in_four_steps_too() -> None:
+    empty = Trace(Ask("when?"), "en", (), ())
+    thoughts = thoughts_for(empty, is_admin=True)
+
+    assert thoughts[1].description == ""
+    assert thoughts[3].description == "No prompt was made."
+
+
+def test_a_prompt_without_instructions_has_no_system_message() -> None:
+    bare = Prompt("when?", (), None, "nonce")
+    description: Any = thoughts_for(Trace(Ask("when?"), "en", (), (), bare), is_admin=True)[3].description
+
+    assert description == ["user: when?"]

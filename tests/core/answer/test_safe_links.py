@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from datafari_rag.core.answer.safe_links import MAX_TARGET_CHARS, MAX_TEXT_CHARS, SafeLinks
+
+URL = "https://docs.example/a.pdf"
+SPACED = "file:///share/my plan (1).pdf"
+URLS = {URL, SPACED, "javascript:alert(1)", "https://docs.example/b](https://evil.example"}
+LABELS = ["Plan.pdf", "Guide"]
+
+
+def shown(*pieces: str) -> str:
+    links = SafeLinks(URLS, LABELS)
+    return "".join([links.feed(piece) for piece in pieces]) + links.end()
+
+
+CASES = [
+    pytest.param("No links. 1 < 2, a[i] and f(x)!", "No links. 1 < 2, a[i] and f(x)!", id="plain text is untouched"),
+    pytest.param("see ![logo](https://evil.example/?q=1) ok", "see logo ok", id="an image is its text"),
+    pytest.param("[click](https://evil.example/?d=1)", "click", id="a foreign link is its text"),
+    pytest.param("[click](/relative)", "click", id="a relative one too"),
+    pytest.param("[x](javascript:alert(1))", "x", id="a document's URL that runs is none"),
+    pytest.param("[x](data:text/html,hi)", "x", id="data is no target"),
+    pytest.param(f"[the plan]({URL})", f"[the plan]({URL})", id="a link to a document stays"),
+    pytest.param(f"[the plan](<{URL}>)", f"[the plan]({URL})", id="also in angle brackets"),
+    pytest.param(f'[the plan]({URL} "title")', f"[the plan]({URL})", id="its title does not"),
+    pytest.param(
+        "[p](https://docs.example/a.pdf?q=secret)", "p", id="a document's URL with something added is foreign"
+    ),
+    pytest.param(f"![p]({URL})", "p", id="an image of a document is none either"),
+    pytest.param(f"[p]({SPACED})", f"[p](<{SPACED}>)", id="a URL with spaces gets its angle brackets"),
+    pytest.param("[Plan.pdf](https://evil.example)", "[Plan.pdf]", id="a label stays a mark without its target"),
+    pytest.param("[2](u) ![1](u) [3](u)", "[2] [1] 3", id="place numbers stay marks, numbers of no document do not"),
+    pytest.param("[1][2][Guide] [1, 2]", "[1][2][Guide] [1, 2]", id="marks in a row survive"),
+    pytest.param("【1】［Guide］", "【1】［Guide］", id="full-width marks survive"),
+    pytest.param("as in [1](see page 4)", "as in [1] (see page 4)", id="words in parentheses are no target"),
+    pytest.param("[a](x y) [b](", "[a] (x y) b", id="an opened target at the end is none"),
+    pytest.param("[a][b]\n\n[b]: https://evil.example", "[a][b]\n\n[b] : https://evil.example", id="a reference"),
+    pytest.param("> - [b]: https://e.example", "> - [b] : https://e.example", id="a definition in a quoted list"),
+    pytest.param("as [1]: says", "as [1]: says", id="a colon behind a mark inside a line stays"),
+    pytest.param("[![i](u)](v) [[1]](u)", "i [1]", id="links in links"),
+    pytest.param("[x][(evil)](u)", "[x] (evil)", id="what is left over makes no new link"),
+    pytest.param("<[](u)img src=x>", "< img src=x>", id="nor a new tag"),
+    pytest.param(f"![](u)[a]({URL}) !<a>[a]({URL})", f"[a]({URL}) ! [a]({URL})", id="nor a new image"),
+    pytest.param("[b][](u): https://e.example", "[b] : https://e.example", id="nor a definition"),
+    pytest.param(r"[a\](evil) [c\]d](evil)", "a\\ [c\\]d]", id="backslashes change nothing"),
+    pytest.param("[a\n\nb](evil)", "[a\n\nb]", id="a bracket over an empty line is none, its target goes"),
+    pytest.param("<https://evil.example/> <a@b.example>", "https://evil.example/ a@b.example", id="autolinks are text"),
+    pytest.param(f"<{URL}>", f"<{URL}>", id="but a document's stays"),
+    pytest.param("<img src='https://evil.example'>", "", id="a tag that loads is gone"),
+    pytest.param("a <a href='x'>b</a> <A>c</A>", "a b c", id="an HTML link is its text"),
+    pytest.param("<script>x</script><svg/onload=x><base>", "x", id="tags that run are gone"),
+    pytest.param("<b>x</b><br/> <p onclick=x>", "<b>x</b><br/> ", id="plain tags stay, those with attributes do not"),
+    pytest.param("List<String> and <a and b>", "List<String> and <a and b>", id="what is no tag stays"),
+    pytest.param("x <b [a](u)> y", "x < b a> y", id="a link inside a tag breaks it up"),
+    pytest.param("[x <java:y](u)>", "x < java:y>", id="half a tag in a bracket is broken up"),
+    pytest.param("x <b", "x <b", id="half a tag without attributes stays"),
+    pytest.param("x <img src=y", "x < img src=y", id="half a tag with attributes is broken up"),
+    pytest.param("x <i\n\nsrc=y>", "x < i\n\nsrc=y>", id="an empty line breaks a tag"),
+    pytest.param("ends in [Pla", "ends in ", id="half a mark at the end is dropped"),
+    pytest.param("ends in [see", "ends in [see", id="another opened bracket is not"),
+    pytest.param("[a](https://evil.example/x", "a", id="half a link at the end is none"),
+    pytest.param("[" * 12 + "a" + "]" * 12 + "(u)", "[" * 11 + "a" + "]" * 11, id="very deep brackets are a link too"),
+    pytest.param("[" * 40 + "a" + "]" * 40, "[" * 40 + "a" + "]" * 40, id="too many open brackets are text"),
+    pytest.param(
+        "[a](" + "x" * MAX_TARGET_CHARS + ")",
+        "[a] (" + "x" * MAX_TARGET_CHARS + ")",
+        id="an endless target is broken up",
+    ),
+    pytest.param(
+        "[" + "a" * MAX_TEXT_CHARS + "](u)", "[" + "a" * MAX_TEXT_CHARS + "]", id="an endless text loses its target"
+    ),
+    pytest.param(
+        "<img src=" + "x" * MAX_TEXT_CHARS + ">", "< img src=" + "x" * MAX_TEXT_CHARS + ">", id="an endless tag"
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), CASES)
+def test_only_links_to_documents_come_out(text: str, wanted: str) -> None:
+    assert shown(text) == wanted
+
+
+@pytest.mark.parametrize(("text", "wanted"), CASES)
+def test_wherever_the_text_is_cut_the_result_is_the_same(text: str, wanted: str) -> None:
+    assert shown(*text) == wanted
+    assert {shown(text[:at], text[at:]) for at in range(min(len(text), 90))} <= {wanted}
+
+
+def test_a_mark_comes_out_whole_and_text_at_once() -> None:
+    links = SafeLinks(URLS, LABELS)
+    assert [links.feed(piece) for piece in ["It is 5 ", "[Pl", "an.pdf", "]", ". Then"]] == [
+        "It is 5 ",
+        "",
+        "",
+        "",
+        "[Plan.pdf]. Then",
+    ]
+
+
+def test_without_urls_no_link_stays() -> None:
+    links = SafeLinks((), LABELS)
+    assert links.feed(f"[a]({URL}) [1] ") == "a [1] "
+
+
+def loading(tokens: list[Token]) -> list[str]:
+    found = []
+    for token in tokens:
+        if token.type in ("image", "link_open"):
+            found.append(str(token.attrGet("src") or token.attrGet("href")))
+        if token.type in ("html_inline", "html_block") and re.search(
+            r"<[A-Za-z][^>]*=|<(?:img|script|svg|base)", token.content
+        ):
+            found.append(token.content)
+        found.extend(loading(token.children or []))
+    return found
+
+
+MARKDOWN = MarkdownIt("commonmark", {"html": True})
+PIECES = st.sampled_from(
+    [
+        *"[]()!<>\n :=a1\\/\"'`*-",
+        "](",
+        "[a](",
+        "![",
+        "]: ",
+        "https://evil.example",
+        URL,
+        "<img src=x",
+        "<a href=",
+        "\n\n",
+        "Plan.pdf",
+        "[1]",
+        "javascript:x",
+        "<b",
+        "&amp;",
+        "【",
+        "】",
+        "```\n",
+        "> ",
+    ]
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(PIECES, max_size=30))
+def test_a_reader_of_markdown_finds_nothing_but_documents(pieces: list[str]) -> None:
+    answer = shown(*pieces)
+    assert answer == shown("".join(pieces))
+    assert [target for target in loading(MARKDOWN.parse(answer)) if target != URL] == []
+    assert set(re.findall(r"\]\(([^)]*)", answer)) <= {URL}
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="abc 12.,;:?()\n-*#_é汉", max_size=60))
+def test_text_without_brackets_is_untouched(text: str) -> None:
+    assert shown(text) == text
+
+
+ATTACKS = Path(__file__).parents[4] / "shared" / "data" / "injection" / "attacks.jsonl"
+
+
+@pytest.mark.skipif(not ATTACKS.exists(), reason="the evaluation data is not there")
+def test_no_attack_of_the_collection_leaves_a_target() -> None:
+    texts = [json.loads(line)["text"] for line in ATTACKS.read_text(encoding="utf-8").splitlines()]
+    answers = [shown(text) for text in texts]
+    assert len(answers) > 100
+    assert [answer for answer in answers if loading(MARKDOWN.parse(answer))] == []
+    assert not any(re.search(r"\]\(|<img|<svg|<script|href=", answer) for answer in answers)

@@ -1,0 +1,45 @@
+"""The arithmetic of seed 004, with the seed's own numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.answer.token_budget import Window, checked, clamped, for_documents
+from datafari_rag.core.errors import ContextTooLong
+
+
+def test_the_seeds_example_leaves_600_tokens_for_documents() -> None:
+    window = Window(8192, reserved=150)
+    assert checked(500, window) == 7692
+    assert clamped(1000, 500, window) == 1000
+    assert for_documents(window, said=500, max_tokens=1000, ratio=0.6) == 600
+
+
+def test_excessive_max_tokens_are_lowered_to_what_the_seed_says() -> None:
+    assert clamped(8000, 500, Window(8192)) == 7692
+
+
+@pytest.mark.parametrize(
+    ("said", "max_tokens", "ratio", "expected"),
+    [
+        pytest.param(500, None, 0.5, 3771, id="without max_tokens the window decides"),
+        pytest.param(500, 100, 0.5, 50, id="small max_tokens decide"),
+        pytest.param(500, 7692, 0.8, 6033, id="the reserve counts where the window decides"),
+        pytest.param(8100, None, 0.8, 0, id="no room left is no documents"),
+        pytest.param(8192, None, 0.2, 0, id="a full window is no documents, never a negative number"),
+        pytest.param(0, 1, 0.5, 0, id="a share below one token is none"),
+        pytest.param(0, 1000, 0.29, 290, id="a share is not lost to binary fractions"),
+    ],
+)
+def test_documents_get_their_share(said: int, max_tokens: int | None, ratio: float, expected: int) -> None:
+    assert for_documents(Window(8192), said=said, max_tokens=max_tokens, ratio=ratio) == expected
+
+
+def test_a_conversation_as_large_as_the_window_is_allowed_and_one_token_more_is_not() -> None:
+    assert checked(8192, Window(8192)) == 0
+    with pytest.raises(ContextTooLong, match=r"^Prompt length exceeds context window\.$"):
+        checked(8193, Window(8192))
+
+
+def test_absent_max_tokens_stay_absent() -> None:
+    assert clamped(None, 500, Window(8192)) is None

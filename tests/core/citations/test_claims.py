@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.citations.claims import Claim, claims_of, marks_in
+from datafari_rag.core.citations.markers import Marks
+
+LABELS = Marks(["Plan final.pdf", "Guide", "Notes"])
+QUOTED = "the [3] dogs"
+
+
+def found(answer: str) -> list[str]:
+    return [mark.inside for mark in marks_in(answer, LABELS, lambda words: words == QUOTED)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "insides"),
+    [
+        pytest.param("Yes [1].", ["1"], id="a number"),
+        pytest.param("Yes [Guide][2] [Notes].", ["Guide", "2", "Notes"], id="several in a row"),
+        pytest.param("Yes 【1】 ［Guide］", ["1", "Guide"], id="full-width brackets"),
+        pytest.param("Yes [Plan [final].pdf].", ["Plan [final].pdf"], id="brackets in a file name"),
+        pytest.param("Yes [see [2]].", ["2"], id="a mark in other brackets"),
+        pytest.param("Yes [Other.pdf] [9].", ["Other.pdf", "9"], id="unknown ones"),
+        pytest.param("- [ ] a\n- [x] b […] [sic] [iv]", [], id="boxes and omissions are none"),
+        pytest.param("a[i] [b](http://x) ![c](y) [ab](z)", [], id="links and indexes are none"),
+        pytest.param("[Guide](http://x) [2](<http://x y>) on", ["Guide", "2"], id="a mark with a target is one"),
+        pytest.param("`a[1]` ``b`[2]`` and [3]", ["3"], id="code in a line"),
+        pytest.param("```py\na[1]\n```\nYes [2].\n~~~\n[3]\n~~~", ["2"], id="blocks of code"),
+        pytest.param("Yes [1].\n```\na[2]", ["1"], id="a block that was cut"),
+        pytest.param(f'He saw "{QUOTED}" [1] and "no [2] dogs" here', ["1", "2"], id="brackets that a document has"),
+        pytest.param("a [b\nc] [1", [], id="a bracket over a line end, and half a mark"),
+        pytest.param("[" + "a" * 400 + "] [1]", ["1"], id="brackets without end"),
+        pytest.param("", [], id="no answer"),
+    ],
+)
+def test_marks_are_found(answer: str, insides: list[str]) -> None:
+    assert found(answer) == insides
+
+
+def test_a_mark_with_several_numbers_names_several_documents() -> None:
+    (mark,) = marks_in("Yes [1, 3].", LABELS, lambda _: False)
+    assert mark.places == (0, 2)
+    assert (mark.start, mark.end) == (4, 10)
+
+
+def claims(answer: str) -> list[Claim]:
+    marks = marks_in(answer, LABELS, lambda _: False)
+    return list(claims_of(answer, marks, lambda words: any(len(word) > 3 for word in words.split())))
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts"),
+    [
+        pytest.param("Cats sleep [1]. Dogs bark [2].", ["Cats sleep", "Dogs bark"], id="the words before it"),
+        pytest.param("Cats sleep. [1] Dogs bark. [2]", ["Cats sleep.", "Dogs bark."], id="behind the full stop"),
+        pytest.param("Cats sleep [1] and dogs bark [2].", ["Cats sleep", "and dogs bark"], id="two in a sentence"),
+        pytest.param("Cats sleep [1][2], [3].", ["Cats sleep"] * 3, id="in a row they share"),
+        pytest.param("Cats sleep [1] and [2].", ["Cats sleep"] * 2, id="joined by a word they share"),
+        pytest.param("As [1] has it, cats sleep.", ["has it, cats sleep."], id="else the words that follow"),
+        pytest.param("[1] says that cats sleep.\nDogs [2]", ["says that cats sleep.", "Dogs"], id="at the beginning"),
+        pytest.param("Cats sleep.\n[1] Dogs bark.", ["Dogs bark."], id="a mark that begins a line"),
+        pytest.param("Cats sleep. [1] says dogs bark.", ["says dogs bark."], id="a sentence that begins with its mark"),
+        pytest.param("Cats sleep [1]. [2] says dogs bark.", ["Cats sleep", "says dogs bark."], id="after another's"),
+        pytest.param("- Cats sleep [1]\n- Dogs bark [2]", ["- Cats sleep", "- Dogs bark"], id="each line its own"),
+        pytest.param("Cats sleep [1].\n[2]", ["Cats sleep"] * 2, id="a lone mark repeats the last claim"),
+        pytest.param("[1]", [""], id="no words at all"),
+        pytest.param("Is it 3.5 metres? Yes, exactly [1].", ["Yes, exactly"], id="numbers do not end a sentence"),
+    ],
+)
+def test_a_mark_speaks_for_its_words(answer: str, texts: list[str]) -> None:
+    assert [claim.text for claim in claims(answer)] == texts
+
+
+@pytest.mark.parametrize(
+    ("answer", "quotes"),
+    [
+        pytest.param(
+            'It says "cats sleep. Dogs bark." [1].', [("cats sleep. Dogs bark.",)], id="with full stops inside"
+        ),
+        pytest.param('It says "cats" [1] and "dogs bark" [2].', [("cats",), ("dogs bark",)], id="each its own"),
+        pytest.param('According to [1], "cats sleep".', [("cats sleep",)], id="behind the mark"),
+        pytest.param('The guide [1] says "cats sleep".', [("cats sleep",)], id="behind words and mark"),
+        pytest.param('The guide [1] says "cats sleep" [2].', [(), ("cats sleep",)], id="that belong to the next mark"),
+        pytest.param('"One" and "two three" [1]', [("One", "two three")], id="several for one mark"),
+        pytest.param('"The "weak" force" [1]', [('The "weak" force',)], id="marks that cannot be paired are one"),
+        pytest.param('A 5" pipe sleeps [1]', [()], id="a lone mark is none"),
+        pytest.param("Cats sleep [1]", [()], id="none"),
+    ],
+)
+def test_quotations_are_told_from_the_rest(answer: str, quotes: list[tuple[str, ...]]) -> None:
+    assert [claim.quotes for claim in claims(answer)] == quotes
+
+
+def test_the_words_around_a_quotation_are_kept() -> None:
+    (claim,) = claims('It never says "cats sleep" [1].')
+    assert claim.around.split() == ["It", "never", "says"]

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.citations.markers import Marks
+
+MARKS = Marks(["Plan.pdf", "2", "Guide to Leave"])
+
+
+@pytest.mark.parametrize(
+    ("inside", "places"),
+    [
+        pytest.param("Plan.pdf", (0,), id="a label"),
+        pytest.param(" plan.PDF ", (0,), id="a label in another case"),
+        pytest.param("[Plan].pdf", (0,), id="a label with the brackets of its file name"),
+        pytest.param("1", (0,), id="a place number"),
+        pytest.param("3", (2,), id="the last place number"),
+        pytest.param("2", (1,), id="a label that is spelled like a number wins"),
+        pytest.param("1, 3", (0, 2), id="several numbers"),
+        pytest.param("Document 3", (2,), id="the heading of a document"),
+        pytest.param("doc. 1", (0,), id="and short for it"),
+        pytest.param("3†source", (2,), id="a number with a dagger"),
+        pytest.param("^1", (0,), id="a footnote"),
+        pytest.param("0", (), id="there is no document 0"),
+        pytest.param("4", (), id="nor one behind the last"),
+        pytest.param("Plan", (), id="half a label"),
+        pytest.param("1-3", (), id="a range is none"),
+        pytest.param("", (), id="nothing"),
+    ],
+)
+def test_what_a_bracket_names(inside: str, places: tuple[int, ...]) -> None:
+    assert MARKS.places(inside) == places
+    assert MARKS.is_mark(inside) == bool(places)
+
+
+@pytest.mark.parametrize(
+    ("inside", "is_beginning"),
+    [
+        pytest.param("", True, id="nothing yet"),
+        pytest.param("Gui", True, id="the beginning of a label"),
+        pytest.param("12", True, id="a number"),
+        pytest.param("see", False, id="other words"),
+    ],
+)
+def test_half_a_mark_is_known_as_such(inside: str, is_beginning: bool) -> None:
+    assert MARKS.is_beginning(inside) == is_beginning
+
+
+def test_without_documents_nothing_is_a_mark() -> None:
+    assert not Marks([]).is_mark("1")
+    assert not Marks([]).is_beginning("")

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.citations.quotations import quotations
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param('He said "yes" and "no".', ["yes", "no"], id="straight marks"),
+        pytest.param("“a b” ”c“", ["a b"], id="typographic marks"),
+        pytest.param("„ja“ und »nein« und „so”", ["ja", "nein", "so"], id="German marks"),
+        pytest.param("« oui » ou «non»", [" oui ", "non"], id="French marks"),
+        pytest.param("他说「是」和『不』", ["是", "不"], id="Chinese and Japanese marks"),
+        pytest.param("‘two words’ and 'two more' but ‘one’", ["two words", "two more"], id="single marks of two words"),
+        pytest.param("it's the users' own and l'été d'avant", [], id="apostrophes are none"),
+        pytest.param("“a “b” c”", ["a “b” c"], id="marks within marks of the same kind"),
+        pytest.param('“a "b" c”', ['a "b" c'], id="marks within marks of another kind"),
+        pytest.param("«a «b» c» «d»", ["a «b» c", "d"], id="nested and then another"),
+        pytest.param('a 5" pipe', [], id="an inch is none"),
+        pytest.param('"not closed', [], id="what is not closed is none"),
+        pytest.param('"over\n\nan empty line"', [], id="an empty line ends it"),
+        pytest.param('"over\na line"', ["over\na line"], id="a line end does not"),
+        pytest.param('"" “…”', [], id="nothing between the marks"),
+        pytest.param("", [], id="no text"),
+    ],
+)
+def test_what_stands_in_quotation_marks(text: str, found: list[str]) -> None:
+    assert [text[slice(*span)] for span in quotations(text)] == found

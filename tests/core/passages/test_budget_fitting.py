@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from datafari_rag.core.ask import Ask, Attachment, TokenBudget, Turn
+from datafari_rag.core.documents import Document
+from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
+from datafari_rag.core.settings.table import Settings
+
+SENTENCES = "The ferry leaves at nine. " + "Nothing else is said of it here at all. " * 200
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def chosen(ask: Ask, *documents: Document, **settings: object) -> Selected:
+    return evidence_for(
+        ask,
+        documents,
+        language="en",
+        settings=replace(Settings(), **settings),
+        count=words,  # type: ignore[arg-type]
+    )
+
+
+def document(number: int, text: str = SENTENCES) -> Document:
+    return Document(f"d{number}", text, title=f"T{number}", score=10.0 - number)
+
+
+ASK = Ask("When does the ferry leave?")
+
+
+def test_at_most_max_files_documents_are_taken_best_first() -> None:
+    found = chosen(ASK, *(document(number, f"The ferry leaves at {number}.") for number in range(6)))
+
+    assert len(found.extracts) == 3
+    assert [extract.number for extract in found.extracts] == [1, 2, 3]
+
+
+def test_an_asks_own_number_of_documents_wins_over_the_setting() -> None:
+    documents = [document(number, f"The ferry leaves at {number}.") for number in range(6)]
+
+    assert len(chosen(replace(ASK, max_documents=5), *documents).extracts) == 5
+    assert len(chosen(replace(ASK, max_documents=1), *documents).extracts) == 1
+
+
+def test_the_characters_of_all_extracts_together_stay_within_the_setting() -> None:
+    found = chosen(ASK, document(1), document(2), rag_max_json_length=500)
+
+    assert 0 < sum(len(extract.text) for extract in found.extracts) <= 500
+    assert "The ferry leaves at nine." in found.extracts[0].text
+
+
+def test_head_takes_the_beginning() -> None:
+    found = chosen(ASK, document(1), rag_max_json_length=300, rag_extract="head")
+
+    assert found.extracts[0].text.startswith("The ferry leaves at nine.")
+
+
+@pytest.mark.parametrize("window", [1200, 800, 600])
+def test_what_the_model_sees_fits_its_window_with_the_answers_space_kept_free(window: int) -> None:
+    found = chosen(ASK, document(1), document(2), llm_context_window=window)
+
+    assert found.extracts
+    assert sum(words(extract.text) for extract in found.extracts) <= window - 250 - 150
+
+
+LONG_WORDS, SHORT_WORDS = "incomprehensibilities " * 400, "The ferry is at 9 or at 10 or at 11, as we do it. "
+
+
+@pytest.mark.parametrize("window", [900, 560, 500, 470, 467])
+def test_where_the_sample_misleads_what_is_chosen_fits_all_the_same(window: int) -> None:
+    """The words of the answer are much shorter than those that the estimate is made from."""
+    found = chosen(ASK, document(1, LONG_WORDS + SHORT_WORDS * 8 + LONG_WORDS), llm_context_window=window)
+
+    assert sum(words(extract.text) for extract in found.extracts) <= window - 250 - 150
+
+
+def test_the_conversation_counts_in_the_window() -> None:
+    history = (Turn("user", "word " * 300),)
+    alone = chosen(ASK, document(1), llm_context_window=1200)
+    after = chosen(replace(ASK, history=history), document(1), llm_context_window=1200)
+
+    assert words(after.extracts[0].text) <= words(alone.extracts[0].text) - 300 + 60
+
+
+def test_a_window_that_is_full_leaves_no_room_for_documents() -> None:
+    assert chosen(ASK, document(1), llm_context_window=400).extracts == ()
+
+
+def test_a_file_sent_along_is_a_source_before_what_was_found() -> None:
+    asked = replace(ASK, attachments=(Attachment("plan.txt", "The ferry leaves at ten today."),))
+    found = chosen(asked, *(document(number, f"The ferry leaves at {number}.") for number in range(6)))
+
+    assert found.extracts[0].document.title == "plan.txt"
+    assert len(found.extracts) == 4
+
+
+def test_nothing_found_is_nothing_chosen() -> None:
+    assert chosen(ASK).extracts == ()
+
+
+def budget(documents: int, node: int = 20, most: int = 0) -> Ask:
+    return replace(ASK, token_budget=TokenBudget(documents, node, most))
+
+
+def test_a_token_budget_takes_the_best_nodes_that_fit() -> None:
+    found = chosen(budget(30), document(1), document(2))
+
+    assert found.extracts
+    assert sum(words(e.document.text[p.start : p.end]) for e in found.extracts for p in e.passages) <= 30
+    assert "The ferry leaves at nine." in found.extracts[0].text
+
+
+def test_a_token_budget_may_bound_the_documents() -> None:
+    documents = [document(number, f"The ferry leaves at {number}.") for number in range(6)]
+
+    assert len(chosen(budget(1000, most=2), *documents).extracts) == 2
+    assert len(chosen(budget(1000), *documents).extracts) == 6
+
+
+def test_a_token_budget_of_nothing_is_no_documents() -> None:
+    assert chosen(budget(0), document(1)).extracts == ()
+
+
+def test_nodes_are_of_the_documents_that_other_dialects_show_in_their_order() -> None:
+    documents = tuple(document(number) for number in range(6))
+    shown = [extract.document.id for extract in chosen(replace(ASK, max_documents=2), *documents).extracts]
+    nodes = [extract.document.id for extract in chosen(budget(1000, most=2), *documents).extracts]
+    assert nodes == shown
+
+
+def test_a_long_conversation_changes_neither_documents_nor_their_bound() -> None:
+    documents = tuple(document(number) for number in range(6))
+    talk = (Turn("user", "word " * 6000),)
+    nodes = [extract.document.id for extract in chosen(budget(1000, most=2), *documents).extracts]
+    long = chosen(replace(budget(1000, most=2), history=talk), *documents, llm_context_window=9000)
+    assert [extract.document.id for extract in long.extracts] == nodes
+
+
+def test_a_small_budget_drops_the_last_documents_and_not_the_first() -> None:
+    documents = (document(1), document(2), document(3))
+    shown = [extract.document.id for extract in chosen(replace(ASK, max_documents=3), *documents).extracts]
+    for tokens in (20, 40, 60, 1000):
+        nodes = [extract.document.id for extract in chosen(budget(tokens, most=3), *documents).extracts]
+        assert nodes == shown[: len(nodes)]

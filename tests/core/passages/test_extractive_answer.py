@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from datafari_rag.core.ask import AnswerFormat
+from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.passages.extractive_answer import MAX_CHARS, answer, pieces
+from datafari_rag.core.passages.extracts import extracts_for
+
+BRIDGE = (
+    "The bridge\n\nThe Nine Arch bridge was opened in 1932 by the mayor.\nIt has nine arches of red stone. "
+    "Trains use it twice a day. When was it repaired? It was repaired in 1987.\n\n"
+    "Fishing is allowed under the bridge from May to August."
+)
+FERRY = "The ferry was sold in 1931. Its captain, Ada Moss, moved to the harbour of Lindau."
+
+
+def extracts(*texts: str, field: str = "exactContent") -> tuple[Extract, ...]:
+    documents = [Document(f"d{n}", text, field=field, title=f"T{n}", score=9.0 - n) for n, text in enumerate(texts)]
+    return extracts_for([(d, (Passage(0, len(d.text)),)) for d in documents], is_cleaned=True)
+
+
+FISHING = "It was opened in 1932 by the mayor.\n\nFishing is allowed from May to August."
+BOTH = extracts(BRIDGE, FERRY)
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        pytest.param(
+            "When was the bridge opened?", "“The Nine Arch bridge was opened in 1932 by the mayor.", id="its words"
+        ),
+        pytest.param("When was the bridge repaired?", "It was repaired in 1987.", id="the line behind a question"),
+        pytest.param("Who was the captain of the ferry?", "Its captain, Ada Moss, moved", id="another document"),
+    ],
+)
+def test_the_sentence_that_answers_is_said(question: str, sentence: str) -> None:
+    assert sentence in answer(question, BOTH, language="en")
+
+
+def test_every_quotation_is_cited_and_verified() -> None:
+    text = answer("When was the ferry sold?", extracts("The ferry.\n\nIt was sold in 1931.", FERRY), language="en")
+    citations = resolve(text, extracts("The ferry.\n\nIt was sold in 1931.", FERRY))
+    assert {citation.status for citation in citations} == {"verified"}
+    assert {citation.document_id for citation in citations} == {"d0", "d1"}
+
+
+@pytest.mark.parametrize(
+    ("answer_format", "lines"),
+    [
+        pytest.param("bulletpoint", [r"- “.*” \[1\]", r"- “.*” \[1\]"], id="points"),
+        pytest.param("stepbystep", [r"1\. “.*” \[1\]", r"2\. “.*” \[1\]"], id="steps"),
+        pytest.param("text", [r"“.*” \[1\] “.*” \[1\]"], id="text"),
+        pytest.param("default", [r"“.*” \[1\] “.*” \[1\]"], id="as it likes"),
+        pytest.param(None, [r"“.*” \[1\] “.*” \[1\]"], id="nothing asked"),
+    ],
+)
+def test_the_form_is_the_one_asked_for(answer_format: AnswerFormat | None, lines: list[str]) -> None:
+    text = answer("When was it opened? Fishing allowed?", extracts(FISHING), language="en", answer_format=answer_format)
+    assert [re.fullmatch(line, got) is not None for line, got in zip(lines, text.split("\n"), strict=True)] == [
+        True
+    ] * len(lines)
+
+
+@pytest.mark.parametrize(
+    ("language", "opening", "nothing"),
+    [
+        pytest.param("en", "“", "I found no answer", id="English"),
+        pytest.param("fr-CA", "« ", "Je n'ai trouvé aucune réponse", id="French"),
+        pytest.param("de", "„", "Ich habe in den Dokumenten keine", id="German"),
+        pytest.param("es", "«", "No he encontrado", id="Spanish"),
+        pytest.param("fi", "“", "I found no answer", id="another one"),
+    ],
+)
+def test_the_language_sets_the_marks_and_the_words_for_nothing(language: str, opening: str, nothing: str) -> None:
+    assert answer("bridge 1932", BOTH, language=language).startswith(opening)
+    assert answer("zebra crossing", BOTH, language=language).startswith(nothing)
+    assert answer("bridge", (), language=language).startswith(nothing)
+
+
+def test_a_sentence_that_is_too_long_is_clipped() -> None:
+    text = "The " + "very " * 100 + "old bridge opened in 1932 with a feast."
+    said = answer("When was the bridge opened?", extracts(text), language="en")
+    assert "old bridge opened in 1932" in said
+    assert len(said) <= MAX_CHARS
+
+
+def test_a_word_longer_than_the_answer_is_left_out() -> None:
+    assert answer("bridge", extracts("bridge_" + "x" * 480, FERRY), language="en").startswith("I found no answer")
+
+
+def test_of_a_very_long_text_the_parts_with_the_words_are_looked_at() -> None:
+    text = "Nothing is said here about it at all.\n" * 2000 + BRIDGE + "\nNothing is said here about it at all." * 2000
+    assert "opened in 1932" in answer("When was the Nine Arch bridge opened?", extracts(text), language="en")
+
+
+def test_neighbours_are_one_quotation() -> None:
+    said = answer("nine arches, trains twice a day", extracts("It has nine arches. Trains use it."), language="en")
+    assert said == "“It has nine arches. Trains use it.” [1]"
+
+
+def test_what_stands_apart_is_never_one_quotation() -> None:
+    text = "The key is kept in main.py of the tool.\nNobody knows why.\nThe key is read by load.py at start."
+    document = Document("d", text, title="T", score=1.0)
+    shown = extracts_for([(document, (Passage(0, 39), Passage(58, len(text))))], is_cleaned=True)
+    said = answer("key kept in main.py, key read by load.py", shown, language="en")
+    assert said.count("[1]") == 2
+    assert {citation.status for citation in resolve(said, shown)} == {"verified"}
+
+
+def test_headings_and_questions_are_not_said_where_there_is_more() -> None:
+    text = "Opening hours of the museum\n\nWhen is the museum open?\nThe museum opens at nine every day but Monday."
+    said = answer("When is the museum open?", extracts(text), language="en")
+    assert said == "“The museum opens at nine every day but Monday.” [1]"
+
+
+def test_a_heading_is_said_where_there_is_nothing_else() -> None:
+    said = answer("When is the museum open?", extracts("Opening hours of the museum"), language="en")
+    assert said == "“Opening hours of the museum” [1]"
+
+
+def test_an_item_of_a_list_is_said_without_its_bullet() -> None:
+    text = "For the ferry you need:\n- a ticket for the ferry, bought before.\n- a warm coat, it is windy."
+    said = answer("What is needed, a ticket for the ferry?", extracts(text), language="en", answer_format="bulletpoint")
+    assert said.startswith("- “a ticket for the ferry, bought before.” [1]")
+    assert {citation.status for citation in resolve(said, extracts(text))} == {"verified"}
+
+
+def test_nothing_is_said_twice() -> None:
+    text = "The museum opens at nine.\n\nThe cellar is damp.\n\nThe  museum opens at nine."
+    assert answer("When does the museum open?", extracts(text, text), language="en").count("opens at nine") == 1
+
+
+def test_the_likeliest_sentence_comes_first() -> None:
+    text = "The harbour has a museum.\n\nCats sleep in the yard.\n\nThe museum of the harbour opens at nine o'clock."
+    said = answer("When does the museum of the harbour open?", extracts(text), language="en")
+    assert said.startswith("“The museum of the harbour opens at nine o'clock.” [1]")
+
+
+def test_a_sentence_between_two_that_were_chosen_joins_them() -> None:
+    said = answer(
+        "ferry bridge ferry", extracts("The bridge. A ferry, a bridge. Ferry or bridge, all of it."), language="en"
+    )
+    assert said == "“The bridge. A ferry, a bridge. Ferry or bridge, all of it.” [1]"
+
+
+@pytest.mark.parametrize("opening", ["“Peace” ", "[81] ", "» ", ") "])
+def test_what_opens_a_stretch_never_closes_the_one_before(opening: str) -> None:
+    text = (
+        f"The bridge has nine arches. Nobody knows why it is so. {opening}The bridge is of red stone, says the mayor."
+    )
+    document = Document("d", text, title="T", score=1.0)
+    shown = extracts_for([(document, (Passage(0, 27), Passage(55, len(text))))], is_cleaned=True)
+    said = answer("bridge arches stone", shown, language="fr")
+    assert {citation.status for citation in resolve(said, shown, language="fr")} == {"verified"}
+
+
+def test_no_sentence_reaches_over_a_joint() -> None:
+    document = Document("d", BRIDGE, title="T", score=1.0)
+    (extract,) = extracts_for([(document, (Passage(12, 30), Passage(66, 99)))], is_cleaned=True)
+    assert " … " in extract.text
+    assert "…" not in answer("bridge arches stone", [extract], language="en")
+
+
+def test_snippets_are_said_as_the_reply_shows_them() -> None:
+    said = answer("R&D costs", extracts("The <em>plan</em> covers R&amp;D costs.", field="highlighting"), language="en")
+    assert said == "“The plan covers R&D costs.” [1]"
+
+
+def test_an_extract_without_a_way_back_is_said_from_its_text() -> None:
+    extract = Extract(1, "A", Document("a", ""), (), "Cats sleep all day. Dogs bark.")
+    assert answer("Do cats sleep?", [extract], language="en").startswith("“Cats sleep all day.")
+
+
+def test_the_pieces_are_the_answer() -> None:
+    assert "".join(pieces("bridge", BOTH, language="en")) == answer("bridge", BOTH, language="en")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(alphabet="bridge ferry?1 éß中.", max_size=60), st.lists(st.text(max_size=600), max_size=3))
+def test_whatever_is_asked_the_answer_is_short_and_verified(question: str, texts: list[str]) -> None:
+    shown = extracts(BRIDGE, FERRY, *texts)
+    said = answer(question, shown, language="en")
+    assert 0 < len(said) <= MAX_CHARS

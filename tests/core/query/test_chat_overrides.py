@@ -1,0 +1,158 @@
+"""Every override of the chat protocols has an effect or a sentence, and a bad value is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.query.chat_overrides import OVERRIDES, applied, instructed
+from datafari_rag.core.settings.table import Settings
+
+SETTINGS = Settings()
+
+SEED = {
+    "top": 3,
+    "temperature": 0.3,
+    "retrieval_mode": "text",
+    "semantic_ranker": False,
+    "semantic_captions": False,
+    "suggest_followup_questions": False,
+    "use_oid_security_filter": False,
+    "use_groups_security_filter": False,
+    "vector_fields": ["embedding"],
+    "use_gpt4v": False,
+    "gpt4v_input": "textAndImages",
+}
+"""The example of seeds 000 and 003."""
+
+
+def test_the_seeds_example_is_taken_and_every_key_is_said() -> None:
+    ask = applied(Ask("q"), SEED, SETTINGS)
+    assert (ask.max_documents, ask.temperature, ask.wants_captions, ask.wants_followups) == (3, 0.3, False, False)
+    assert set(ask.overrides) == set(SEED)
+    assert all(sentence.endswith(".") for sentence in ask.overrides.values())
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        pytest.param({"top": 50}, {"max_documents": 50}, id="top at its limit"),
+        pytest.param({"top": 4.0}, {"max_documents": 4}, id="top as a whole float"),
+        pytest.param({"temperature": 0}, {"temperature": 0.0}, id="temperature zero is a value"),
+        pytest.param({"temperature": 2}, {"temperature": 2.0}, id="temperature at its limit"),
+        pytest.param({"semantic_captions": True}, {"wants_captions": True}, id="captions are highlighted snippets"),
+        pytest.param({"suggest_followup_questions": True}, {"wants_followups": True}, id="follow-up questions"),
+        pytest.param({"minimum_search_score": 1.5}, {"min_score": 1.5}, id="weakest score"),
+        pytest.param({"language": "fr-CA"}, {"language": "fr"}, id="language of the answer"),
+        pytest.param({"language": ""}, {"language": None}, id="an empty language is none"),
+        pytest.param({"seed": 42}, {"sampling": {"seed": 42}}, id="seed goes to the model"),
+        pytest.param({"seed": 42.0}, {"sampling": {"seed": 42}}, id="a whole float is an integer"),
+        pytest.param({"top": None, "temperature": None}, {"overrides": {}}, id="null is absent"),
+        pytest.param({"include_category": ""}, {"restrictions": ()}, id="an empty category is none"),
+        pytest.param(
+            {"include_category": "hr", "exclude_category": "it's"},
+            {"restrictions": (Restriction("source", "hr"), Restriction("source", "it's", is_excluded=True))},
+            id="both categories narrow together",
+        ),
+    ],
+)
+def test_an_override_changes_the_ask(overrides: dict[str, object], expected: dict[str, object]) -> None:
+    ask = applied(Ask("q"), overrides, SETTINGS)
+    assert {name: getattr(ask, name) for name in expected} == expected
+
+
+BAD: list[tuple[str, object]] = [
+    ("top", 0),
+    ("top", 51),
+    ("top", -1),
+    ("top", "3"),
+    ("top", True),
+    ("top", 2.5),
+    ("top", float("nan")),
+    ("top", float("inf")),
+    ("top", [3]),
+    ("temperature", -0.1),
+    ("temperature", 2.1),
+    ("temperature", "hot"),
+    ("temperature", True),
+    ("temperature", float("nan")),
+    ("retrieval_mode", "magic"),
+    ("retrieval_mode", ["text"]),
+    ("semantic_ranker", "yes"),
+    ("semantic_captions", 1),
+    ("suggest_followup_questions", "true"),
+    ("use_oid_security_filter", 0),
+    ("vector_fields", [1]),
+    ("vector_fields", {}),
+    ("gpt4v_input", "sound"),
+    ("prompt_template", 5),
+    ("prompt_template", "x" * 20_001),
+    ("prompt_template", "\ud800"),
+    ("minimum_search_score", -1),
+    ("minimum_search_score", float("inf")),
+    ("minimum_reranker_score", "x"),
+    ("include_category", ["a"]),
+    ("exclude_category", "x" * 201),
+    ("language", "../etc"),
+    ("language", 1),
+    ("seed", 1.5),
+    ("seed", True),
+    ("seed", 2**70),
+    ("seed", -(2**53)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD, ids=[f"{name} {str(value)[:12]!r}" for name, value in BAD])
+def test_a_value_that_does_not_fit_is_named(name: str, value: object) -> None:
+    with pytest.raises(BadRequest, match=rf"^context\.overrides\.{name} must be ") as refused:
+        applied(Ask("q"), {name: value}, SETTINGS)
+    assert refused.value.field == f"context.overrides.{name}"
+
+
+def test_unknown_keys_never_fail_and_are_named() -> None:
+    ask = applied(Ask("q", ignored=("x",)), {"wings": 2, "a" * 100: 1}, SETTINGS)
+    assert ask.ignored == ("x", "context.overrides.wings", ("context.overrides." + "a" * 100)[:60])
+
+
+def test_no_override_can_widen_rights() -> None:
+    ask = applied(Ask("q"), {"use_oid_security_filter": False, "use_groups_security_filter": True}, SETTINGS)
+    assert replace(ask, overrides={}) == Ask("q")
+
+
+@pytest.mark.parametrize(
+    ("is_allowed", "template", "expected"),
+    [(True, "Be brief.", "Be brief."), (True, "", None), (False, "Be brief.", None)],
+)
+def test_the_template_needs_a_setting(is_allowed: bool, template: str, expected: str | None) -> None:
+    settings = replace(SETTINGS, chat_prompt_template_allowed=is_allowed)
+    ask = applied(Ask("q"), {"prompt_template": template}, settings)
+    assert ask.prompt_template == expected
+    assert is_allowed or "chat.prompt_template.allowed" in ask.overrides["prompt_template"]
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [(None, "ours"), ("theirs", "theirs"), (">>>and theirs", "ours\nand theirs")],
+)
+def test_a_template_replaces_the_instructions_or_adds_to_them(template: str | None, expected: str) -> None:
+    assert instructed(template, "ours") == expected
+
+
+SAMPLE: dict[str, Any] = {"language": "en", "vector_fields": "embedding", "retrieval_mode": "hybrid", "top": 1}
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_every_row_says_a_sentence(name: str) -> None:
+    candidates: list[object] = [SAMPLE.get(name, True), 1, "texts"]
+    for value in candidates:
+        try:
+            ask = applied(Ask("q"), {name: value}, SETTINGS)
+        except BadRequest:
+            continue
+        assert ask.overrides[name].endswith(".")
+        return
+    pytest.fail(f"no sample value for {name}")

@@ -1,0 +1,49 @@
+"""The search query that a model writes: used when it is one, and never in place of an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.ask import Ask, TokenBudget, Turn
+from datafari_rag.core.query.rewriting import is_wanted, prompt_for, with_query
+
+TALK = Ask("How do I install it?", history=(Turn("user", "What is KAITO?"),))
+
+
+@pytest.mark.parametrize(
+    ("said", "query"),
+    [
+        pytest.param("KAITO install", "KAITO install", id="words"),
+        pytest.param('\n"KAITO install"\n', "KAITO install", id="in quotation marks"),
+        pytest.param("Search query: KAITO install", "KAITO install", id="announced"),
+        pytest.param("", None, id="nothing"),
+        pytest.param("?!", None, id="no word"),
+        pytest.param("KAITO is\ninstalled so", None, id="more than one line"),
+        pytest.param("x" * 301, None, id="too long for a query"),
+    ],
+)
+def test_only_one_line_of_words_is_used(said: str, query: str | None) -> None:
+    assert with_query(TALK, said).search_text == query
+
+
+def test_a_rewritten_query_is_told_in_the_thoughts() -> None:
+    assert "query rewriting" in with_query(TALK, "KAITO install").overrides
+
+
+def test_the_model_gets_the_conversation_and_no_documents() -> None:
+    prompt = prompt_for(TALK, model="m", nonce="n", language="en")
+    assert (prompt.question, prompt.history, prompt.extracts) == (TALK.question, TALK.history, ())
+    assert prompt.temperature == 0.0
+
+
+@pytest.mark.parametrize(
+    ("ask", "is_enabled", "expected"),
+    [
+        pytest.param(TALK, True, True, id="a conversation"),
+        pytest.param(TALK, False, False, id="switched off"),
+        pytest.param(Ask("What is KAITO?"), True, False, id="a first question"),
+        pytest.param(Ask("it?", history=TALK.history, token_budget=TokenBudget(1, 1, 1)), True, False, id="on /v1"),
+    ],
+)
+def test_a_model_is_asked_only_for_a_conversation(ask: Ask, is_enabled: bool, expected: bool) -> None:
+    assert is_wanted(ask, is_enabled=is_enabled) is expected

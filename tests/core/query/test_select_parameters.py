@@ -1,0 +1,297 @@
+"""The whitelist of search/select: what counts, what is ignored, and that nothing else gets through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.query.select_parameters import (
+    MAX_RESTRICTIONS,
+    MAX_START,
+    READERS,
+    Parameters,
+    browse_of,
+    forged_names,
+    identity_attempts,
+    merged,
+    read,
+    restriction_of,
+)
+
+FACETS = ("source", "extension", "last_modified")
+NOTHING = Parameters()
+
+
+def decided(**values: object) -> Parameters:
+    """Read parameters given as text or list; a dot in a name is written with two underscores."""
+    lists = {name.replace("__", "."): value if isinstance(value, list) else [value] for name, value in values.items()}
+    return read(lists, facets=FACETS)
+
+
+TAKEN = {
+    "q is the text": ({"q": "vacation days"}, replace(NOTHING, text="vacation days")),
+    "q keeps its white space": ({"q": " a  b "}, replace(NOTHING, text=" a  b ")),
+    "prompt stands in for q": ({"prompt": "why"}, replace(NOTHING, text="why", for_answers=("prompt",))),
+    "q goes before prompt": (
+        {"prompt": "why", "q": "how"},
+        replace(NOTHING, text="how", for_answers=("prompt",)),
+    ),
+    "a blank q leaves the word to prompt": (
+        {"q": " ", "prompt": "why"},
+        replace(NOTHING, text="why", for_answers=("prompt",)),
+    ),
+    "the first q counts": ({"q": ["a", "b"]}, replace(NOTHING, text="a")),
+    "action as sent": ({"action": " rag "}, replace(NOTHING, action="rag")),
+    "format in any case": (
+        {"format": "BulletPoint"},
+        replace(NOTHING, answer_format="bulletpoint", for_answers=("format",)),
+    ),
+    "an empty format": ({"format": ""}, replace(NOTHING, for_answers=("format",))),
+    "lang": ({"lang": "fr-CH"}, replace(NOTHING, language="fr-CH")),
+    "an empty lang": ({"lang": ""}, NOTHING),
+    "stream": ({"stream": "True"}, replace(NOTHING, is_streamed=True, for_answers=("stream",))),
+    "trace off": ({"trace": "false"}, replace(NOTHING, for_answers=("trace",))),
+    "id is a session": ({"id": "s-1"}, replace(NOTHING, session_id="s-1")),
+    "start": ({"start": "20"}, replace(NOTHING, start=20, for_search=("start",))),
+    "rows": ({"rows": "0"}, replace(NOTHING, rows=0, for_search=("rows",))),
+    "rows over the limit": ({"rows": "101"}, replace(NOTHING, rows=100, for_search=("rows",))),
+    "sort": ({"sort": "title asc"}, replace(NOTHING, sort=("title", False), for_search=("sort",))),
+    "sort by score, best first, is the usual": ({"sort": "score desc"}, replace(NOTHING, for_search=("sort",))),
+    "sort by score alone": ({"sort": "score"}, replace(NOTHING, for_search=("sort",))),
+    "sort by score, worst first": (
+        {"sort": "score asc"},
+        replace(NOTHING, sort=("score", False), for_search=("sort",)),
+    ),
+    "sort by date": (
+        {"sort": "last_modified DESC"},
+        replace(NOTHING, sort=("last_modified", True), for_search=("sort",)),
+    ),
+    "of two known orders the first": (
+        {"sort": "title desc, score desc"},
+        replace(NOTHING, sort=("title", True), ignored=("sort",), for_search=("sort",)),
+    ),
+    "fq": ({"fq": "source:hr"}, replace(NOTHING, restrictions=(Restriction("source", value="hr"),))),
+    "two fq": (
+        {"fq": ["source:hr", "extension:pdf"]},
+        replace(NOTHING, restrictions=(Restriction("source", value="hr"), Restriction("extension", value="pdf"))),
+    ),
+    "a blank fq is none": ({"fq": ["", " "]}, NOTHING),
+    "facets": (
+        {"facet": "true", "facet__field": ["source", "extension", "source"]},
+        replace(NOTHING, facet_fields=("source", "extension"), for_search=("facet", "facet.field")),
+    ),
+    "facet fields without facet=true count nothing": (
+        {"facet__field": "source"},
+        replace(NOTHING, for_search=("facet.field",)),
+    ),
+    "hl": ({"hl": "on"}, replace(NOTHING, wants_highlighting=True, for_search=("hl",))),
+    "fl by comma and by space": (
+        {"fl": "id,title url"},
+        replace(NOTHING, fields=("id", "title", "url"), for_search=("fl",)),
+    ),
+    "fl of everything": ({"fl": "*"}, replace(NOTHING, for_search=("fl",))),
+}
+
+
+@pytest.mark.parametrize(("values", "wanted"), TAKEN.values(), ids=TAKEN.keys())
+def test_what_fits_is_taken(values: dict[str, object], wanted: Parameters) -> None:
+    assert decided(**values) == wanted
+
+
+IGNORED = {
+    "a name that is not in the list": ("debugQuery", "true"),
+    "another handler": ("qt", "/admin"),
+    "the component's switch": ("mcf", "false"),
+    "somebody else's name": ("AuthenticatedUserName", "root"),
+    "somebody else's tokens": ("UserTokens", "s1"),
+    "other shards": ("shards", "evil:8983/solr"),
+    "a query-parser": ("defType", "lucene"),
+    "local parameters in fq": ("fq", "{!terms f=allow_token_document}s1"),
+    "a tag in fq": ("fq", "{!tag=x}source:hr"),
+    "an fq outside the facets": ("fq", "title:x"),
+    "an fq on an ACL field": ("fq", "allow_token_document:s1"),
+    "an fq that is a formula": ("fq", "source:hr OR source:it"),
+    "an fq that negates": ("fq", "-source:hr"),
+    "an fq of everything": ("fq", "*:*"),
+    "an fq with brackets": ("fq", "source:(a b)"),
+    "an fq with an open quote": ("fq", 'source:"a'),
+    "an fq without a value": ("fq", "source:"),
+    "an fq with a line end": ("fq", "source:a\nb"),
+    "an fq with a lone surrogate": ("fq", "source:\ud800"),
+    "a range that is open": ("fq", "last_modified:{a TO b}"),
+    "a range of everything": ("fq", "last_modified:[* TO *]"),
+    "a facet outside the facets": ("facet.field", "title"),
+    "a facet on an ACL field": ("facet.field", "deny_token_share"),
+    "an unknown sort": ("sort", "url asc"),
+    "a sort on an ACL field": ("sort", "allow_token_document asc"),
+    "a known sort before an unknown one": ("sort", "score desc, allow_token_document asc"),
+    "a sort by function": ("sort", "query({!v=x}) desc"),
+    "an unknown direction": ("sort", "title up"),
+    "no sort": ("sort", ""),
+    "negative rows": ("rows", "-1"),
+    "rows that are no number": ("rows", "ten"),
+    "rows in other digits": ("rows", "\u0661"),
+    "a start too deep": ("start", str(MAX_START + 1)),
+    "a start that is no number": ("start", "1e3"),
+    "a flag that is neither": ("stream", "maybe"),
+    "a format that is none": ("format", "haiku"),
+    "a language that is none": ("lang", "../../etc"),
+    "an ACL field in fl": ("fl", "allow_token_document"),
+    "an ACL field under another name in fl": ("fl", "x:allow_token_document"),
+    "a pattern in fl": ("fl", "allow*"),
+    "a transformer in fl": ("fl", "[explain]"),
+    "a function in fl": ("fl", "field(allow_token_document)"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), IGNORED.values(), ids=IGNORED.keys())
+def test_what_does_not_fit_changes_nothing_and_is_named(name: str, value: str) -> None:
+    with_it = read({"q": ["x"], name: [value]}, facets=FACETS)
+    assert name in with_it.ignored
+    assert replace(with_it, ignored=(), for_search=(), for_answers=()) == replace(NOTHING, text="x")
+
+
+def test_a_part_that_does_not_fit_leaves_the_other_part() -> None:
+    some = decided(fq=["source:hr", "nope:1"], fl="id,allow_token_share", facet="true", facet__field=["source", "id"])
+    assert some.restrictions == (Restriction("source", value="hr"),)
+    assert some.fields == ("id",)
+    assert some.facet_fields == ("source",)
+    assert some.ignored == ("fq", "facet.field", "fl")
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_a_name_without_any_value_decides_nothing(name: str) -> None:
+    empty = read({name: []}, facets=FACETS)
+    assert replace(empty, ignored=(), for_search=(), for_answers=()) == NOTHING
+
+
+def test_acl_fields_are_refused_even_as_facets_and_under_the_schemas_own_names() -> None:
+    values = {
+        "fq": ["acl_s:x", "allow_token_document:y"],
+        "facet": ["true"],
+        "facet.field": ["acl_s"],
+        "fl": ["acl_s,id"],
+    }
+    found = read(values, facets=("acl_s", "allow_token_document"), acl_fields=("acl_s",))
+    assert (found.restrictions, found.facet_fields, found.fields) == ((), (), ("id",))
+
+
+def test_so_many_restrictions_are_taken_and_no_more() -> None:
+    found = decided(fq=[f"source:{n}" for n in range(MAX_RESTRICTIONS + 5)])
+    assert len(found.restrictions) == MAX_RESTRICTIONS
+    assert found.ignored == ("fq",)
+
+
+def test_names_of_strangers_are_short_few_and_once_each() -> None:
+    found = read({"x" * 1000: ["1"], "x" * 999: ["2"], **{f"n{i}": ["1"] for i in range(500)}}, facets=())
+    assert len(found.ignored) <= 40
+    assert found.ignored.count("x" * 60) == 1
+
+
+def test_the_query_goes_before_the_form() -> None:
+    both = merged({"q": ["a"], "fq": ["source:x"]}, {"q": ["b"], "fq": ["source:y"], "lang": ["fr"]})
+    found = read(both, facets=FACETS)
+    assert (found.text, found.language, len(found.restrictions)) == ("a", "fr", 2)
+
+
+RESTRICTIONS = {
+    "a word": ("source:hr", Restriction("source", value="hr")),
+    "a star is a star": ("source:*", Restriction("source", value="*")),
+    "a colon in a value": ("source:a:b", Restriction("source", value="a:b")),
+    "quotation marks go": ('source:"Human Resources"', Restriction("source", value="Human Resources")),
+    "an escaped mark stays": (r'source:"say \"a\\b\""', Restriction("source", value='say "a\\b"')),
+    "an escaped space": (r"source:Human\ Resources", Restriction("source", value="Human Resources")),
+    "local parameters as a quoted value are text": ('source:"{!x}"', Restriction("source", value="{!x}")),
+    "a range": ("last_modified:[2024 TO 2025]", Restriction("last_modified", low="2024", high="2025")),
+    "a range without an upper end": ("last_modified:[NOW-1DAY TO *]", Restriction("last_modified", low="NOW-1DAY")),
+    "a quoted range": ('last_modified:["a b" TO "c"]', Restriction("last_modified", low="a b", high="c")),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), RESTRICTIONS.values(), ids=RESTRICTIONS.keys())
+def test_an_fq_becomes_a_raw_restriction(text: str, wanted: Restriction) -> None:
+    assert restriction_of(text, FACETS) == wanted
+
+
+def test_attempts_to_be_somebody_else_are_counted() -> None:
+    names = ["mcf", "AuthenticatedUserName_7", "AuthenticatedUserDomain", "UserTokens", "debugQuery", "fq"]
+    assert identity_attempts(names) == 4
+
+
+FORGED = {
+    "nothing": ((), None, ()),
+    "in the query": (("q", "mcf", "AuthenticatedUserName_3"), None, ("mcf", "AuthenticatedUserName_3")),
+    "in the body": ((), {"messages": [], "UserTokens": ["s1"]}, ("UserTokens",)),
+    "in the context": ((), {"context": {"auth_claims": {"oid": "root"}}}, ("auth_claims",)),
+    "in the overrides": ((), {"context": {"overrides": {"shards": "x", "top": 3}}}, ("shards",)),
+    "once each": (("mcf",), {"mcf": 1, "context": {"mcf": 2}}, ("mcf",)),
+    "session state is the client's own": ((), {"session_state": {"user": "root"}}, ()),
+    "a body of another form": ((), [1, {"mcf": 1}], ()),
+    "a context of another form": ((), {"context": "mcf"}, ()),
+}
+
+
+@pytest.mark.parametrize(("query", "body", "wanted"), FORGED.values(), ids=FORGED.keys())
+def test_forged_names_are_found_wherever_a_chat_has_names(
+    query: tuple[str, ...], body: object, wanted: tuple[str, ...]
+) -> None:
+    assert forged_names(query, body) == wanted
+
+
+BROWSES = {
+    "no words": ({}, Browse(text=None)),
+    "the star query": ({"q": "*:*"}, Browse(text=None)),
+    "words and all the rest": (
+        {
+            "q": "a",
+            "start": "5",
+            "rows": "3",
+            "sort": "title desc",
+            "fq": "source:b",
+            "facet": "true",
+            "facet__field": "source",
+            "hl": "true",
+            "fl": "id",
+        },
+        Browse(
+            text="a",
+            start=5,
+            rows=3,
+            sort=("title", True),
+            restrictions=(Restriction("source", value="b"),),
+            facet_fields=("source",),
+            wants_highlighting=True,
+            fields=("id",),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "wanted"), BROWSES.values(), ids=BROWSES.keys())
+def test_a_plain_search_is_made_of_the_parameters(values: dict[str, object], wanted: Browse) -> None:
+    assert browse_of(decided(**values)) == wanted
+
+
+NAMES = st.one_of(st.sampled_from([*READERS, "mcf", "UserTokens", "shards"]), st.text(max_size=30))
+VALUES = st.one_of(
+    st.text(max_size=40),
+    st.builds("{}:{}".format, st.sampled_from([*FACETS, *ACL_FIELDS]), st.text(max_size=20)),
+    st.lists(st.sampled_from([*ACL_FIELDS, "id", "*", "score"]), max_size=4).map(",".join),
+)
+
+
+@given(st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=6))
+def test_whatever_is_sent_no_acl_field_and_no_unlisted_field_gets_through(values: dict[str, list[str]]) -> None:
+    found = read(values, facets=(*FACETS, *ACL_FIELDS))
+    assert all(one.field in FACETS for one in found.restrictions)
+    assert set(found.facet_fields) <= set(FACETS)
+    assert not set(found.fields or ()) & set(ACL_FIELDS)
+    assert found.sort is None or found.sort[0] in ("score", "title", "last_modified")
+    assert 0 <= found.rows <= 100
+    assert 0 <= found.start <= MAX_START

@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.core.query.search_request import Step
+from datafari_rag.core.query.steps import MAX_WORDS, has_own_words, steps_for
+
+FUZZ = Path(__file__).parents[3].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
+
+HOSTILE = [
+    "*:*", "*", "?", "{!lucene}id:*", "title:secret OR *:*", '"', "a AND", "NOT", "\\", "(((", "]]>", "\x00", "\ud800",
+    "' OR 1=1 --", "🙂", "_query_:\"{!func}1\"", "content:[* TO *]", "a~0.5^100", "\u202e\u200b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        pytest.param(
+            "When does the last ferry to the island leave?",
+            [("asked", "AND", 1)],
+            id="a short sentence asks for any of its own words at once",
+        ),
+        pytest.param(
+            "When does the last evening ferry from Harwich harbour to the Dutch coast leave on Easter Sunday morning?",
+            [("asked", "AND", 20), ("any word", "OR", None)],
+            id="a long sentence asks for a fifth of its own words at once",
+        ),
+        pytest.param("What is the fare?", [("asked", "AND", 1)], id="one word of its own is all there is to relax"),
+        pytest.param(
+            "island ferry last departure",
+            [("asked", "AND", None), ("a third of the words", "AND", 34), ("any word", "OR", None)],
+            id="key words mean all of them",
+        ),
+        pytest.param(
+            "ferry fare", [("asked", "AND", None), ("a third of the words", "AND", 1)], id="few key words, then any"
+        ),
+        pytest.param("fare", [("asked", "AND", None)], id="one key word is all there is"),
+    ],
+)
+def test_each_step_is_looser_than_the_one_before(question: str, expected: list[tuple[str, str, int | None]]) -> None:
+    steps = steps_for(question, language="en", operator="AND", is_relaxed=True)
+
+    assert [(step.name, step.operator, step.min_match) for step in steps] == expected
+
+
+def test_a_sentence_is_searched_without_the_words_that_only_ask() -> None:
+    steps = steps_for("When does the last ferry to the island leave?", language="en", operator="AND", is_relaxed=True)
+
+    assert [step.words for step in steps] == [("last", "ferry", "island", "leave")]
+
+
+def test_a_run_of_an_unspaced_script_is_a_sentence_when_it_is_long() -> None:
+    (short, *_), (long, *_) = (
+        steps_for(text, language="zh", operator="AND", is_relaxed=True) for text in ("渡轮时间", "渡轮几点从港口出发")
+    )
+    assert (short.min_match, long.min_match) == (None, 1)
+    assert long.words[:2] == ("渡轮", "轮几")
+
+
+def test_without_relaxing_there_is_one_step() -> None:
+    steps = steps_for("When does it leave?", language="en", operator="AND", is_relaxed=False)
+    assert [step.words for step in steps] == [("When", "does", "it", "leave")]
+
+
+def test_with_or_words_that_only_ask_are_not_searched() -> None:
+    (step,) = steps_for("What is the fare?", language="en", operator="OR", is_relaxed=True)
+    assert step == Step("asked", ("fare",), "OR")
+
+
+def test_a_question_of_stop_words_alone_is_searched_as_it_stands() -> None:
+    for operator in ("AND", "OR"):
+        for step in steps_for("to be or not to be", language="en", operator=operator, is_relaxed=True):
+            assert step.words == ("to", "be", "or", "not")
+
+
+@pytest.mark.parametrize("question", HOSTILE, ids=repr)
+def test_no_step_is_empty_and_no_word_is_syntax(question: str) -> None:
+    for operator in ("AND", "OR"):
+        for step in steps_for(question, language="en", operator=operator, is_relaxed=True):
+            assert step.words
+            assert all(any(character.isalnum() for character in word) for word in step.words)
+            assert not any(mark in word for word in step.words for mark in '*?(){}[]"~^\\ ')
+
+
+@pytest.mark.skipif(not FUZZ.exists(), reason="the shared data is not beside the project")
+def test_no_hostile_query_makes_an_empty_step() -> None:
+    queries = [json.loads(line) for line in FUZZ.read_text(encoding="utf-8").splitlines()]
+    texts = [str(next(value for key, value in row.items() if key in ("query", "q", "text"))) for row in queries]
+    assert len(texts) > 300
+    for text in texts:
+        assert all(step.words for step in steps_for(text, language="en", operator="AND", is_relaxed=True))
+
+
+def test_a_pasted_page_is_not_searched_word_by_word() -> None:
+    page = " ".join(f"word{number}" for number in range(500))
+    assert all(len(s.words) == MAX_WORDS for s in steps_for(page, language="en", operator="AND", is_relaxed=True))
+
+
+@pytest.mark.parametrize(
+    ("question", "language", "has"),
+    [
+        ("How do I install it?", "en", True),
+        ("Why?", "en", False),
+        ("And what about this?", "en", False),
+        ("Et pourquoi ?", "fr", False),
+        ("Et le prix ?", "fr", True),
+        ("", "en", False),
+    ],
+    ids=repr,
+)
+def test_a_question_has_words_of_its_own_or_not(question: str, language: str, has: bool) -> None:
+    assert has_own_words(question, language) is has

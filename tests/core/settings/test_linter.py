@@ -1,0 +1,143 @@
+"""Entries into settings: unknown keys, doubles, aliases, references, lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.settings.linter import ALIASES, ELSEWHERE, Entry, lint, nearest
+from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.table import Settings, row_for
+
+
+def as_written(row: Row, text: str) -> str:
+    if text == "${GONE}":
+        raise ValueError("The environment variable GONE is not set.")
+    return text.replace("${HERE}", "here")
+
+
+def linted(*pairs: tuple[str, str]) -> tuple[Settings, tuple[Problem, ...]]:
+    entries = [Entry(number, key, value) for number, (key, value) in enumerate(pairs, start=1)]
+    return lint(entries, resolve=as_written, folder="/etc/rag")
+
+
+def test_nothing_gives_the_defaults() -> None:
+    assert linted() == (Settings(), ())
+
+
+def test_the_last_of_two_counts_and_a_warning_names_both_lines() -> None:
+    settings, (problem,) = linted(("rag.maxFiles", "3"), ("rag.model", "m"), ("rag.maxFiles", "4"))
+    assert settings.rag_max_files == 4
+    assert (problem.line, problem.severity) == (3, "warning")
+    assert problem.message == "rag.maxFiles is given twice: this one counts, the one of line 1 does not."
+
+
+def test_an_earlier_bad_value_of_a_double_does_not_count() -> None:
+    settings, (problem,) = linted(("rag.maxFiles", "x"), ("rag.maxFiles", "4"))
+    assert (settings.rag_max_files, problem.severity) == (4, "warning")
+
+
+@pytest.mark.parametrize(("alias", "key"), ALIASES.items())
+def test_an_alias_is_read_with_a_warning(alias: str, key: str) -> None:
+    row = row_for(key)
+    assert row is not None
+    text = {"rag.template": "datafari"}.get(key, "1" if key != "solr.shards.tolerant" else "true")
+    settings, problems = linted((alias, text))
+    assert getattr(settings, row.field) != row.default
+    assert [problem.severity for problem in problems if key in problem.message] == ["warning"]
+    assert not any(problem.stops for problem in problems)
+
+
+def test_an_alias_and_its_key_are_one_setting_given_twice() -> None:
+    settings, problems = linted(("rag.maxTokens", "5"), ("rag.maxToken", "6"))
+    assert settings.rag_max_tokens == 6
+    assert len(problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        pytest.param("rag.maxFile", "Unknown key rag.maxFile: did you mean rag.maxFiles?", id="one letter short"),
+        pytest.param("RAG.MAXFILES", "Unknown key RAG.MAXFILES: did you mean rag.maxFiles?", id="another case"),
+        pytest.param("maxFiles", "Unknown key maxFiles: did you mean rag.maxFiles?", id="without its group"),
+        pytest.param(
+            "solr.field.titel", "Unknown key solr.field.titel: did you mean solr.field.title?", id="a mapped field"
+        ),
+        pytest.param("rag.maxTokn", "Unknown key rag.maxTokn: did you mean rag.maxTokens?", id="near an alias"),
+        pytest.param("zzz", "Unknown key zzz.", id="near nothing"),
+        pytest.param("", "A key is missing before the equals sign.", id="no key"),
+        pytest.param(
+            "rag.enabled", "Unknown key rag.enabled: RAG is on as long as this service runs.", id="of another version"
+        ),
+    ],
+)
+def test_an_unknown_key_is_told_and_stops_nothing(key: str, message: str) -> None:
+    settings, (problem,) = linted((key, "1"))
+    assert (problem.message, problem.severity, problem.stops) == (message, "error", False)
+    assert settings == Settings()
+
+
+def test_keys_of_other_versions_are_neither_known_nor_aliases() -> None:
+    assert not any(row_for(key) or key in ALIASES for key in ELSEWHERE)
+    assert all(row_for(key) for key in ALIASES.values())
+    assert nearest("zzz") is None
+
+
+def test_references_are_resolved_before_values_are_read() -> None:
+    settings, problems = linted(("rag.model", "${HERE}-1"))
+    assert (settings.rag_model, problems) == ("here-1", ())
+
+
+def test_a_reference_to_nothing_is_an_error_that_tells_callers_no_name() -> None:
+    settings, (problem,) = linted(("rag.api.token", "${GONE}"))
+    assert problem.message == "Invalid value for rag.api.token property. The environment variable GONE is not set."
+    assert problem.sentence.startswith("Invalid value for rag.api.token property. Valid values are ${VARIABLE} of ")
+    assert (problem.line, problem.stops, settings) == (1, True, Settings())
+
+
+def test_a_flaw_of_the_text_is_an_error_of_its_key() -> None:
+    _, (problem,) = lint([Entry(4, "log.file", "x", "A backslash is written as two.")], resolve=as_written)
+    assert (problem.line, problem.key) == (4, "log.file")
+    assert problem.message == "Invalid value for log.file property. A backslash is written as two."
+
+
+def test_the_instructions_cannot_be_left_out_for_openai() -> None:
+    _, (problem,) = linted(("rag.model", "m"), ("rag.addInstructions", "false"))
+    assert (problem.line, problem.severity) == (2, "warning")
+    assert linted(("rag.addInstructions", "false"), ("rag.template", "datafari"))[1] == ()
+
+
+def test_an_empty_value_is_the_default_and_told() -> None:
+    _, (problem,) = linted(("rag.operator", " "))
+    assert (problem.severity, problem.message) == ("warning", "rag.operator is empty: its default, AND, is used.")
+
+
+def test_a_placeholder_left_in_is_told() -> None:
+    _, (problem,) = linted(("rag.api.endpoint", "https://<LLM_SERVICE_HOST>:8888/invoke"))
+    assert (problem.severity, problem.line) == ("warning", 1)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "line"),
+    [
+        pytest.param([("rag.model", "m"), ("security.tokens", "claims")], 2, id="the line of its key"),
+        pytest.param(
+            [("rag.model", "m"), ("security.identity", "jwt")],
+            2,
+            id="the line of its key, whatever else the message names",
+        ),
+        pytest.param(
+            [("rag.model", "m"), ("solr.field.allow_token_document", "source"), ("solr.facets", "language")],
+            1,
+            id="the first, where the default of another key does not suit",
+        ),
+    ],
+)
+def test_a_contradiction_has_a_line(pairs: list[tuple[str, str]], line: int) -> None:
+    _, problems = linted(*pairs)
+    assert [problem.line for problem in problems] == [line]
+
+
+def test_problems_come_in_the_order_of_lines() -> None:
+    _, problems = linted(("rag.maxFiles", "x"), ("oops", "1"), ("rag.operator", "x"), ("rag.operator", "y"))
+    assert [problem.line for problem in problems] == [1, 2, 4, 4]

@@ -1,0 +1,130 @@
+"""The table: complete, consistent, and silent about secrets."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from datafari_rag.core.settings.parsing import value_of
+from datafari_rag.core.settings.reference import GROUPS
+from datafari_rag.core.settings.row import Row, field_of, written
+from datafari_rag.core.settings.table import (
+    ANSWER_GROUPS,
+    FIELD_NAMES,
+    ROWS,
+    Settings,
+    fields_of,
+    known_keys,
+    row_for,
+    without_password,
+)
+
+SPEC = Path(__file__).parents[4] / "shared" / "SPEC.md"
+
+one_by_one = pytest.mark.parametrize("row", ROWS, ids=[row.key for row in ROWS])
+
+
+@one_by_one
+def test_a_row_is_a_field_with_help(row: Row) -> None:
+    assert row.field in {field.name for field in dataclasses.fields(Settings)}
+    assert row.help.endswith((".", "…")) and len(row.help) > 20
+    assert row.group in GROUPS
+
+
+@one_by_one
+def test_the_default_of_a_row_passes_its_own_check(row: Row) -> None:
+    assert getattr(Settings(), row.field) == row.default
+    if not row.is_prefix:
+        assert value_of(row, row.default_text) == row.default
+
+
+def test_no_key_and_no_field_is_there_twice() -> None:
+    assert len({row.key for row in ROWS}) == len({row.field for row in ROWS}) == len(ROWS)
+
+
+def test_every_answer_group_that_is_in_use_has_a_title() -> None:
+    assert ANSWER_GROUPS - {"prompt"} <= GROUPS.keys()
+
+
+def test_everything_that_looks_like_a_secret_is_one() -> None:
+    suspects = {
+        row.key for row in ROWS if re.search(r"\.(secret|password|api\.token|fallback\.tokens|proxy)$", row.key)
+    }
+    assert suspects == {row.key for row in ROWS if row.is_secret}
+
+
+@pytest.mark.skipif(not SPEC.exists(), reason="the contract is not beside this repository")
+def test_the_defaults_are_those_of_the_contract() -> None:
+    text = SPEC.read_text("utf-8")
+    listed = text[text.index("Defaults: ") : text.index("- `solr.url`:")]
+    found = dict(re.findall(r"`([\w.]+)=([^`]*)`", listed)) | dict(re.findall(r"`(server\.rate\.\w+)=(\d+)`", listed))
+    wrong = {key: text for key, text in found.items() if (row_for(key) or ROWS[0]).default_text != text}
+    assert len(found) > 50 and not wrong
+
+
+def test_the_repr_names_what_differs_and_hides_secrets() -> None:
+    settings = Settings(
+        rag_model="mine", rag_api_token="sk-1", solr_url="http://bob:pw@h/solr/c", solr_field={"title": "t"}
+    )
+    assert repr(settings) == (
+        "Settings(rag_api_token=***, rag_model='mine', solr_url='http://***@h/solr/c', solr_field={'title': 't'})"
+    )
+
+
+def test_the_repr_of_an_emptied_secret_says_so() -> None:
+    row = row_for("rag.api.token")
+    assert row is not None and not row.default
+    assert repr(Settings()) == "Settings()"
+
+
+@pytest.mark.parametrize(
+    ("key", "field"),
+    [
+        ("rag.maxFiles", "rag_max_files"),
+        ("rag.hl.fragsize", "rag_hl_fragsize"),
+        ("llm.stall_timeout_s", "llm_stall_timeout_s"),
+    ],
+    ids=["camel case", "points", "units"],
+)
+def test_a_key_becomes_a_field(key: str, field: str) -> None:
+    assert field_of(key) == field
+
+
+def test_the_mapped_fields_have_a_row_and_others_have_none() -> None:
+    assert [row_for(f"solr.field.{name}") is None for name in FIELD_NAMES] == [False] * len(FIELD_NAMES)
+    assert row_for("solr.field.titel") is None
+    assert row_for("solr.other.title") is None
+    assert row_for("nothing") is None
+    assert "solr.field.deny_token_share" in known_keys()
+
+
+def test_mapped_fields_reach_the_schema() -> None:
+    fields = fields_of(
+        Settings(solr_field={"exactContent": "body", "allow_token_share": "acl", "content_prefix": "t_"})
+    )
+    assert (fields.exact_content, fields.content_prefix, fields.title) == ("body", "t_", "title")
+    assert fields.acl == {"allow_token_share": "acl"}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(None, "", id="nothing"),
+        pytest.param(True, "true", id="a flag"),
+        pytest.param(False, "false", id="a flag that is off"),
+        pytest.param(5.0, "5", id="a whole number"),
+        pytest.param(("a", "b"), "a,b", id="a list"),
+        pytest.param(MappingProxyType({"a": "", "b": "c"}), "a,b=c", id="a mapping"),
+        pytest.param(7, "7", id="an integer"),
+    ],
+)
+def test_a_value_is_written_as_a_file_has_it(value: object, text: str) -> None:
+    assert written(value) == text
+
+
+def test_a_password_in_an_address_is_hidden() -> None:
+    assert without_password("http://a:b@h/x https://c@d/") == "http://***@h/x https://***@d/"

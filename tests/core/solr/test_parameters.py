@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.access import Filter, User, filter_for
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.query.search_request import Browse, Fields, Search, Step
+from datafari_rag.core.solr.parameters import (
+    CUT_START,
+    MARK_START,
+    MAX_WORD_CHARS,
+    MAX_WORDS,
+    WEIGHTS,
+    browse_params,
+    escaped,
+    fetch_params,
+    filter_params,
+    restriction_params,
+    search_params,
+    searched_fields,
+    usable_words,
+    words_params,
+)
+from datafari_rag.core.solr.schema import Schema
+
+SCHEMA = Schema()
+LEVELS = ("share", "parent", "document")
+
+
+def who(*tokens: str, mode: Any = "tokens", name: str | None = "ann") -> Filter:
+    return filter_for(User(name, frozenset(tokens)), mode=mode, anonymous="public")
+
+
+def asked(*words: str, **more: Any) -> Search:
+    return Search(
+        "the question", Step("asked", words, more.pop("operator", "AND"), more.pop("least", None)), 10, **more
+    )
+
+
+# --- the filter -------------------------------------------------------------------------------------------------------
+
+
+def test_without_tokens_each_level_must_be_unset() -> None:
+    params = filter_params(who(), SCHEMA)
+
+    assert params["fq"] == [f"{{!bool should=$open_{level}}}" for level in LEVELS]
+    assert params["open_share"] == "+allow_token_share:__nosecurity__ +deny_token_share:__nosecurity__"
+    assert "tokens" not in params
+    assert not any(name.startswith(("allow_", "deny_")) for name in params)
+
+
+def test_with_tokens_each_level_is_open_or_allowed_and_not_denied() -> None:
+    params = filter_params(who("b c", "a,"), SCHEMA)
+
+    assert params["fq"] == [
+        f"{{!bool should=$open_{level} should=$allow_{level} must_not=$deny_{level}}}" for level in LEVELS
+    ]
+    assert params["allow_parent"] == '{!terms f=allow_token_parent separator="\x1f" v=$tokens}'
+    assert params["deny_document"] == '{!terms f=deny_token_document separator="\x1f" v=$tokens}'
+    assert params["tokens"] == "a,\x1fb c"
+
+
+def test_the_filter_is_the_same_for_the_same_tokens_so_that_solr_caches_it() -> None:
+    assert filter_params(who("x", "y"), SCHEMA) == filter_params(who("y", "x", name="bob"), SCHEMA)
+
+
+def test_a_token_with_the_separator_in_it_stands_alone() -> None:
+    params = filter_params(who("plain", "a\x1fb"), SCHEMA)
+
+    assert params["tokens"] == "plain"
+    assert params["token_0"] == "a\x1fb"
+    assert params["allow_share_0"] == "{!term f=allow_token_share v=$token_0}"
+    assert params["fq"][0] == (
+        "{!bool should=$open_share should=$allow_share should=$allow_share_0 "
+        "must_not=$deny_share must_not=$deny_share_0}"
+    )
+
+
+def test_nothing_but_odd_tokens_leaves_the_plain_ones_out() -> None:
+    params = filter_params(who("\x1f"), SCHEMA)
+
+    assert params["fq"][0] == "{!bool should=$open_share should=$allow_share_0 must_not=$deny_share_0}"
+
+
+def test_a_token_that_cannot_be_sent_is_dropped() -> None:
+    params = filter_params(who("\ud800", "good"), SCHEMA)
+
+    assert params["tokens"] == "good"
+
+
+def test_no_token_stands_in_a_query_text() -> None:
+    params = filter_params(who("{!func}1", "$open_share"), SCHEMA)
+
+    texts = [*params["fq"], *(value for name, value in params.items() if name not in ("fq", "tokens"))]
+    assert not any("func" in text or "$open_share}" in text.replace("should=$open_share", "") for text in texts)
+
+
+def test_the_collections_own_rights_fields_are_used() -> None:
+    schema = Schema(Fields(acl={"allow_token_document": "readers"}))
+    params = filter_params(who("t"), schema)
+
+    assert params["open_document"] == "+readers:__nosecurity__ +deny_token_document:__nosecurity__"
+    assert params["allow_document"].startswith("{!terms f=readers ")
+
+
+@pytest.mark.parametrize(
+    ("access", "wanted"),
+    [
+        (who("t", mode="plugin"), {"AuthenticatedUserName": "ann"}),
+        (who("t", mode="plugin", name=None), {}),
+        (who("t", mode="none"), {}),
+    ],
+    ids=["the plugin is told the name", "the plugin is told nothing of the anonymous", "no filter at all"],
+)
+def test_other_modes(access: Filter, wanted: dict[str, str]) -> None:
+    assert filter_params(access, SCHEMA) == wanted
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        search_params(asked("pump", restrictions=(Restriction("extension", value="pdf"),)), who("t"), SCHEMA),
+        browse_params(Browse(None, restrictions=(Restriction("extension", value="pdf"),)), who("t"), SCHEMA),
+        browse_params(Browse("pump"), who("t"), SCHEMA),
+        fetch_params("an id", "exactContent", who("t"), SCHEMA),
+    ],
+    ids=["search", "browse all", "browse", "fetch"],
+)
+def test_every_search_carries_the_filter(params: dict[str, Any]) -> None:
+    assert set(filter_params(who("t"), SCHEMA)["fq"]) <= set(params["fq"])
+    assert params["tokens"] == "t"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "wanted"),
+    [
+        ("plain", "plain"),
+        ("été", "été"),
+        ("\\u", "\\\\u"),
+        ("a:b", "a\\:b"),
+        ("{!term", "\\{\\!term"),
+        ('"quoted"', '\\"quoted\\"'),
+        ("snake_case", "snake_case"),
+        ("AND", "and"),
+        ("NOT", "not"),
+        ("Not", "Not"),
+        ("東京都", '"東京都"'),
+        ("京", "京"),
+    ],
+)
+def test_a_word_is_escaped_mark_by_mark(word: str, wanted: str) -> None:
+    assert escaped(word) == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("x y", "z"), ("x", "y", "z")),
+        (("same", "Same", "other"), ("same", "other")),
+        (("***", "...", ""), ()),
+        (("nul\x00byte", "\ud800", "x\udfffy"), ("nul", "byte", "x", "y")),
+        (("the", "pump"), ("pump",)),
+        (("the", "of"), ("the", "of")),
+        (("x" * 1000,), ("x" * MAX_WORD_CHARS,)),
+        (tuple(f"w{n}" for n in range(500)), tuple(f"w{n}" for n in range(MAX_WORDS))),
+    ],
+    ids=[
+        "split at spaces",
+        "each once",
+        "none left",
+        "controls and surrogates part words",
+        "words without content go",
+        "unless nothing else is there",
+        "shortened",
+        "not too many",
+    ],
+)
+def test_words_that_can_be_looked_for(words: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    assert usable_words(words, "en") == wanted
+
+
+@pytest.mark.parametrize(
+    ("step", "wanted"),
+    [
+        (Step("s", ("x", "y"), "AND"), "100%"),
+        (Step("s", ("x", "y"), "OR"), "1"),
+        (Step("s", ("x", "y"), "OR", 50), "50%"),
+        (Step("s", ("x", "y"), "AND", 75), "75%"),
+    ],
+)
+def test_how_many_words_must_be_there(step: Step, wanted: str) -> None:
+    assert words_params(step, "en", SCHEMA)["mm"] == wanted
+
+
+def test_words_go_to_a_parser_that_knows_no_fields() -> None:
+    params = words_params(Step("s", ("id:x", "pump")), "en", SCHEMA)
+
+    assert (params["q"], params["defType"], params["uf"]) == ("id\\:x pump", "edismax", "-*")
+
+
+@pytest.mark.parametrize(("language", "wanted"), [("fr", "content_fr~3^0.5"), ("it", "exactContent~3^0.5")])
+def test_neighbours_of_the_question_count_where_they_stand_together(language: str, wanted: str) -> None:
+    assert words_params(Step("s", ("x", "y")), language, SCHEMA)["pf2"] == wanted
+
+
+def test_no_word_finds_nothing_rather_than_everything() -> None:
+    params = words_params(Step("s", ("***",)), "en", SCHEMA)
+
+    assert (params["q"], params["defType"], params["q.alt"]) == ("-*:*", "lucene", "-*:*")
+
+
+def test_the_questions_own_language_weighs_most() -> None:
+    weights = dict(searched_fields("fr", SCHEMA))
+
+    assert weights["content_fr"] > weights["content_en"] > 0
+    assert weights["title_fr"] > weights["exactTitle"] > 0
+    assert "title_de" not in weights
+    assert {"exactContent", "exactTitle", "url_search"} <= set(weights)
+
+
+def test_a_schema_of_ones_own_is_searched_in_its_own_fields() -> None:
+    fields = Fields(title="dc_title", exact_content="body")
+    schema = Schema(fields, kinds={"dc_title": "text", "body": "text", "id": "text"})
+
+    assert dict(searched_fields("en", schema)) == {"dc_title": WEIGHTS["exact_title"], "body": WEIGHTS["exact_content"]}
+
+
+# --- narrowing --------------------------------------------------------------------------------------------------------
+
+
+def fq_of(restriction: Restriction, schema: Schema = SCHEMA) -> str:
+    (query,) = restriction_params((restriction,), schema)["fq"]
+    return query
+
+
+@pytest.mark.parametrize(
+    ("restriction", "wanted"),
+    [
+        (Restriction("extension", value="a b"), "{!term f=extension v=$restriction_0}"),
+        (Restriction("extension", low="a", high="b c"), 'extension:["a" TO "b c"]'),
+        (Restriction("extension", low="a"), 'extension:["a" TO *]'),
+        (Restriction("extension", high="b"), 'extension:[* TO "b"]'),
+        (Restriction("extension"), "extension:[* TO *]"),
+        (Restriction("extension", low='a"'), "-*:*"),
+        (Restriction("extension", high="a\\"), "-*:*"),
+        (Restriction("extension", value="\ud800"), "-*:*"),
+        (Restriction("last_modified", value="2024-05-06T07:08:09Z"), "{!term f=last_modified v=$restriction_0}"),
+        (Restriction("last_modified", low="2024-05-06"), 'last_modified:["2024-05-06T00:00:00Z" TO *]'),
+        (Restriction("last_modified", low="NOW-1DAY"), "-*:*"),
+        (Restriction("last_modified", value="x"), "-*:*"),
+        (Restriction("two words", value="x"), "-*:*"),
+        (Restriction("allow_token_share", value="x"), "-*:*"),
+    ],
+    ids=str,
+)
+def test_a_restriction_is_a_raw_value_or_a_quoted_range(restriction: Restriction, wanted: str) -> None:
+    assert fq_of(restriction) == wanted
+
+
+@pytest.mark.parametrize(("value", "fits"), [("12", True), ("-1.5", True), ("x", False), ("1e9", False), ("", False)])
+def test_a_number_must_be_one(value: str, fits: bool) -> None:
+    schema = Schema(kinds={"size": "number"})
+
+    assert (fq_of(Restriction("size", value=value), schema) != "-*:*") is fits
+
+
+def test_a_value_stands_in_a_parameter_of_its_own() -> None:
+    params = restriction_params((Restriction("source", value="{!func}1"), Restriction("source", value="b")), SCHEMA)
+
+    assert (params["restriction_0"], params["restriction_1"]) == ("{!func}1", "b")
+
+
+def test_an_exclusion_takes_away_from_everything() -> None:
+    params = restriction_params((Restriction("source", value="b", is_excluded=True),), SCHEMA)
+
+    assert params["fq"] == ["{!bool filter=$everything must_not=$restriction_0_not}"]
+    assert params["restriction_0_not"] == "{!term f=source v=$restriction_0}"
+    assert params["everything"] == "*:*"
+
+
+def test_no_restriction_is_no_parameter() -> None:
+    assert restriction_params((), SCHEMA) == {}
+
+
+# --- what is asked for ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "field"), [("exactContent", "exactContent"), ("preview_content", "preview_content")]
+)
+def test_only_the_text_that_is_read_is_fetched(content: Any, field: str) -> None:
+    params = search_params(asked("pump", content=content), who(), SCHEMA)
+
+    names = str(params["fl"]).split(",")
+    assert field in names
+    assert len([name for name in names if "ontent" in name]) == 1
+    assert params["hl"] == "false"
+
+
+def test_snippets_are_cut_by_solr_only_when_they_are_used() -> None:
+    params = search_params(asked("pump", content="highlighting", fragment_chars=0, language="fr"), who(), SCHEMA)
+
+    assert (params["hl"], params["hl.fragsize"], params["hl.encoder"]) == ("true", "0", "html")
+    assert params["hl.fl"] == "content_fr,content_en,content_de,content_es,exactContent"
+    assert params["hl.tag.pre"] == CUT_START
+    assert "ontent" not in str(params["fl"])
+
+
+def test_a_plain_search_names_each_thing_itself() -> None:
+    browse = Browse(
+        "water pump",
+        start=20,
+        rows=5,
+        sort=("last_modified", True),
+        facet_fields=("extension", "allow_token_share", "two words"),
+        wants_highlighting=True,
+        fields=("id", "title", "deny_token_parent", "[child]", "a,b"),
+    )
+    params = browse_params(browse, who(), SCHEMA)
+
+    assert (params["start"], params["rows"], params["fl"]) == ("20", "5", "id,title")
+    assert params["sort"] == "last_modified desc,id asc"
+    assert params["facet.field"] == ["extension"]
+    assert params["hl.tag.pre"] == MARK_START
+    assert params["q"] == "water pump"
+
+
+def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
+    params = browse_params(Browse(None, fields=("allow_token_share",)), who(), SCHEMA)
+
+    assert (params["q"], params["defType"], params["fl"]) == ("*:*", "lucene", "*")
+    assert "sort" not in params
+    assert "facet.field" not in params
+
+
+@pytest.mark.parametrize(
+    ("sort", "schema", "wanted"),
+    [
+        (("score", False), SCHEMA, "score asc,id asc"),
+        (("title", False), SCHEMA, "title_sort asc,id asc"),
+        (("title", False), Schema(kinds={"id": "text"}), None),
+        (("size", False), SCHEMA, None),
+    ],
+    ids=["by score", "by title", "a collection without sort titles", "an unknown order"],
+)
+def test_hits_are_sorted_by_what_the_collection_can_sort_on(
+    sort: tuple[str, bool], schema: Schema, wanted: str | None
+) -> None:
+    assert browse_params(Browse("x", sort=sort), who(), schema).get("sort") == wanted
+
+
+def test_a_document_is_looked_up_by_a_parameter() -> None:
+    params = fetch_params("{!func}1", "exactContent", who(), SCHEMA)
+
+    assert (params["q"], params["document"], params["rows"]) == ("{!term f=id v=$document}", "{!func}1", "1")
+    assert "exactContent" in str(params["fl"]).split(",")

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datafari_rag.core.text.cleaning import clean, is_invisible
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param("", "", id="nothing stays nothing"),
+        pytest.param("a\nb\rc\td", "a b c d", id="line ends and tabs are one space each"),
+        pytest.param("a\r\nb", "a  b", id="two characters of a line end are two spaces"),
+        pytest.param("a\u2028b\u2029c\x0bd\x0ce\x85f", "a b c d e f", id="the rarer line ends too"),
+        pytest.param("C:\\share\\x", "C:/share/x", id="a backslash is a slash"),
+        pytest.param('say "yes"', 'say "yes"', id="double quotes stay"),
+        pytest.param("a\x00\x08\x1b\x7f\x9fb", "ab", id="controls are dropped"),
+        pytest.param("S\u200ba\u200dy\ufeff", "Say", id="zero-width characters are dropped"),
+        pytest.param("\u202e2ON\u202c \u2066x\u2069", "2ON x", id="bidirectional controls are dropped"),
+        pytest.param("hi\U000e0048\U000e0049", "hi", id="tag characters that spell a hidden sentence are dropped"),
+        pytest.param("x\ufe00\ufe0f\U000e0100y", "xy", id="variation selectors that carry bytes are dropped"),
+        pytest.param("in\u00adfor\u00admation", "information", id="soft hyphens are dropped"),
+        pytest.param("\u3164\u115fa", "a", id="fillers that look like nothing are dropped"),
+        pytest.param("a\ud800b", "ab", id="half a character is dropped"),
+        pytest.param("Grüße, 汉字, مرحبا 🙂", "Grüße, 汉字, مرحبا 🙂", id="visible characters of all scripts stay"),
+    ],
+)
+def test_what_the_model_sees(text: str, wanted: str) -> None:
+    assert clean(text, is_full=True)[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param("a\n\tb\\c\r", "a\n\tb\\c\r", id="line ends, tabs and backslashes stay"),
+        pytest.param("a\x00\u200b\U000e0041b", "ab", id="what nobody sees is dropped all the same"),
+    ],
+)
+def test_without_full_cleaning_characters_are_only_dropped(text: str, wanted: str) -> None:
+    assert clean(text, is_full=False)[0] == wanted
+
+
+def test_characters_are_told_invisible_one_by_one() -> None:
+    assert [is_invisible(character) for character in "\u200b\u00ad\x00 a\n"] == [True, True, True, False, False, False]
+
+
+@given(st.text(), st.booleans())
+def test_every_character_leads_back_to_itself(text: str, is_full: bool) -> None:
+    cleaned, origins = clean(text, is_full=is_full)
+    stood = [origins.at(index) for index in range(len(cleaned))]
+    assert stood == sorted({place for place in stood if place is not None})
+    same = [(text[place], shown) for place, shown in zip(stood, cleaned, strict=True) if place is not None]
+    assert all(one == other or other in " /" for one, other in same)

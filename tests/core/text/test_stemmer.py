@@ -1,0 +1,45 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datafari_rag.core.text.stemmer import stem
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "install installs installed installing installation"),
+        ("en", "study studies studied studying"),
+        ("en", "plan plans planned planning"),
+        ("fr", "demande demandes demandé demandée demander"),
+        ("fr", "national nationale nationales"),
+        ("de", "Versicherung Versicherungen"),
+        ("es", "trabajo trabajos trabajar trabajando"),
+        ("ru", "страна страны странах стране"),
+    ],
+)
+def test_inflections_share_a_stem(language: str, words: str) -> None:
+    assert len({stem(word.lower(), language) for word in words.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("current", "cure"), ("note", "nine"), ("general", "generation's")], ids=str
+)
+def test_other_words_keep_stems_of_their_own(first: str, second: str) -> None:
+    assert stem(first, "en") != stem(second, "en")
+
+
+@pytest.mark.parametrize("word", ["c3po", "run", "x", "covid-19", "été"], ids=str)
+def test_short_words_and_words_with_digits_stay_whole(word: str) -> None:
+    assert stem(word, "fr") == word
+
+
+def test_a_language_without_a_table_keeps_words() -> None:
+    assert stem("taloissa", "fi") == "taloissa"
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyzéèçñüß", max_size=20), st.sampled_from(["en", "fr", "de", "es", "it", "pt"]))
+def test_a_stem_is_the_beginning_of_its_word(word: str, language: str) -> None:
+    found = stem(word, language)
+    assert word.startswith(found)
+    assert bool(found) == bool(word)

@@ -1,0 +1,58 @@
+import pytest
+
+from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "cut"),
+    [
+        ("One two. Three four five.", 99, "One two. Three four five."),
+        ("One two three. Four five.", 20, "One two three."),
+        ("One. " + "word " * 20, 60, ("One. " + "word " * 20)[:59]),
+        ("abc", 0, ""),
+        ("abc", -1, ""),
+        ("x" * 50, 20, "x" * 20),
+    ],
+    ids=[
+        "fits",
+        "at a sentence",
+        "at a space, when a sentence costs too much",
+        "no room",
+        "less than none",
+        "no space",
+    ],
+)
+def test_a_text_is_cut_where_it_hurts_least(text: str, end: int, cut: str) -> None:
+    assert text[: cut_at(text, end)] == cut
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "place"),
+    [
+        ("ab", 1, 1),
+        ("e\u0301a", 1, 0),
+        ("👩\u200d👩\u200d👧!", 3, 0),
+        ("👍🏽!", 1, 0),
+        ("❤\ufe0f!", 1, 0),
+        ("🇫🇷🇩🇪", 1, 0),
+        ("🇫🇷🇩🇪", 2, 2),
+        ("🇫🇷🇩🇪", 3, 2),
+        ("x", 0, 0),
+        ("x", 1, 1),
+    ],
+    ids=["letters", "accent", "family", "skin", "heart", "in a flag", "two flags", "second flag", "start", "end"],
+)
+def test_no_character_is_cut_as_a_reader_sees_it(text: str, offset: int, place: int) -> None:
+    assert between_characters(text, offset) == place
+
+
+def test_the_longest_prefix_is_measured_in_any_unit() -> None:
+    def words(text: str) -> int:
+        return len(text.split())
+
+    text = "one two three four"
+    assert text[: longest_prefix(text, 99, words, 2)].split() == ["one", "two"]
+    assert longest_prefix(text, 5, None, None) == 5
+    assert longest_prefix(text, 5, words, 9) == 5
+    assert longest_prefix(text, -3, None, None) == 0
+    assert longest_prefix(text, 99, words, 0) == 0

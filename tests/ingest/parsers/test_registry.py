@@ -1,0 +1,205 @@
+"""One file of each kind into text; broken and hostile ones are told, never raised as something else."""
+
+from __future__ import annotations
+
+import unicodedata
+import zipfile
+from pathlib import Path
+
+import docx
+import pytest
+from pypdf import PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+from datafari_rag.ingest.parsers import registry
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
+from datafari_rag.ingest.parsers.registry import is_jsonl, is_known, parse
+
+PAGE = """<!DOCTYPE html><html><head><title>The &amp; title</title><style>p {}</style></head><body>
+<script>alert("no")</script><!-- no --><h1>Head</h1><p>One <b>bold</b>
+ word.<p>Two&nbsp;words<br>and a line<ul><li>first<li>second</ul><pre>a
+  b</pre><table><tr><td>1</td><td>2</td></tr></table><template>no</template></body></html>"""
+
+MARKS = """---
+title: no
+---
+# The *title*
+
+A [link](http://x) and `code`, ![picture](p.png).
+Second line.
+
+- one
+- two
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```py
+x = 1
+```
+"""
+
+
+def pdf_of(path: Path, *lines: str, password: str = "") -> Path:
+    writer = PdfWriter()
+    for line in lines:
+        page = writer.add_blank_page(300, 300)
+        font = DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Font"),
+                NameObject("/Subtype"): NameObject("/Type1"),
+                NameObject("/BaseFont"): NameObject("/Helvetica"),
+            }
+        )
+        fonts = DictionaryObject({NameObject("/F1"): font})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 10 100 Td ({line}) Tj ET".encode())
+        page[NameObject("/Contents")] = stream
+    writer.add_metadata({"/Title": "The PDF"})
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    writer.write(path)
+    return path
+
+
+def docx_of(path: Path) -> Path:
+    document = docx.Document()
+    document.core_properties.title = "The letter"
+    document.add_paragraph("First paragraph.")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "left", "right"
+    document.add_paragraph("After the table.")
+    document.save(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "text", "title"),
+    [
+        pytest.param("a.txt", b"Title\n\nBody", "Title\n\nBody", "Title", id="text"),
+        pytest.param("a.txt", b"\xef\xbb\xbfA\r\nB\rC", "A\nB\nC", "A", id="a mark and line ends of three kinds"),
+        pytest.param("a.txt", "é à".encode("cp1252"), "é à", "é à", id="a Western code"),
+        pytest.param("a.txt", "é".encode("utf-16"), "é", "é", id="UTF-16"),
+        pytest.param(
+            "a.txt", unicodedata.normalize("NFD", "été").encode(), "été", "été", id="accents apart are joined"
+        ),
+        pytest.param("a.txt", b"x" * 200, "x" * 200, None, id="a long first line is no title"),
+        pytest.param("a.txt", b"", "", None, id="an empty file"),
+        pytest.param("README", b"no ending", "no ending", "no ending", id="an unknown ending is text"),
+        pytest.param(
+            "a.html",
+            PAGE.encode(),
+            "Head\n\nOne bold word.\n\nTwo words\nand a line\n\nfirst\nsecond\n\na\n  b\n\n1\t2",
+            "The & title",
+            id="a page",
+        ),
+        pytest.param(
+            "a.htm", b"<h1>Only a heading</h1>", "Only a heading", "Only a heading", id="a page without title"
+        ),
+        pytest.param(
+            "a.html", b'<meta charset="iso-8859-1"><p>\xe9t\xe9', "été", None, id="a page that names its code"
+        ),
+        pytest.param("a.html", "<p>été".encode(), "été", None, id="a page that does not"),
+        pytest.param("a.html", b"<div>" * 20_000 + b"deep", "deep", None, id="a page nested without end"),
+        pytest.param(
+            "a.md",
+            MARKS.encode(),
+            "The title\n\nA link and code, picture.\nSecond line.\n\none\ntwo\n\na\tb\n1\t2\n\nx = 1",
+            "The title",
+            id="Markdown",
+        ),
+        pytest.param("a.md", b"no heading", "no heading", None, id="Markdown without heading"),
+    ],
+)
+def test_text_and_title(tmp_path: Path, name: str, raw: bytes, text: str, title: str | None) -> None:
+    (tmp_path / name).write_bytes(raw)
+    found = parse(tmp_path / name)
+    assert found == Parsed(text, title)
+
+
+def test_a_pdf_page_by_page(tmp_path: Path) -> None:
+    found = parse(pdf_of(tmp_path / "a.PDF", "First page", "Second page"))
+    assert found == Parsed("First page\n\nSecond page", "The PDF")
+
+
+def test_a_word_file_with_its_tables_in_place(tmp_path: Path) -> None:
+    found = parse(docx_of(tmp_path / "a.docx"))
+    assert found == Parsed("First paragraph.\nleft\tright\nAfter the table.", "The letter")
+
+
+def test_a_pdf_without_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="only pictures"):
+        parse(pdf_of(tmp_path / "a.pdf", ""))
+
+
+def test_a_locked_pdf_is_told(tmp_path: Path) -> None:
+    with pytest.raises(Unreadable, match="password"):
+        parse(pdf_of(tmp_path / "a.pdf", "secret", password="x"))
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [
+        ("a.pdf", b""),
+        ("a.pdf", b"%PDF-1.7\nnothing"),
+        ("a.pdf", b"\0" * 5000),
+        ("a.docx", b""),
+        ("a.docx", b"PK\x03\x04 nothing"),
+        ("a.txt", b"text \0 then not"),
+        ("a.md", b"\0"),
+        ("a.html", b"\0\0"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_told(tmp_path: Path, name: str, raw: bytes) -> None:
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(Unreadable):
+        parse(tmp_path / name)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
+@pytest.mark.parametrize("kind", ["pdf", "docx"])
+def test_a_file_cut_anywhere_is_read_or_told(tmp_path: Path, kind: str, share: float) -> None:
+    path = tmp_path / f"a.{kind}"
+    whole = (pdf_of(path, "one", "two") if kind == "pdf" else docx_of(path)).read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    try:
+        found = parse(path)
+    except Unreadable as error:
+        assert str(error)
+    else:
+        assert set(found.text.split()) <= {"one", "two"}
+
+
+def test_a_zip_without_the_parts_of_a_word_file_is_told(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.docx", "w") as packed:
+        packed.writestr("x", "y")
+    with pytest.raises(Unreadable, match="broken"):
+        parse(tmp_path / "a.docx")
+
+
+def test_a_word_file_that_unpacks_without_end_is_told(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.docx", "w", zipfile.ZIP_DEFLATED) as packed:
+        for number in range(6):
+            packed.writestr(f"word/{number}.xml", b"\0" * 100_000_000)
+    with pytest.raises(Unreadable, match="500 MB"):
+        parse(tmp_path / "a.docx")
+
+
+def test_a_missing_library_is_told_with_the_extra_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"")
+    monkeypatch.setitem(registry.PARSERS, ".pdf", "a_parser_whose_library_is_absent")
+    with pytest.raises(Unreadable, match=r"pip install 'datafari-rag\[ingest\]'"):
+        parse(tmp_path / "a.pdf")
+
+
+def test_what_is_too_long_is_cut_and_surrogates_are_replaced() -> None:
+    assert len(parsed("x" * (MAX_CHARS + 5)).text) == MAX_CHARS
+    assert parsed("a\ud800b", "t\n t\udfff") == Parsed("a\ufffdb", "t t\ufffd")
+
+
+def test_what_is_taken_from_a_folder() -> None:
+    assert [is_known(Path(name)) for name in ("a.PDF", "b.jsonl", "c.ndjson", "d.jsonl.gz")] == [True] * 4
+    assert [is_known(Path(name)) for name in ("a.exe", "b.gz", "c", "d.json")] == [False] * 4
+    assert (is_jsonl(Path("X.JSONL")), is_jsonl(Path("x.json"))) == (True, False)

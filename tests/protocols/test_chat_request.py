@@ -1,0 +1,181 @@
+"""What the chat dialects read out of a body, and how they name what does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.answer.session_state import Seal, issued
+from datafari_rag.core.ask import Attachment, Turn
+from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
+from tests.protocols.values import asking, request
+
+SETTINGS = Settings()
+
+
+def read(body: object, settings: Settings = SETTINGS, **more: Any) -> Any:
+    return ask_of(request(body, **more), settings, is_streamed=False)
+
+
+def turns(*pairs: tuple[str, str]) -> dict[str, object]:
+    return {"messages": [{"role": role, "content": content} for role, content in pairs]}
+
+
+def test_the_last_message_is_the_question_and_the_others_are_history() -> None:
+    ask = read(turns(("user", "What is KAITO?"), ("assistant", "An operator."), ("user", "Who made KAITO?")))
+    assert ask.question == "Who made KAITO?"
+    assert ask.history == (Turn("user", "What is KAITO?"), Turn("assistant", "An operator."))
+    assert (ask.search_text, ask.earlier_text) == (None, "What is KAITO?")
+
+
+def test_a_follow_up_is_searched_for_with_the_turn_before_it() -> None:
+    ask = read(turns(("user", "What is KAITO?"), ("assistant", "An operator."), ("user", "How do I install it?")))
+    assert ask.question == "How do I install it?"
+    assert ask.search_text == "What is KAITO?\nHow do I install it?"
+
+
+MESSAGE = {"role": "user", "content": "q"}
+BAD: list[tuple[str, object, str]] = [
+    ("no body", None, "The body must be a JSON object."),
+    ("a list as body", [], "The body must be a JSON object."),
+    ("messages missing", {}, "messages must be a list with at least one message."),
+    ("messages null", {"messages": None}, "messages must be a list with at least one message."),
+    ("messages empty", {"messages": []}, "messages must be a list with at least one message."),
+    ("messages an object", {"messages": {}}, "messages must be a list with at least one message."),
+    ("a message that is text", {"messages": ["q"]}, "messages[0] must be an object."),
+    (
+        "a role unknown",
+        {"messages": [{**MESSAGE, "role": "tool"}]},
+        "messages[0].role must be user, assistant or system.",
+    ),
+    ("a role null", {"messages": [{**MESSAGE, "role": None}]}, "messages[0].role must be user, assistant or system."),
+    ("a role list", {"messages": [{**MESSAGE, "role": []}]}, "messages[0].role must be user, assistant or system."),
+    ("content null", {"messages": [{**MESSAGE, "content": None}]}, "messages[0].content must be a string."),
+    ("content a list", {"messages": [{**MESSAGE, "content": ["q"]}]}, "messages[0].content must be a string."),
+    (
+        "half a character",
+        {"messages": [{**MESSAGE, "content": "\ud83d"}]},
+        "messages[0].content is not valid Unicode text.",
+    ),
+    (
+        "the assistant's last",
+        {"messages": [MESSAGE, {"role": "assistant", "content": "a"}]},
+        "messages[1].role must be user: the last message is the question.",
+    ),
+    ("a huge state", asking(sessionState="x" * 70_000), "sessionState must have at most 65536 bytes."),
+    ("context a list", asking(context=[]), "context must be an object."),
+    ("overrides a list", asking(context={"overrides": []}), "context.overrides must be an object."),
+    (
+        "an override",
+        asking(context={"overrides": {"top": 0}}),
+        "context.overrides.top must be an integer between 1 and 50.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), [pytest.param(body, reason, id=name) for name, body, reason in BAD])
+def test_what_does_not_fit_is_named(body: object, reason: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        read(body)
+    assert refused.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(asking(context=None, session_state=None), id="null is absent"),
+        pytest.param(asking(context={"overrides": None}), id="null overrides"),
+        pytest.param(asking(wings=True, approach="rrr", context={"auth_claims": {"oid": "root"}}), id="unknown keys"),
+    ],
+)
+def test_it_never_fails_for(body: object) -> None:
+    assert read(body).question == "Who ate?"
+
+
+def test_a_blank_question_and_one_that_is_too_long_are_told_apart() -> None:
+    with pytest.raises(NoQuery):
+        read(asking(" \n"))
+    with pytest.raises(QueryTooLong):
+        read(asking("x" * 4001))
+    assert len(read(asking("x" * 4000)).question) == 4000
+
+
+def test_a_question_larger_than_the_window_is_refused() -> None:
+    with pytest.raises(ContextTooLong):
+        read(asking("word " * 700), replace(SETTINGS, llm_context_window=512))
+
+
+def test_the_clients_system_message_is_left_out_and_named() -> None:
+    body = turns(("system", "obey"), ("user", "q"))
+    assert read(body).history == ()
+    assert "chat.client.system" in read(body).overrides["system message"]
+    kept = read(body, replace(SETTINGS, chat_client_system=True))
+    assert kept.history == (Turn("system", "obey"),)
+    assert "system message" not in kept.overrides
+
+
+def test_the_oldest_turns_go_when_history_is_over_its_budget() -> None:
+    body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
+    assert read(body, replace(SETTINGS, chat_history_tokens=100)).history == (Turn("assistant", "new"),)
+
+
+def test_history_never_takes_more_than_its_share_of_a_small_window() -> None:
+    body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
+    assert read(body, replace(SETTINGS, llm_context_window=400)).history == (Turn("assistant", "new"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "state"),
+    [
+        pytest.param(asking(session_state={"a": 1}), {"a": 1}, id="session_state"),
+        pytest.param(asking(sessionState="s"), "s", id="sessionState"),
+        pytest.param(asking(session_state=None, sessionState=0), 0, id="null is absent, zero is a value"),
+        pytest.param(asking(), None, id="none"),
+    ],
+)
+def test_both_spellings_of_the_state_are_read(body: object, state: object) -> None:
+    assert read(body).session_state == state
+
+
+MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
+TALK = (Turn("user", "What is KAITO?"), Turn("assistant", "An operator."))
+STATE = issued(TALK, Seal(MEMORY.chat_memory_secret, "alice", 990.0), memory_limits(MEMORY))
+
+
+def test_a_client_that_sends_only_its_new_message_does_not_lose_the_thread() -> None:
+    ask = read(asking("How do I install it?", sessionState=STATE), MEMORY, user_name="alice")
+    assert ask.history == TALK
+    assert ask.search_text == "What is KAITO?\nHow do I install it?"
+
+
+def test_a_client_that_sends_its_history_keeps_its_own() -> None:
+    body = turns(("user", "Hello"), ("assistant", "Hi"), ("user", "q")) | {"session_state": STATE}
+    assert read(body, MEMORY, user_name="alice").history == (Turn("user", "Hello"), Turn("assistant", "Hi"))
+
+
+def test_another_users_memory_is_refused() -> None:
+    with pytest.raises(BadRequest, match="another user"):
+        read(asking(session_state=STATE), MEMORY, user_name="bob")
+
+
+def test_without_memory_a_state_of_ours_is_only_echoed() -> None:
+    ask = read(asking(session_state=STATE), user_name="bob")
+    assert (ask.history, ask.session_state) == ((), STATE)
+
+
+def test_files_sent_along_are_sources() -> None:
+    files = (Attachment("note.txt", "text"),)
+    assert read(asking(), files=files).attachments == files
+
+
+def test_the_browsers_language_is_kept() -> None:
+    assert read(asking(), headers={"accept-language": "fr"}).accept_language == "fr"
+
+
+def test_failures_that_are_answers_follow_the_setting() -> None:
+    assert softened(SETTINGS) == (NoDocuments, NoAnswer)
+    assert softened(replace(SETTINGS, chat_no_documents="error")) == ()

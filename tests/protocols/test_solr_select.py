@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols import solr_select
+from datafari_rag.protocols.request import Incoming
+
+
+def incoming(**params: str) -> Incoming:
+    return Incoming("/search/select", {name: (value,) for name, value in params.items()})
+
+
+def test_words_become_a_plain_search_and_what_does_not_fit_is_told() -> None:
+    browse, ignored = solr_select.parse(incoming(q="ferry", rows="5", sort="colour asc", action=" Search "), Settings())
+    assert (browse.text, browse.rows) == ("ferry", 5)
+    assert ignored == ("sort",)
+
+
+@pytest.mark.parametrize(
+    ("params", "error"),
+    [
+        pytest.param({"action": "delete"}, BadRequest, id="an action of its own"),
+        pytest.param({"q": "x" * (MAX_QUESTION_CHARS + 1)}, QueryTooLong, id="too many characters"),
+        pytest.param({"q": "half \ud800 a character"}, BadRequest, id="words that are no text"),
+    ],
+)
+def test_what_cannot_be_searched_for_is_refused(params: dict[str, str], error: type[RagError]) -> None:
+    with pytest.raises(error):
+        solr_select.parse(incoming(**params), Settings())

@@ -1,0 +1,50 @@
+"""Documents are read back as they were written, fenced by us or bare as in seed 002."""
+
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.answer.prompt import document_message
+from datafari_rag.core.documents import Document, Extract
+from datafari_rag.services.prompt_contexts import Given, documents_in, first_sentence
+
+NONCE = "k3j9x2m5q8w1z7"
+
+
+def message(number: int, label: str, text: str) -> str:
+    return document_message(Extract(number, label, Document(id="d", text=text), (), text), NONCE)
+
+
+CONTEXTS: dict[str, tuple[str, str, tuple[Given, ...]]] = {
+    "ours with instructions": (
+        f"Be brief.\n{message(1, 'A', 'One.')}\n{message(2, 'B', 'Two.')}",
+        "Be brief.",
+        (Given(1, "A", "One."), Given(2, "B", "Two.")),
+    ),
+    "a text that speaks of another document": (
+        message(1, "A", "See Document 2. It is better."),
+        "",
+        (Given(1, "A", "See Document 2. It is better."),),
+    ),
+    "the seed's": (
+        "Document 1. Once uppon a time, a rabbit ate a carot.\n Document 2. Boarding pass to Nice.",
+        "",
+        (Given(1, "", "Once uppon a time, a rabbit ate a carot."), Given(2, "", "Boarding pass to Nice.")),
+    ),
+    "the seed's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (Given(1, "", "Text."),)),
+    "no numbers at all": (" Just text. ", "", (Given(1, "", "Just text."),)),
+    "an empty document": ("Document 1. \nDocument 2. Two.", "", (Given(2, "", "Two."),)),
+    "nothing": ("  ", "", ()),
+}
+
+
+@pytest.mark.parametrize(("context", "before", "documents"), CONTEXTS.values(), ids=CONTEXTS.keys())
+def test_documents_are_read_back(context: str, before: str, documents: tuple[Given, ...]) -> None:
+    assert documents_in(context) == (before, documents)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"), [("One. Two.", "One."), ("No end", "No end"), ("3.14 is pi! Yes.", "3.14 is pi!"), ("", "")]
+)
+def test_the_first_sentence_ends_with_its_mark(text: str, sentence: str) -> None:
+    assert first_sentence(text) == sentence

@@ -1,0 +1,177 @@
+"""The description of the service: valid, complete, kept by every reply, and held against fuzzed requests."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from openapi_spec_validator import validate
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from datafari_rag.core.errors import leaves
+from datafari_rag.core.query.chat_overrides import OVERRIDES
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.api.openapi import OPERATIONS
+from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, lines_of
+from tests.fakes import FakeModel, FakeRetriever, app_of, line_of
+
+CLOSED = replace(Settings(), openai_passthrough=False, rag_http_errors=True)
+"""Nothing is passed through to a model, whose own checks are not ours."""
+
+APP = app_of(line_of(settings=CLOSED))
+PATHS = {"ragapi": "/search/select", "choices": "/ask", "chat": "/chat", "published": "/api/chat"}
+V1 = "/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def document() -> Any:
+    return APP.test_client().get("/openapi.json").get_json()
+
+
+def test_it_is_valid(document: Any) -> None:
+    validate(document)
+    assert document["openapi"] == "3.1.0"
+
+
+def test_every_path_of_the_service_is_in_it(document: Any) -> None:
+    for rule in APP.url_map.iter_rules():
+        described = document["paths"][rule.rule.replace("<", "{").replace(">", "}")]
+        assert {method.lower() for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}} <= set(described)
+
+
+def test_every_described_path_is_served(document: Any) -> None:
+    assert set(OPERATIONS) <= set(document["paths"])
+
+
+def test_every_override_and_every_failure_is_in_it(document: Any) -> None:
+    assert set(document["components"]["schemas"]["Overrides"]["properties"]) == set(OVERRIDES)
+    statuses = set(document["paths"]["/search/select"]["get"]["responses"])
+    assert {str(kind.code) for kind in leaves()} - {"405"} <= statuses
+
+
+def test_what_may_be_named_follows_the_settings() -> None:
+    known = replace(CLOSED, chat_top_max=7, openai_indexes={"hr": "", "it": ""})
+    schemas = app_of(line_of(settings=known)).test_client().get("/openapi.json").get_json()["components"]["schemas"]
+    assert schemas["Overrides"]["properties"]["top"]["maximum"] == 7
+    assert schemas["CompletionRequest"]["properties"]["index_name"]["enum"] == ["hr", "it", None]
+
+
+def _checked(document: Any, name: str, body: Any) -> None:
+    schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    jsonschema.Draft202012Validator(schema).validate(body)
+
+
+WHOLE = {
+    "ragapi": "RagAnswer",
+    "choices": "ChoicesAnswer",
+    "chat": "ChatAnswer",
+    "published": "PublishedAnswer",
+    "openai": "Completion",
+}
+LINES = {
+    "ragapi": "RagEvent",
+    "choices": "ChoicesChunk",
+    "chat": "ChatLine",
+    "published": "PublishedLine",
+    "openai": "CompletionChunk",
+}
+ERRORS = {
+    "ragapi": "RagError",
+    "choices": "TextError",
+    "chat": "TextError",
+    "published": "ObjectError",
+    "openai": "OpenAIError",
+}
+
+
+def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
+    if dialect.how == "whole":
+        return [json.loads(raw)]
+    return chunks_of(raw) if dialect.name == "openai" else lines_of(raw)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
+def test_every_good_reply_keeps_it(dialect: Dialect, document: Any) -> None:
+    raw = dialect.asked(app_of(line_of()).test_client(), "When?", {}).get_data()
+    name = (WHOLE if dialect.how == "whole" else LINES)[dialect.name]
+    for body in _objects(dialect, raw):
+        _checked(document, name, body)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
+def test_every_failure_keeps_it(dialect: Dialect, document: Any) -> None:
+    _checked(document, ERRORS[dialect.name], dialect.asked(APP.test_client(), " ", {}).get_json())
+
+
+@pytest.mark.parametrize("dialect", [one for one in DIALECTS if one.how == "stream"], ids=str)
+def test_every_line_of_a_broken_stream_keeps_it(dialect: Dialect, document: Any) -> None:
+    from datafari_rag.core.errors import ModelUnavailable
+
+    client = app_of(line_of(model=FakeModel("a ", "b", failure=ModelUnavailable()))).test_client()
+    for body in _objects(dialect, dialect.asked(client, "When?", {}).get_data()):
+        _checked(document, LINES[dialect.name], body)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/models", "Models"),
+        ("/health/live", "Liveness"),
+        ("/health/ready", "Readiness"),
+        ("/openapi.json", "Description"),
+    ],
+)
+def test_the_rest_keeps_it_too(path: str, name: str, document: Any) -> None:
+    _checked(document, name, APP.test_client().get(path).get_json())
+
+
+def test_a_stored_text_and_a_plain_search_keep_it(document: Any) -> None:
+    client = APP.test_client()
+    headers = {"Accept": "application/json"}
+    _checked(document, "StoredText", client.get("/documents?id=doc-1&start=0&end=4", headers=headers).get_json())
+    _checked(document, "PlainError", client.get("/documents?id=none", headers=headers).get_json())
+    _checked(document, "SolrAnswer", client.get("/search/select?q=plane").get_json())
+    empty = app_of(line_of(retriever=FakeRetriever(), settings=CLOSED)).test_client()
+    _checked(document, "SelectError", empty.get("/search/select?action=fly").get_json())
+
+
+# Fuzzing: what a schema cannot say (a blank question, who speaks last) keeps valid requests from always being accepted,
+# so that check alone is left out.
+
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+)
+SCHEMA = schemathesis.openapi.from_wsgi("/openapi.json", APP).exclude(tag="pages")
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep the service's log out of what a failing example prints."""
+    logging.disable(logging.ERROR)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@SCHEMA.parametrize()
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_fuzzed_requests_are_answered_as_described(case: schemathesis.Case) -> None:
+    case.call_and_validate(checks=list(CHECKS))

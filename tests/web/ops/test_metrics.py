@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.ops.metrics import Ended, Metrics, model_label
+
+SETTINGS = Settings(rag_model="gpt-4o", llm_fallback_models=("gpt-4o-mini",), openai_models=("local",))
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        pytest.param("gpt-4o", "gpt-4o", id="a configured name"),
+        pytest.param("gpt-4o-2024-08-06", "gpt-4o", id="a version of it"),
+        pytest.param("gpt-4o-mini-2024-07-18", "gpt-4o-mini", id="a version of the longest that fits"),
+        pytest.param("local", "local", id="one that clients may ask for"),
+        pytest.param("builtin:extractive", "builtin:extractive", id="the built-in model"),
+        pytest.param("gpt-4omega", "other", id="another name that begins alike"),
+        pytest.param("canary\nanything", "other", id="whatever a server calls itself"),
+        pytest.param("", "other", id="no name"),
+    ],
+)
+def test_a_models_label_is_from_the_settings(name: str, label: str) -> None:
+    assert model_label(name, SETTINGS) == label
+
+
+@pytest.mark.parametrize(
+    ("ended", "rows"),
+    [
+        pytest.param(
+            Ended("chat", "ok", ModelFacts("gpt-4o", tries=2), (("search", 5.0),), 9.0),
+            ['model_answers_total{model="gpt-4o",outcome="ok"} 1.0', 'model_tries_total{model="gpt-4o"} 2.0'],
+            id="a good answer",
+        ),
+        pytest.param(
+            Ended("chat", "modelTimeout"),
+            ['model_answers_total{model="gpt-4o",outcome="modelTimeout"} 1.0'],
+            id="a model that never said its name",
+        ),
+        pytest.param(Ended("chat", "searchTimeout"), [], id="no model was reached"),
+        pytest.param(
+            Ended("chat", "ok", ModelFacts("gpt-4o", extras={"usage": {"prompt_tokens": "many"}})),
+            ['model_answers_total{model="gpt-4o",outcome="ok"} 1.0', 'model_tries_total{model="gpt-4o"} 1.0'],
+            id="a usage that is no number",
+        ),
+    ],
+)
+def test_an_answer_is_counted_by_its_model(ended: Ended, rows: list[str]) -> None:
+    metrics = Metrics()
+    metrics.count(ended, SETTINGS)
+    told = [row for row in metrics.exposition().decode().splitlines() if row.startswith("datafari_rag_model")]
+
+    assert set(rows) <= {row.removeprefix("datafari_rag_") for row in told}
+    assert bool(rows) == any("_total" in row for row in told)
+
+
+def test_a_rejected_file_shows() -> None:
+    assert b"datafari_rag_settings_rejected 1.0" in Metrics().exposition(is_rejected=True)
+    assert b"datafari_rag_settings_rejected 0.0" in Metrics().exposition()

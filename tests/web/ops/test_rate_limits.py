@@ -1,0 +1,112 @@
+"""Limits for users and addresses: counted over workers, told with the seconds to wait."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.core.errors import TooManyRequests
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.ops.rate_limits import Limits
+from datafari_rag.web.ops.shared_counters import SharedCounters
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def refusals(times: int, check: Callable[[], None]) -> int:
+    """Return how many of so many checks were refused."""
+    count = 0
+    for _ in range(times):
+        try:
+            check()
+        except TooManyRequests:
+            count += 1
+    return count
+
+
+def test_no_limit_refuses_nobody() -> None:
+    limits, settings = Limits(), Settings()
+    assert refusals(1000, lambda: limits.check_user(settings, "ann")) == 0
+    assert refusals(1000, lambda: limits.check_address(settings, {}, "192.0.2.1")) == 0
+
+
+def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
+    limits, settings = Limits(clock=Clock()), Settings(server_rate_user_per_minute=3)
+    assert refusals(5, lambda: limits.check_user(settings, "ann")) == 2
+    assert refusals(3, lambda: limits.check_user(settings, "bob")) == 0
+    assert refusals(9, lambda: limits.check_user(settings, None)) == 0
+
+
+def test_the_seconds_to_wait_are_told_and_right() -> None:
+    clock = Clock()
+    limits, settings = Limits(clock=clock), Settings(server_rate_user_per_minute=1)
+    limits.check_user(settings, "ann")
+    clock.now += 20
+    with pytest.raises(TooManyRequests) as caught:
+        limits.check_user(settings, "ann")
+    assert caught.value.retry_after_s == 40
+    clock.now += 40.001
+    limits.check_user(settings, "ann")
+
+
+def test_a_user_and_an_address_of_one_name_are_two() -> None:
+    limits = Limits(clock=Clock())
+    settings = Settings(server_rate_user_per_minute=1, server_rate_address_per_minute=1)
+    limits.check_user(settings, "192.0.2.1")
+    limits.check_address(settings, {}, "192.0.2.1")
+
+
+def test_behind_a_trusted_proxy_each_client_has_its_count() -> None:
+    limits, settings = Limits(clock=Clock()), Settings(server_rate_address_per_minute=1)
+    for client in ("192.0.2.1", "192.0.2.2"):
+        limits.check_address(settings, {"x-forwarded-for": client}, "127.0.0.1")
+    assert refusals(1, lambda: limits.check_address(settings, {"x-forwarded-for": "192.0.2.2"}, "127.0.0.1")) == 1
+
+
+def _count(path: Path, times: int) -> None:
+    counters = SharedCounters(path)
+    for _ in range(times):
+        counters.incr("ann", 600)
+
+
+def test_workers_share_one_count_and_lose_none(tmp_path: Path) -> None:
+    workers = [
+        multiprocessing.get_context("spawn").Process(target=_count, args=(tmp_path / "rates", 500)) for _ in range(3)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert SharedCounters(tmp_path / "rates").get("ann") == 1500
+
+
+def test_counters_forget_when_their_window_ends_and_when_told() -> None:
+    clock = Clock()
+    counters = SharedCounters(clock=clock)
+    assert [counters.incr("ann", 60) for _ in range(2)] == [1, 2]
+    assert (counters.get("ann"), counters.get_expiry("ann")) == (2, clock.now + 60)
+    clock.now += 60
+    assert (counters.get("ann"), counters.get_expiry("ann")) == (0, clock.now)
+    counters.incr("ann", 60)
+    counters.clear("ann")
+    assert counters.get("ann") == 0
+    counters.incr("bob", 60)
+    assert counters.reset() is None
+    assert counters.get("bob") == 0
+    assert counters.check()
+    assert counters.base_exceptions is OSError
+
+
+def test_more_keys_than_slots_never_fail_and_never_count_for_another() -> None:
+    counters = SharedCounters(clock=Clock())
+    assert {counters.incr(f"user{number}", 60) for number in range(70_000)} == {1}
