@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients peers browser check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
+.PHONY: run test test-long clients peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -40,19 +40,27 @@ $(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requir
 	@touch $@
 
 # Real processes on a busy machine are asked up to three times; how often that was needed is in the summary.
-test: $(DEV_STAMP) clients browser
+test: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest --reruns 2 --reruns-delay 1
 
 # What `make test` leaves out for its length.
-test-long: $(DEV_STAMP) clients browser
+test-long: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest -m slow
 
-# Debian's Chromium, where this may install it; the browser tests say loudly when it is not there.
-browser:
-	@if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+# Programs of Debian that tests need, installed where this may do that: the browser, two proxies, checkers of unit files
+# and manifests.
+# policy-rc.d keeps the proxies from being started by their installation.
+PROGRAMS := systemd-analyze=systemd chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client
+programs: export PATH := $(PATH):/usr/sbin
+programs:
+	@missing=""; for one in $(PROGRAMS); do command -v $${one%%=*} >/dev/null || missing="$$missing,$${one#*=}"; done; \
+	if [ -n "$$missing" ] && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
-	    chromium fonts-liberation >/dev/null; \
-	fi; command -v chromium >/dev/null || echo "BROWSER NOT TESTED: chromium is not there"
+	    $$(echo "$$missing" | tr , ' ') >/dev/null; rm -f /usr/sbin/policy-rc.d; \
+	fi; for one in $(PROGRAMS); do \
+	  command -v $${one%%=*} >/dev/null || echo "NOT TESTED: what needs $${one%%=*}, which is not there"; \
+	done
 
 # The promise of SPEC.md §6 on 100,000 new random cases, both engines; the seed is printed. Takes about half an hour.
 rights: $(DEV_STAMP)
@@ -86,7 +94,7 @@ faults: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
-attack: $(DEV_STAMP) clients browser
+attack: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest -q -m "slow or not slow" tests/attack tests/security
 
 # The embedded index: 50 kills at random moments, and the memory that 100,000 documents need.
@@ -111,7 +119,7 @@ fix: $(DEV_STAMP)
 	$(BIN)/python docs/write_settings.py
 	$(BIN)/python docs/write_catalogues.py
 
-screenshots: $(DEV_STAMP) browser
+screenshots: $(DEV_STAMP) programs
 	$(BIN)/python -m tests.browser.screenshots
 
 readme: $(DEV_STAMP)

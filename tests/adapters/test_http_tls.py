@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from datafari_rag.adapters.http.session import Tls
 from datafari_rag.adapters.model.connection import Endpoint
@@ -20,8 +21,6 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model.timeouts import Limits
 from datafari_rag.ports import Ending, Piece
-
-x509 = pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
 
 REPLY = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
 

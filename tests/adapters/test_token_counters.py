@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiktoken.load
 
 from datafari_rag.adapters.estimate import EstimatedTokens
 from datafari_rag.adapters.token_counters import NoVocabulary, TiktokenCounter, counter_named
-
-tiktoken = pytest.importorskip("tiktoken")
 
 
 def test_without_a_vocabulary_tokens_are_estimated_and_it_is_said(

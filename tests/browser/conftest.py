@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.places import Zoo, demo, zoo
-from tests.browser.surfing import MISSING, Surfer, browsing, chromium, is_required
+from tests.browser.surfing import Surfer, browsing
 from tests.end_to_end.processes import Running
 
 Come = Callable[..., Surfer]
@@ -17,8 +17,6 @@ Come = Callable[..., Surfer]
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    if chromium() is None:
-        (pytest.fail if is_required() else pytest.skip)(MISSING)
     with browsing() as found:
         yield found
 

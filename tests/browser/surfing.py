@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.required import program
 
 FLAGS = [
     "--headless",
@@ -22,24 +22,14 @@ FLAGS = [
     "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
-MISSING = "Chromium is not installed (apt-get install -y --no-install-recommends chromium)"
-
-
-def chromium() -> str | None:
-    """Return where Chromium is, None when it is not installed."""
-    return shutil.which("chromium")
-
-
-def is_required() -> bool:
-    """Say whether a missing browser fails the suite."""
-    return os.environ.get("CI", "").lower() == "true"
 
 
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """Run one browser; every context of it is a fresh reader."""
+    path = program("chromium", "run make programs")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from datafari_rag.commands.demo_index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm
+from tests.required import present, program
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"
@@ -81,8 +81,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running)
 @pytest.fixture(scope="session")
 def node() -> Script:
     """Run one of the scripts beside this file with Node; return the object it printed."""
-    if shutil.which("node") is None or not NODE_MODULES.is_dir():
-        pytest.skip("needs Node and `make clients`")
+    program("node", "install Node 20")
+    present(NODE_MODULES, "run make clients")
 
     def run(script: str, *arguments: str) -> Any:
         return _printed(["node", str(HERE / script), *arguments])
@@ -93,9 +93,8 @@ def node() -> Script:
 @pytest.fixture(scope="session")
 def langchain() -> Script:
     """Run the script of langchain-openai in its own environment; return the object it printed."""
-    if not LANGCHAIN.exists():
-        pytest.skip("needs `make clients`")
-    return lambda *arguments: _printed([str(LANGCHAIN), str(HERE / "langchain_client.py"), *arguments])
+    python = present(LANGCHAIN, "run make clients")
+    return lambda *arguments: _printed([str(python), str(HERE / "langchain_client.py"), *arguments])
 
 
 def _printed(command: list[str]) -> Any:

@@ -21,6 +21,7 @@ from datafari_rag.core.errors import RefusedByModel
 from datafari_rag.core.model.timeouts import Limits
 from datafari_rag.ports import Ending, Piece
 from tests.end_to_end.processes import free_port
+from tests.required import present
 from tests.stub import Stub, running_stub
 
 PROXY = Path(__file__).parents[2] / ".venvs" / "litellm" / "bin" / "litellm"
@@ -30,7 +31,6 @@ START_S = 90.0
 pytestmark = [
     pytest.mark.clients,
     pytest.mark.slow,
-    pytest.mark.skipif(not PROXY.exists(), reason="needs LiteLLM in .venvs/litellm: `make clients`"),
 ]
 
 MOCKS: dict[str, dict[str, Any]] = {
@@ -65,7 +65,15 @@ def proxy(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
     port = free_port()
     environ = {**os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-    command = [PROXY, "--config", folder / "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        present(PROXY, "run make clients"),
+        "--config",
+        folder / "config.yaml",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log, env=environ) as process:
         try:
             _wait(f"http://127.0.0.1:{port}/health/liveliness", process, folder / "log")

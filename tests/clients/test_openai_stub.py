@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import openai
 import pytest
 
 from tests.stub import Stub, running_stub
-
-openai = pytest.importorskip("openai", reason="needs the openai package: requirements-dev.lock has it")
 
 pytestmark = pytest.mark.clients
 

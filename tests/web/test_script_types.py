@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from tests.required import present, program
 
 ROOT = Path(__file__).parents[2]
 CHECKER = ROOT / "tests" / "clients" / "node_modules" / "typescript" / "bin" / "tsc"
 SCRIPTS = ROOT / "datafari_rag" / "resources" / "static"
-MISSING = "the checker is not there: run make clients (npm ci --prefix tests/clients)"
 
 
 def complaints(project: Path) -> list[str]:
     """Return what the checker says of the scripts of *project*, a line each."""
-    node = shutil.which("node")
-    if node is None or not CHECKER.exists():
-        (pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip)(MISSING)
-    command = [str(node), str(CHECKER), "--pretty", "false", "-p", str(project)]
+    node, checker = program("node", "install Node 20"), present(CHECKER, "run make clients")
+    command = [node, str(checker), "--pretty", "false", "-p", str(project)]
     run = subprocess.run(command, cwd=project.parent, capture_output=True, text=True, timeout=120, check=False)
     return run.stdout.splitlines()
 
