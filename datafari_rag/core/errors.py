@@ -8,6 +8,7 @@ never holds a library's message, a filter, a document's text or a secret in what
         BadRequest              400 badRequest
             ContextTooLong      400 contextTooLong
             RefusedByModel      400 badRequest
+            TooManyValues       400 tooManyValues
         NotAuthenticated        401 notAuthenticated
         NotAllowed              403 notAllowed
         NotFound                404 notFound
@@ -90,6 +91,17 @@ class RefusedByModel(BadRequest):
 
     *reason* is the model's message, meant for the sender of that body alone: never log it.
     """
+
+
+class TooManyValues(BadRequest):
+    """A parameter has more values than a search can need, or a form more pairs; the reason names it and the limit."""
+
+    label, code, sentence = "tooManyValues", 400, "Too many values were sent."
+
+    @classmethod
+    def of(cls, name: str, limit: int) -> TooManyValues:
+        """Return the error of *name*, a parameter or a form, that says how many values it may have."""
+        return cls(f"Too many values of {name}: at most {limit}.", field=name)
 
 
 class NotAuthenticated(RagError):

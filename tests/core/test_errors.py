@@ -5,11 +5,12 @@ import re
 import pytest
 
 from datafari_rag.core import errors
-from datafari_rag.core.errors import Internal, ModelBusy, RagError, leaves
+from datafari_rag.core.errors import Internal, ModelBusy, RagError, TooManyValues, leaves
 
 TABLE = {
     "badRequest": {400},
     "contextTooLong": {400},
+    "tooManyValues": {400},
     "contentFiltered": {400},
     "notAuthenticated": {401},
     "notAllowed": {403},
@@ -68,3 +69,9 @@ def test_what_may_be_logged_is_not_what_is_shown() -> None:
 
 def test_an_internal_error_names_its_place_in_the_log() -> None:
     assert "abc" in Internal.with_id("abc").reason
+
+
+def test_too_many_values_name_the_parameter_and_the_limit() -> None:
+    error = TooManyValues.of("fl", 100)
+
+    assert (error.reason, error.field) == ("Too many values of fl: at most 100.", "fl")

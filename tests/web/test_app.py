@@ -182,6 +182,8 @@ def test_nobody_is_refused_where_an_identity_is_required() -> None:
         pytest.param("", 422, "noQuery", id="no q"),
         pytest.param("&q=+", 422, "noQuery", id="a blank q"),
         pytest.param("&q=" + "a" * 4001, 413, "queryTooLong", id="4001 characters"),
+        pytest.param("&q=a&fq=" + "source:a&fq=" * 101, 400, "tooManyValues", id="101 filters"),
+        pytest.param("&q=a&fl=" + "id," * 101, 400, "tooManyValues", id="101 fields, which an answer does not read"),
     ],
 )
 def test_words_that_cannot_be_asked_have_their_label(query: str, code: int, label: str) -> None:
@@ -189,6 +191,20 @@ def test_words_that_cannot_be_asked_have_their_label(query: str, code: int, labe
 
     assert body["content"]["error"]["code"] == code
     assert body["content"]["error"]["label"] == label
+
+
+def test_a_plain_search_with_too_many_values_says_of_which() -> None:
+    response = get(line_of(), "/search/select?q=x&fl=" + "id," * 101)
+
+    assert response.status_code == 400
+    assert response.get_json() == {"error": {"code": 400, "msg": "Too many values of fl: at most 100."}}
+
+
+def test_the_page_with_too_many_filters_says_so() -> None:
+    for language, words in (("en", "Too many values"), ("fr", "Trop de valeurs")):
+        response = get(line_of(), "/?q=x" + "&fq=source:a" * 101, **{"Accept-Language": language})
+
+        assert words in response.get_data(as_text=True)
 
 
 def test_a_bad_setting_fails_every_answer_and_no_plain_search() -> None:

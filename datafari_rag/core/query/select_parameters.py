@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import ANSWER_FORMATS, AnswerFormat, Restriction
+from datafari_rag.core.errors import TooManyValues
 from datafari_rag.core.query.search_request import MAX_ROWS, Browse
 
 MAX_START = 100_000
 """Deepest first hit of a page; an engine holds all hits before it in memory."""
 
-MAX_RESTRICTIONS = 50
-"""Most `fq` of one request; each is an entry of the engine's filter cache."""
+MAX_VALUES = 100
+"""Most values of one parameter that takes several (fl, fq, facet.field, sort): more can only be meant to cost time."""
 
 SORTS = ("score", "title", "last_modified")
 """What a caller may sort on."""
@@ -73,6 +74,9 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
 
     *facets* are the fields of `solr.facets`, *acl_fields* the schema's own names of ACL fields; these and Datafari's
     are never taken, whatever *facets* say. Of a name sent twice the first value counts, but for fq, facet.field and fl.
+
+    Raises:
+        TooManyValues: fl, fq, facet.field or sort has more than `MAX_VALUES`.
     """
     scope = _Scope(frozenset(facets) - {*acl_fields, *ACL_FIELDS}, frozenset({*acl_fields, *ACL_FIELDS}))
     taken: dict[str, Any] = {}
@@ -157,6 +161,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_SEPARATORS = re.compile(r"[,\s]+")
 _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
@@ -221,7 +226,8 @@ def _number(values: Sequence[str]) -> int | None:
 
 def _sort(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     """Take the first of the given orders, and none when any of them is unknown."""
-    orders = [_order(clause) for clause in values[0].split(",")] if values else []
+    clauses = values[0].split(",", MAX_VALUES) if values else []
+    orders = [_order(clause) for clause in _few("sort", clauses)]
     if not orders or None in orders:
         return None, False
     first = orders[0]
@@ -236,24 +242,32 @@ def _order(clause: str) -> tuple[str, bool] | None:
 
 
 def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    given = [text for text in values if text.strip()]
-    found = [restriction_of(text, scope.facets) for text in given[:MAX_RESTRICTIONS]]
-    kept = tuple(one for one in found if one is not None)
+    given = _few("fq", [text for text in values if text.strip()])
+    kept = tuple(one for text in given if (one := restriction_of(text, scope.facets)) is not None)
     return kept, len(kept) == len(given)
 
 
 def _facet_fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    given = [text.strip() for text in values]
+    given = [text.strip() for text in _few("facet.field", values)]
     kept = tuple(dict.fromkeys(name for name in given if name in scope.facets))
     return kept, all(name in scope.facets for name in given)
 
 
 def _fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     """Take plain names: no alias, function, transformer or pattern, and no ACL field under any of its names."""
-    given = [name for text in values for name in re.split(r"[,\s]+", text) if name]
-    kept = tuple(dict.fromkeys(n for n in given if _FIELD_NAME.fullmatch(n) and n not in scope.acl_fields))
+    # One piece more than may be stays whole, however long the list is; the ends of a text are empty pieces.
+    pieces = [_SEPARATORS.split(text, MAX_VALUES + 1) for text in _few("fl", values)]
+    given = _few("fl", [name for some in pieces for name in some if name])
+    kept = dict.fromkeys(n for n in given if _FIELD_NAME.fullmatch(n) and n not in scope.acl_fields)
     is_whole = all(name == "*" or name in kept for name in given)
-    return (None if "*" in given or not kept else kept), is_whole
+    return (None if "*" in given or not kept else tuple(kept)), is_whole
+
+
+def _few(name: str, values: Sequence[str]) -> Sequence[str]:
+    """Return *values*. Raises: TooManyValues: they are more than `MAX_VALUES`."""
+    if len(values) > MAX_VALUES:
+        raise TooManyValues.of(name, MAX_VALUES)
+    return values
 
 
 READERS: Mapping[str, _Reader] = {

@@ -30,6 +30,7 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         "noQuery": (_("Write a question first"), _("A few words are enough.")),
         "queryTooLong": (_("This question is too long"), _("At most 4000 characters can be asked at once.")),
         "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question anew.")),
+        "tooManyValues": (_("Too many values"), _("Remove some of the filters, then ask again.")),
         "badRequest": (_("The question could not be read"), _("Write it again, please.")),
         "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
         "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Restriction
+from datafari_rag.core.errors import TooManyValues
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.query.select_parameters import (
-    MAX_RESTRICTIONS,
     MAX_START,
+    MAX_VALUES,
     READERS,
     Parameters,
     browse_of,
@@ -182,10 +184,30 @@ def test_acl_fields_are_refused_even_as_facets_and_under_the_schemas_own_names()
     assert (found.restrictions, found.facet_fields, found.fields) == ((), (), ("id",))
 
 
-def test_so_many_restrictions_are_taken_and_no_more() -> None:
-    found = decided(fq=[f"source:{n}" for n in range(MAX_RESTRICTIONS + 5)])
-    assert len(found.restrictions) == MAX_RESTRICTIONS
-    assert found.ignored == ("fq",)
+MANY = {
+    "fl in one value": ("fl", lambda n: [",".join(f"f{i}" for i in range(n))]),
+    "fl in many values": ("fl", lambda n: [f"f{i}" for i in range(n)]),
+    "fl in some values of several names": ("fl", lambda n: [f"a{i},b{i}" for i in range(n // 2)] + ["c"] * (n % 2)),
+    "the same name in fl": ("fl", lambda n: [" id,\t" * n]),
+    "fq": ("fq", lambda n: [f"source:{i}" for i in range(n)]),
+    "fq that does not fit": ("fq", lambda n: ["nope:1"] * n),
+    "facet.field": ("facet.field", lambda n: ["source"] * n),
+    "sort": ("sort", lambda n: [",".join(["title"] * n)]),
+}
+
+
+@pytest.mark.parametrize(("name", "values_of"), MANY.values(), ids=MANY.keys())
+def test_so_many_values_are_taken_and_no_more(name: str, values_of: Callable[[int], list[str]]) -> None:
+    read({name: values_of(MAX_VALUES)}, facets=FACETS)
+    with pytest.raises(TooManyValues) as caught:
+        read({name: values_of(MAX_VALUES + 1)}, facets=FACETS)
+    assert caught.value.reason == f"Too many values of {name}: at most {MAX_VALUES}."
+    assert caught.value.field == name
+
+
+@pytest.mark.parametrize("name", ["fq", "fl"])
+def test_what_is_blank_is_no_value(name: str) -> None:
+    assert read({name: ["", " "] * 10}, facets=FACETS).ignored == ()
 
 
 def test_names_of_strangers_are_short_few_and_once_each() -> None:
