@@ -6,7 +6,6 @@ Tokens and values are raw terms: no analyser and no parser sees them. What canno
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Sequence
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
@@ -15,8 +14,12 @@ from datafari_rag.adapters.embedded.schema import RAW_FIELDS
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadSetting
+from datafari_rag.core.moments import moment_of
 
 DATE_FIELD = "last_modified"
+
+LISTED_VALUES = 30_000
+"""Values of one field that are listed at a time."""
 
 
 def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | None:
@@ -40,9 +43,14 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
     return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
 
 
-def restriction_query(restriction: Restriction, schema: Schema, searcher: Searcher) -> Query:
-    """Return what one restriction narrows to: nothing, for a field that cannot be filtered or a value that is none."""
-    found = _restricted(restriction, schema, searcher)
+def restriction_query(restriction: Restriction, schema: Schema, searcher: Searcher, *, within: Query) -> Query:
+    """
+    Return what one restriction narrows to: nothing, for a field that cannot be filtered or a value that is none.
+
+    *within* finds what the user may see. A range is made of the values of those documents and of no others, so that
+    what it costs does not tell of the others.
+    """
+    found = _restricted(restriction, schema, searcher, within)
     if not restriction.is_excluded:
         return found
     return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, found)])
@@ -54,20 +62,6 @@ def narrowed(query: Query, filters: Sequence[Query]) -> Query:
         return query
     silent = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in filters]
     return Query.boolean_query([(Occur.Must, query), *silent])
-
-
-def date_of(text: str) -> datetime.datetime | None:
-    """Return the moment that an ISO 8601 *text* names, in UTC; None when it names none. A bare date is its start."""
-    try:
-        found = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if found.tzinfo is None:
-        return found.replace(tzinfo=datetime.UTC)
-    try:
-        return found.astimezone(datetime.UTC)
-    except OverflowError:
-        return None
 
 
 def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Searcher) -> Query:
@@ -91,20 +85,38 @@ def _all(queries: Iterable[Query]) -> Query:
     return Query.boolean_query([(Occur.Must, query) for query in queries])
 
 
-def _restricted(restriction: Restriction, schema: Schema, searcher: Searcher) -> Query:
+def _restricted(restriction: Restriction, schema: Schema, searcher: Searcher, within: Query) -> Query:
     if restriction.field == DATE_FIELD:
         return _date_query(restriction, schema)
     if restriction.field not in RAW_FIELDS:
         return Query.empty_query()
     if restriction.value is not None:
         return _term_query(restriction.field, restriction.value, schema)
-    terms = [term for term, _ in searcher.terms_with_prefix(restriction.field, "") if _is_between(term, restriction)]
+    values = _values(restriction.field, within, searcher)
+    terms = [value for value in values if _is_between(value, restriction)]
     return Query.term_set_query(schema, restriction.field, terms) if terms else Query.empty_query()
+
+
+def _values(field: str, within: Query, searcher: Searcher) -> list[str]:
+    """
+    Return every value of *field* that a document of *within* has, once each.
+
+    tantivy has no range over texts. It counts at most 65,000 values at a time, so the rest is looked for in turn.
+    """
+    found: list[str] = []
+    while True:
+        wanted: dict[str, object] = {"field": field, "size": LISTED_VALUES, "segment_size": LISTED_VALUES}
+        if found:
+            wanted["exclude"] = found
+        reply = searcher.aggregate(within, {"values": {"terms": wanted}})["values"]
+        found += [str(bucket["key"]) for bucket in reply["buckets"]]
+        if not reply["buckets"] or not reply["sum_other_doc_count"]:
+            return found
 
 
 def _date_query(restriction: Restriction, schema: Schema) -> Query:
     texts = (restriction.low, restriction.high) if restriction.value is None else (restriction.value,) * 2
-    low, high = (None if text is None else date_of(text) for text in texts)
+    low, high = (None if text is None else moment_of(text) for text in texts)
     if any(text is not None and bound is None for text, bound in zip(texts, (low, high), strict=True)):
         return Query.empty_query()
     if low is None and high is None:

@@ -134,9 +134,9 @@ class EmbeddedRetriever:
         return None
 
     def _filters(self, view: _View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
-        schema = view.index.schema
-        rights = view.rights(access)
-        narrower = [restriction_query(restriction, schema, view.searcher) for restriction in restrictions]
+        schema, searcher, rights = view.index.schema, view.searcher, view.rights(access)
+        within = Query.all_query() if rights is None else rights
+        narrower = [restriction_query(one, schema, searcher, within=within) for one in restrictions]
         return narrower if rights is None else [rights, *narrower]
 
     def _current(self) -> _View:

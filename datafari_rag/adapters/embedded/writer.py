@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tantivy import Document, Index, IndexWriter
 
-from datafari_rag.adapters.embedded.filters import date_of, is_term
+from datafari_rag.adapters.embedded.filters import is_term
 from datafari_rag.adapters.embedded.schema import (
     LANGUAGES,
     MAX_TERM_CHARS,
@@ -23,6 +23,7 @@ from datafari_rag.adapters.embedded.schema import (
 )
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.moments import moment_of
 
 HEAP_BYTES = 150_000_000
 """
@@ -96,7 +97,7 @@ def _stored(document: Mapping[str, object]) -> Document:
     _add_title(stored, title)
     if url:
         stored.add_text("url_search", url)
-    if moment := date_of(_text(document, "last_modified")):
+    if moment := moment_of(_text(document, "last_modified")):
         stored.add_date("last_modified", moment)
     for name in ACL_FIELDS:
         for token in _tokens(document, name):

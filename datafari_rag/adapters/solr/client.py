@@ -108,7 +108,7 @@ class Node:
         self, method: str, path: str, body: bytes | None = None, *, headers: Mapping[str, str] | None = None
     ) -> bytes:
         """
-        Return the body of Solr's answer to one request.
+        Return the body of Solr's answer to one request, in which no parameter is expanded.
 
         Raises:
             SearchTimeout: no whole answer within the limits.
@@ -120,7 +120,7 @@ class Node:
         try:
             request = Request(
                 method,
-                f"{self._path}/{path}",
+                f"{self._path}/{_literal(path)}",
                 body,
                 {**(headers or {}), **self._connection.headers(), **self._headers},
             )
@@ -161,6 +161,17 @@ class Node:
                 # The limit of the socket is for silence; an answer that drips has to end, too.
                 raise SearchTimeout(log=f"{self.place}: an answer that does not end")
         return body.getvalue()
+
+
+def _literal(path: str) -> str:
+    """
+    Return *path* with the parameter that stops Solr from expanding `${name}` in every other parameter.
+
+    Values of callers stand in parameters, and one that is expanded becomes another value, syntax, or gigabytes. Solr
+    reads the address before the form and believes the first value: nothing after this one can switch it on again.
+    """
+    name, _, query = path.partition("?")
+    return f"{name}?expandMacros=false" + (f"&{query}" if query else "")
 
 
 def form_of(params: Params) -> str:

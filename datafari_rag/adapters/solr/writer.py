@@ -7,7 +7,6 @@ another set-up, by everybody. So each of the six is sent with every document.
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -15,6 +14,7 @@ from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
+from datafari_rag.core.moments import iso_of
 from datafari_rag.core.solr.schema import Schema
 
 UNREACHABLE = "__unreadable_token__"
@@ -135,16 +135,6 @@ def _clean(value: object, kind: str) -> object:
     if isinstance(value, (list, tuple)):
         return [kept for one in value if (kept := _clean(one, kind)) not in (None, "")]
     return value
-
-
-def iso_of(text: str) -> str | None:
-    """Return the moment that an ISO 8601 *text* names as Solr spells it (UTC), None when it names none."""
-    try:
-        found = datetime.datetime.fromisoformat(text)
-        moment = found.replace(tzinfo=datetime.UTC) if found.tzinfo is None else found.astimezone(datetime.UTC)
-    except (ValueError, OverflowError):
-        return None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _post(node: Node, path: str, body: bytes) -> bytes:

@@ -2,8 +2,9 @@
 Searches as parameters for Solr, and the one place where a user's filter is spelt for it.
 
 Nothing of a caller is handed on as it came. Words are escaped character by character, so that no parser sees syntax
-in them; values and tokens are raw terms that stand in parameters of their own, never inside a query text; field names
-come from the settings. Every function that makes a search takes the filter, so there is none without.
+in them; bounds of ranges are spelled by the numbers of their characters; values and tokens are raw terms that stand in
+parameters of their own, never inside a query text; field names come from the settings. Solr is told to expand no
+parameter (`adapters.solr_http`). Every function that makes a search takes the filter, so there is none without.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
+from datafari_rag.core.moments import iso_of
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
 from datafari_rag.core.text.stopwords import is_function_word
@@ -59,8 +61,7 @@ _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
 _ESCAPE = r"\\\1"
 _UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _LONE = re.compile(r"[\ud800-\udfff]")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z)?")
-_NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
@@ -145,6 +146,8 @@ def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | l
         "uf": "-*",
         # Word by word: else fields that cut a word differently make "all words" mean "all in one field".
         "sow": "true",
+        # A handler's default may make operators of "and" and "or" in small letters.
+        "lowercaseOperators": "false",
         "q.op": "OR",
         "mm": _least(step),
         # All fields that hold a word add up, as in the embedded index.
@@ -240,22 +243,27 @@ def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
 
 
 def _bound(given: str | None, kind: str) -> str | None:
-    """
+    r"""
     Return one end of a range as Solr's parser takes it, None when it cannot be one.
 
-    A quoted bound ends at its first quotation mark, and a backslash before that mark hides it: neither may be inside.
+    No parser takes bounds out of parameters of their own for a field with several values (`{!frange}` wants one). So
+    each character is spelled by its number, and the parser sees nothing but quotation marks of ours, `\u` and digits.
     """
     if given is None:
         return "*"
     value = _fitted(given, kind)
-    return None if value is None or re.search(r'["\\]', value) else f'"{value}"'
+    return None if value is None else f'"{_numbered(value)}"'
+
+
+def _numbered(text: str) -> str:
+    units = text.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _fitted(value: str, kind: str) -> str | None:
     """Return *value* as a field of *kind* takes it, None when it cannot: Solr would answer 400."""
     if kind == "date":
-        match = _DATE.fullmatch(value)
-        return None if match is None else value if match.group(1) else f"{value}T00:00:00Z"
+        return iso_of(value)
     if kind == "number":
         return value if _NUMBER.fullmatch(value) else None
     return None if _LONE.search(value) else value

@@ -7,7 +7,7 @@ import pytest
 
 from datafari_rag.adapters.solr.client import Connection
 from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
-from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, iso_of, solr_document
+from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, solr_document
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.query.search_request import Fields
@@ -76,20 +76,6 @@ def test_a_denial_that_cannot_be_written_closes_the_level_for_everybody() -> Non
 
     assert found["allow_token_share"] == found["deny_token_share"] == [UNREACHABLE]
     assert found["allow_token_document"] == ["__nosecurity__"]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("2024-05-06T07:08:09Z", "2024-05-06T07:08:09.000Z"),
-        ("2024-05-06", "2024-05-06T00:00:00.000Z"),
-        ("2024-05-06T07:08:09+02:00", "2024-05-06T05:08:09.000Z"),
-        ("0001-01-01T00:00:00+14:00", None),
-        ("yesterday", None),
-    ],
-)
-def test_a_date_is_spelt_as_solr_takes_it(text: str, wanted: str | None) -> None:
-    assert iso_of(text) == wanted
 
 
 def test_a_date_that_is_none_is_left_out() -> None:

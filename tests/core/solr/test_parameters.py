@@ -238,19 +238,27 @@ def fq_of(restriction: Restriction, schema: Schema = SCHEMA) -> str:
     return query
 
 
+def date_from(text: str) -> str:
+    """Return the range from *text* on, as Solr's parser is given it."""
+    return f'last_modified:["{"".join(f"{chr(92)}u{ord(char):04x}" for char in text)}" TO *]'
+
+
 @pytest.mark.parametrize(
     ("restriction", "wanted"),
     [
         (Restriction("extension", value="a b"), "{!term f=extension v=$restriction_0}"),
-        (Restriction("extension", low="a", high="b c"), 'extension:["a" TO "b c"]'),
-        (Restriction("extension", low="a"), 'extension:["a" TO *]'),
-        (Restriction("extension", high="b"), 'extension:[* TO "b"]'),
+        (Restriction("extension", low="a", high="b c"), r'extension:["\u0061" TO "\u0062\u0020\u0063"]'),
+        (Restriction("extension", low="a"), r'extension:["\u0061" TO *]'),
+        (Restriction("extension", high="b"), r'extension:[* TO "\u0062"]'),
         (Restriction("extension"), "extension:[* TO *]"),
-        (Restriction("extension", low='a"'), "-*:*"),
-        (Restriction("extension", high="a\\"), "-*:*"),
+        (Restriction("extension", low='a"'), r'extension:["\u0061\u0022" TO *]'),
+        (Restriction("extension", high="a\\"), r'extension:[* TO "\u0061\u005c"]'),
+        (Restriction("extension", low="${x}"), r'extension:["\u0024\u007b\u0078\u007d" TO *]'),
+        (Restriction("extension", low="\U0001f600"), r'extension:["\ud83d\ude00" TO *]'),
+        (Restriction("extension", low="\ud800"), "-*:*"),
         (Restriction("extension", value="\ud800"), "-*:*"),
         (Restriction("last_modified", value="2024-05-06T07:08:09Z"), "{!term f=last_modified v=$restriction_0}"),
-        (Restriction("last_modified", low="2024-05-06"), 'last_modified:["2024-05-06T00:00:00Z" TO *]'),
+        (Restriction("last_modified", low="2024-05-06"), date_from("2024-05-06T00:00:00.000Z")),
         (Restriction("last_modified", low="NOW-1DAY"), "-*:*"),
         (Restriction("last_modified", value="x"), "-*:*"),
         (Restriction("two words", value="x"), "-*:*"),
@@ -258,11 +266,13 @@ def fq_of(restriction: Restriction, schema: Schema = SCHEMA) -> str:
     ],
     ids=str,
 )
-def test_a_restriction_is_a_raw_value_or_a_quoted_range(restriction: Restriction, wanted: str) -> None:
+def test_a_restriction_is_a_raw_value_or_a_range_of_numbered_characters(restriction: Restriction, wanted: str) -> None:
     assert fq_of(restriction) == wanted
 
 
-@pytest.mark.parametrize(("value", "fits"), [("12", True), ("-1.5", True), ("x", False), ("1e9", False), ("", False)])
+@pytest.mark.parametrize(
+    ("value", "fits"), [("12", True), ("-1.5", True), ("x", False), ("1e9", False), ("", False), ("\u0661", False)]
+)
 def test_a_number_must_be_one(value: str, fits: bool) -> None:
     schema = Schema(kinds={"size": "number"})
 
