@@ -7,6 +7,7 @@ replaces all documents (Datafari's field names, as `ports.Writer` takes them), a
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.query.search_request import Browse, Content, Operator, Search, Step
 from datafari_rag.core.query.steps import steps_for
 from datafari_rag.ports import Retriever
+from tests.attack.syntaxes import ALL
 
 Load = Callable[[Sequence[Mapping[str, object]]], None]
 
@@ -418,6 +420,50 @@ def test_several_narrowings_must_all_hold(retriever: Retriever, load: Load) -> N
     both = (Restriction("extension", value="pdf"), Restriction("source", value="x", is_excluded=True))
 
     assert ids(retriever, asked("pump", restrictions=both)) == ["b"]
+
+
+def test_a_value_is_no_syntax_and_a_bound_is_none_either(retriever: Retriever, load: Load) -> None:
+    load([doc(f"d{number:03}", source=text, extension=text) for number, text in enumerate(ALL)])
+
+    for number, text in enumerate(ALL):
+        wanted = [f"d{number:03}"]
+        for field in ("source", "extension"):
+            alone = (Restriction(field, value=text),)
+            between = (Restriction(field, low=text, high=text),)
+            assert listed(retriever, Browse(None, restrictions=alone)) == wanted, text
+            assert listed(retriever, Browse(None, restrictions=between)) == wanted, text
+
+
+def test_a_range_goes_by_the_numbers_of_characters(retriever: Retriever, load: Load) -> None:
+    load([doc(f"d{number:03}", source=text) for number, text in enumerate(ALL)])
+    bounds = [None, *sorted(ALL)[::9], *sorted(ALL)[-3:], 'a"', "zz]", "a\\", "\ud7ff\uffff"]
+
+    for low, high in itertools.product(bounds, bounds):
+        is_in = [(low is None or low <= text) and (high is None or text <= high) for text in ALL]
+        wanted = [f"d{number:03}" for number, is_wanted in enumerate(is_in) if is_wanted]
+        narrowed = Browse(None, rows=100, restrictions=(Restriction("source", low=low, high=high),))
+        page = browsed(retriever, narrowed)["response"]
+        assert page["numFound"] == len(wanted), (low, high)
+        assert {row["id"] for row in page["docs"]} <= set(wanted), (low, high)
+
+
+def test_a_bound_that_no_document_can_have_finds_nothing(retriever: Retriever, load: Load) -> None:
+    load([doc("a", source="a")])
+
+    assert listed(retriever, Browse(None, restrictions=(Restriction("source", low="lone \ud800"),))) == []
+    assert listed(retriever, Browse(None, restrictions=(Restriction("source", high="lone \ud800"),))) == []
+
+
+def test_a_range_is_made_of_all_values_of_a_document_and_of_those_a_user_may_see(
+    retriever: Retriever, load: Load
+) -> None:
+    load([doc("open", source="m"), doc("none"), doc("hers", source="n", allow_token_document=["s1"])])
+    between = Browse(None, restrictions=(Restriction("source", low="l", high="o"),))
+    outside = Browse(None, restrictions=(Restriction("source", low="l", high="o", is_excluded=True),))
+
+    assert listed(retriever, between) == ["open"]
+    assert sorted(listed(retriever, between, who("s1"))) == ["hers", "open"]
+    assert listed(retriever, outside, who("s1")) == ["none"]
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------

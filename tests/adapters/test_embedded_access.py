@@ -7,10 +7,15 @@ import random
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from tantivy import Query, Searcher
 
+from datafari_rag.adapters.embedded import filters
+from datafari_rag.adapters.embedded.filters import restriction_query, rights_query
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.schema import opened
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for, is_visible
 from datafari_rag.core.ask import Restriction
@@ -197,3 +202,50 @@ def test_random_rights_are_read_as_the_rule_reads_them(tmp_path: Path) -> None:
             found = retriever.search(Search("pump", Step("asked", ("pump",)), 1000), access(*tokens))
             wanted = {str(number) for number, acl in rights.items() if is_visible(acl, frozenset(tokens))}
             assert {document.id for document in found.documents} == wanted, tokens
+
+
+class Listing:
+    """A searcher that counts the values it lists, and lists no terms of the whole index."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+        self.values = 0
+
+    def aggregate(self, query: Query, wanted: dict[str, Any]) -> Any:
+        found = self._searcher.aggregate(query, wanted)
+        self.values += len(found["values"]["buckets"]) + found["values"]["sum_other_doc_count"]
+        return found
+
+
+def listed_for(tmp_path: Path, hidden: int) -> tuple[int, list[str]]:
+    """Return how many values a range lists with *hidden* documents beside three visible ones, and what it finds."""
+    visible = [{"id": name, "exactContent": "pump", "source": name} for name in "abc"]
+    others = [
+        {"id": f"h{number}", "exactContent": "pump", "source": f"b{number}", "allow_token_document": ["s9"]}
+        for number in range(hidden)
+    ]
+    retriever = indexed(tmp_path, [*visible, *others])
+    index = opened(tmp_path)
+    listing = Listing(index.searcher())
+    within = rights_query(access(), index.schema, index.searcher())
+    assert within is not None
+    restriction_query(Restriction("source", low="b", high="d"), index.schema, cast("Searcher", listing), within=within)
+    found = retriever.browse(Browse(None, restrictions=(Restriction("source", low="b", high="d"),)), access())
+    return listing.values, [row["id"] for row in cast("Any", found)["response"]["docs"]]
+
+
+def test_a_range_costs_the_same_whatever_is_hidden(tmp_path: Path) -> None:
+    costs = [listed_for(tmp_path / str(hidden), hidden) for hidden in (0, 1, 50, 2000)]
+
+    assert costs == [(3, ["b", "c"])] * 4
+
+
+def test_a_range_over_more_values_than_are_listed_at_a_time_finds_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filters, "LISTED_VALUES", 7)
+    retriever = indexed(tmp_path, [{"id": f"d{n:03}", "exactContent": "pump", "source": f"{n:03}"} for n in range(50)])
+
+    found: Any = retriever.browse(Browse(None, restrictions=(Restriction("source", low="010", high="029"),)), access())
+
+    assert found["response"]["numFound"] == 20

@@ -92,6 +92,8 @@ def _restricted(restriction: Restriction, schema: Schema, searcher: Searcher, wi
         return Query.empty_query()
     if restriction.value is not None:
         return _term_query(restriction.field, restriction.value, schema)
+    if not all(is_term(bound) for bound in (restriction.low, restriction.high) if bound is not None):
+        return Query.empty_query()
     values = _values(restriction.field, within, searcher)
     terms = [value for value in values if _is_between(value, restriction)]
     return Query.term_set_query(schema, restriction.field, terms) if terms else Query.empty_query()
