@@ -29,6 +29,7 @@ from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, Found
+from datafari_rag.core.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Laps
 from datafari_rag.core.text.language import detect
@@ -61,8 +62,21 @@ def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generat
     """
     Yield `Sources`, then deltas, then exactly one `Finished` or `Failed`; closing the generator frees the model.
 
-    A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect.
+    A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
+    administrators: nobody else's events have one, whatever a dialect makes of them.
     """
+    if user.is_admin:
+        return _answered(ask, user, settings=settings, parts=parts)
+    return _ranked(_answered(without_least_score(ask), user, settings=settings, parts=parts))
+
+
+def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+    with closing(events):
+        for event in events:
+            yield ranked(event)
+
+
+def _answered(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
     laps = Laps(parts.clock)
     prompted = _prompted(ask, user, settings=settings, parts=parts, laps=laps)
     del user  # may have thousands of tokens
@@ -74,8 +88,9 @@ def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generat
 
 
 def browse(plain: Browse, user: User, *, settings: Settings, parts: Parts) -> Mapping[str, object]:
-    """Return Solr's own JSON for a plain search as *user*. Raises: SearchError, NotAuthenticated."""
-    return parts.retriever.browse(plain, _access(user, settings))
+    """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
+    page = parts.retriever.browse(plain, _access(user, settings))
+    return page if user.is_admin else page_in_ranks(page, plain.start)
 
 
 def fetch(document_id: str, field: str, user: User, *, settings: Settings, parts: Parts) -> Document | None:

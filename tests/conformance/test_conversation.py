@@ -101,11 +101,24 @@ def test_top_and_temperature_replace_the_settings_for_one_request() -> None:
 
 def test_captions_ask_for_snippets_and_a_category_narrows() -> None:
     retriever = FakeRetriever(FLIGHT)
-    overrides = {"semantic_captions": True, "include_category": "hr", "minimum_search_score": 2}
+    overrides = {"semantic_captions": True, "include_category": "hr"}
     asked("/chat", "When?", line_of(retriever), context={"overrides": overrides})
     search, _ = retriever.searches[0]
-    assert (search.content, search.min_score) == ("highlighting", 2)
+    assert search.content == "highlighting"
     assert [(one.field, one.value) for one in search.restrictions] == [("source", "hr")]
+
+
+@pytest.mark.parametrize(("user", "least"), [("root", 2), ("ann", 0), (None, 0)])
+def test_only_administrators_choose_by_score(user: str | None, least: float) -> None:
+    retriever = FakeRetriever(FLIGHT)
+    at = line_of(retriever, settings=replace(Settings(), security_admins=("root",)))
+    context = {"overrides": {"minimum_search_score": 2}}
+    body = {"messages": [{"role": "user", "content": "When?"}], "context": context}
+    told: Any = app_of(at).test_client().post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()
+
+    assert retriever.searches[0][0].min_score == least
+    sentence = told["context"]["thoughts"][0]["props"]["overrides"]["minimum_search_score"]
+    assert sentence.startswith("In use" if user == "root" else "Not in use")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """
 How an answer was made, in the four steps that the chat protocols name (SPEC.md §8).
 
-Everybody sees the question, the query, the documents used and sizes. The prompt, the candidates with reasons, the
-kind of filter, the endpoint and the timings are added for administrators; ACL values are never here.
+Everybody sees the question, the query, the documents used and sizes. Scores, the prompt, the candidates with reasons,
+the kind of filter, the endpoint and the timings are added for administrators; ACL values are never here.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _query(trace: Trace, *, is_admin: bool) -> Thought:
 
 
 def _results(trace: Trace, *, is_admin: bool) -> Thought:
-    used = [_shown(extract) for extract in trace.extracts]
+    used = [_shown(extract, is_admin=is_admin) for extract in trace.extracts]
     props: dict[str, object] = {"documents_used": len(used)}
     if is_admin:
         props["candidates"] = [_reason(candidate) for candidate in trace.candidates]
@@ -90,11 +90,13 @@ def _results(trace: Trace, *, is_admin: bool) -> Thought:
     return Thought(TITLES[2], used, props)
 
 
-def _shown(extract: Extract) -> Mapping[str, object]:
+def _shown(extract: Extract, *, is_admin: bool) -> Mapping[str, object]:
+    score = {"score": round(extract.document.score, 4)} if is_admin else {}
     return {
         "label": extract.label,
         "title": extract.document.title,
-        "score": round(extract.document.score, 4),
+        "rank": extract.number,
+        **score,
         "chars": len(extract.text),
     }
 

@@ -37,7 +37,7 @@ def test_everybody_sees_question_query_documents_and_sizes() -> None:
     assert (question.props or {})["overrides"] == {"top": "Three documents."}
     assert query.description == "w1"
     assert [step["found"] for step in steps] == [0, 4]
-    assert results.description == [{"label": "Label", "title": "T", "score": 1.2346, "chars": 6}]
+    assert results.description == [{"label": "Label", "title": "T", "rank": 1, "chars": 6}]
     assert (prompt.props or {})["document_chars"] == 6
 
 
@@ -48,6 +48,13 @@ def test_only_administrators_see_prompt_filter_candidates_endpoint_and_timings()
     for word in ("Secret instructions", "Filter(", "budget", "model.example", "timings_ms", "before"):
         assert word not in plain
         assert word in admin
+
+
+def test_only_administrators_see_scores() -> None:
+    shown: Any = thoughts_for(TRACE, is_admin=True)[2].description
+
+    assert shown == [{"label": "Label", "title": "T", "rank": 1, "score": 1.2346, "chars": 6}]
+    assert "score" not in repr(thoughts_for(TRACE, is_admin=False))
 
 
 def test_nothing_found_is_told_in_four_steps_too() -> None:

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.errors import NoDocuments
+from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.ranks import LEAST_SCORE, page_in_ranks, ranked, without_least_score
+
+EXTRACTS = tuple(
+    Extract(number, f"L{number}", Document(f"d{number}", "text", score=9.87 / number), (Passage(0, 4, 3.21),), "text")
+    for number in (1, 2, 4)
+)
+
+
+@pytest.mark.parametrize("event", [Sources(EXTRACTS, language="fr"), Finished("x", extracts=EXTRACTS)], ids=repr)
+def test_documents_have_the_inverse_of_their_rank_for_a_score(event: Sources | Finished) -> None:
+    shown = ranked(event)
+
+    assert isinstance(shown, type(event))
+    assert [one.document.score for one in shown.extracts] == [1.0, 0.5, 0.25]
+    assert [one.text for one in shown.extracts] == ["text"] * 3
+    assert "9.87" not in repr(shown)
+    assert "3.21" not in repr(shown)
+
+
+@pytest.mark.parametrize("event", [Sources(()), Finished("x"), Delta("x"), Failed(NoDocuments())], ids=repr)
+def test_an_event_without_documents_stays_as_it_is(event: Event) -> None:
+    assert ranked(event) is event
+
+
+def test_a_least_score_is_left_out_and_said_so() -> None:
+    ask = Ask("q", min_score=2.0, overrides={LEAST_SCORE: "In use.", "top": "In use."})
+
+    assert without_least_score(ask) == Ask(
+        "q", overrides={LEAST_SCORE: "Not in use: scores are for administrators.", "top": "In use."}
+    )
+    assert without_least_score(Ask("q")) == Ask("q")
+
+
+def test_a_page_of_hits_has_ranks_where_scores_were_asked_for() -> None:
+    page = {
+        "responseHeader": {"status": 0},
+        "response": {"numFound": 9, "start": 4, "maxScore": 7.5, "docs": [{"id": "a", "score": 7.5}, {"id": "b"}]},
+        "highlighting": {},
+    }
+
+    assert page_in_ranks(page, 4) == {
+        "responseHeader": {"status": 0},
+        "response": {"numFound": 9, "start": 4, "docs": [{"id": "a", "rank": 5}, {"id": "b"}]},
+        "highlighting": {},
+    }
+    assert page_in_ranks({"responseHeader": {}}, 0) == {"responseHeader": {}}
