@@ -11,7 +11,12 @@ Node = dict[str, object]
 
 
 def nodes_of(extracts: Sequence[Extract]) -> list[Node]:
-    """Return one node for each passage: documents best first, within one the order of its text."""
+    """
+    Return one node for each passage: documents best first, within one the order of its text.
+
+    The protocol wants a number for a score: all passages of a document have that of the document, which is 1/rank for
+    everybody but administrators.
+    """
     return [node for extract in extracts for node in _nodes(extract)]
 
 

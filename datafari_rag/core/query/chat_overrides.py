@@ -243,7 +243,9 @@ OVERRIDES: Mapping[str, Override] = {
     "prompt_template": Override(_text(MAX_TEMPLATE_CHARS), "In use: changes the instructions.", _template),
     "prompt_template_prefix": Override(_ANYTHING, "Not in use here."),
     "prompt_template_suffix": Override(_ANYTHING, "Not in use here."),
-    "minimum_search_score": Override(_number(0), "In use: weaker hits are dropped (BM25).", _set("min_score")),
+    "minimum_search_score": Override(
+        _number(0), "In use for administrators: weaker hits are dropped (BM25).", _set("min_score")
+    ),
     "minimum_reranker_score": Override(_number(0), "Not in use here: there is no second ranking."),
     "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
     "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),

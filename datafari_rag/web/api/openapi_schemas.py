@@ -100,7 +100,8 @@ def _parts() -> dict[str, Schema]:
     closing = {"citations": listed(ref("Citation")), **followups, "finish_reason": STRING}
     said = {"type": ["null", "object", "array"]}
     message = {"role": {"const": "assistant"}, "content": STRING, "function_call": said, "tool_calls": said}
-    node = {"doc_id": STRING, "node_id": STRING, "text": STRING, "score": {"type": "number"}, "metadata": record({})}
+    score = {"type": "number", "description": "For administrators the engine's score, for all others 1/rank."}
+    node = {"doc_id": STRING, "node_id": STRING, "text": STRING, "score": score, "metadata": record({})}
     return {
         "Citation": schema_of(Citation) | {"description": "One mark of the answer; text[start:end] is the quote."},
         "Document": record({"id": STRING, "url": STRING, "title": STRING, "content": STRING}),
