@@ -144,18 +144,17 @@ def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
     A value is quoted, or has no white space, bracket or quotation mark; a backslash takes the next character as it
     is. It is a raw term: a star in it is a star.
     """
-    field, colon, rest = text.strip().partition(":")
+    field, colon, rest = _trimmed(text).partition(":")
     if not colon or field not in facets or _CONTROLS.search(rest):
         return None
     if span := _RANGE.fullmatch(rest):
         low, high = (None if bound == "*" else _bare(bound) for bound in span.groups())
         return None if low is None and high is None else Restriction(field, low=low, high=high)
-    return Restriction(field, value=_bare(rest)) if _VALUE.fullmatch(rest) else None
+    return Restriction(field, value=_bare(rest)) if _TERM.fullmatch(rest) else None
 
 
-_VALUE = re.compile(r'"(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+')
-_BOUND = r'("(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+)'
-_RANGE = re.compile(rf"\[\s*{_BOUND}\s+TO\s+{_BOUND}\s*\]")
+_TERM = re.compile(r'("(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+)')
+_RANGE = re.compile(rf"\[\s*{_TERM.pattern}\s+TO\s+{_TERM.pattern}\s*\]")
 # Controls cannot stand in a term that a person chose, and lone surrogates cannot be sent to any engine.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
@@ -173,6 +172,13 @@ class _Scope(NamedTuple):
 class _Reader(NamedTuple):
     becomes: str
     read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
+
+
+def _trimmed(text: str) -> str:
+    """Return *text* without the white space around it, but for one that a backslash takes as it is."""
+    bare = text.strip()
+    backslashes = len(bare) - len(bare.rstrip("\\"))
+    return text.lstrip()[: len(bare) + backslashes % 2]
 
 
 def _bare(text: str) -> str:

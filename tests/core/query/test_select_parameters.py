@@ -229,6 +229,8 @@ RESTRICTIONS = {
     "quotation marks go": ('source:"Human Resources"', Restriction("source", value="Human Resources")),
     "an escaped mark stays": (r'source:"say \"a\\b\""', Restriction("source", value='say "a\\b"')),
     "an escaped space": (r"source:Human\ Resources", Restriction("source", value="Human Resources")),
+    "an escaped space at the end": (" source:Human\\  ", Restriction("source", value="Human ")),
+    "spaces around": (' source:"a"\t', Restriction("source", value="a")),
     "local parameters as a quoted value are text": ('source:"{!x}"', Restriction("source", value="{!x}")),
     "a range": ("last_modified:[2024 TO 2025]", Restriction("last_modified", low="2024", high="2025")),
     "a range without an upper end": ("last_modified:[NOW-1DAY TO *]", Restriction("last_modified", low="NOW-1DAY")),
