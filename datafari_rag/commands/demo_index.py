@@ -14,6 +14,7 @@ from datafari_rag.adapters.embedded.schema import versions
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import Order, Run
+from datafari_rag.ingest.sandbox import Sandbox
 from datafari_rag.ingest.silent import Silent
 
 CORPUS = "docs.jsonl.gz"
@@ -37,10 +38,10 @@ def build_demo_index(directory: Path) -> None:
         return
     if found is not None and found[1] != wanted[1]:
         shutil.rmtree(directory)
-    with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer:
+    with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer, Sandbox() as reader:
         # The root's name is not the file's place, which differs between installations.
         with closing(Manifest(directory / "manifest.sqlite", "demo")) as manifest:
-            Run(Order(path), writer, manifest, Silent()).go()
+            Run(Order(path), writer, manifest, Silent(), reader).go()
         write_whole(directory / MARK, "\n".join(wanted))
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,8 +20,10 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
+from datafari_rag.ingest.files import key_of
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import Listener, Order, Outcome, Run
+from datafari_rag.ingest.sandbox import Limits, Sandbox
 
 if TYPE_CHECKING:
     # The only place where click gives the type of its bar a name.
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it everybody may see them now."
 DEFAULT_CONF = Path("conf/rag.properties")
+MIN_MEMORY_MB = 300
+"""What the parsers need for a small file, with some to spare."""
+
 CLEARED = "\r\033[K\033[?25h"
 """What takes a bar away from a terminal, and gives its cursor back."""
 
@@ -40,6 +46,7 @@ Examples:
   datafari-rag index handbook.jsonl --conf conf/rag.properties
   datafari-rag index /srv/personnel --allow group:hr --allow group:management
   datafari-rag index /srv/wiki --again
+  datafari-rag index /srv/exports --trust-jsonl
 \b
 Exit codes: 0 all taken; 1 something could not be taken, or the search engine refused; 2 wrong usage.
 """
@@ -53,6 +60,26 @@ Exit codes: 0 all taken; 1 something could not be taken, or the search engine re
     help="The properties file whose solr.url is written to. [default: conf/rag.properties]",
 )
 @click.option("--again", is_flag=True, help="Write what did not change, too: after the engine was emptied.")
+@click.option(
+    "--trust-jsonl",
+    is_flag=True,
+    help="Let .jsonl files found in a folder give wider rights than --allow and --deny, as those named as PATH may.",
+)
+@click.option(
+    "--file-seconds",
+    type=click.FloatRange(1),
+    default=Limits().seconds,
+    show_default=True,
+    help="Longest time for reading one file.",
+)
+@click.option(
+    "--file-memory",
+    type=click.IntRange(MIN_MEMORY_MB),
+    default=Limits().memory_mb,
+    show_default=True,
+    metavar="MB",
+    help="Most memory for reading one file.",
+)
 @click.pass_context
 def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **given: Any) -> None:
     """Put files and folders into the search engine.
@@ -61,14 +88,18 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
     since the last run is written, only what an earlier run took from the same PATH is removed, and the command
     returns when what it wrote can be found.
 
-    Without --allow everybody may see the files, the anonymous too. --allow and --deny do not touch documents of a
-    .jsonl file that carry their own allow_token_document or deny_token_document.
+    Without --allow everybody may see the files, the anonymous too. Documents of a .jsonl file that carry their own
+    allow_token_document or deny_token_document keep these instead when the file itself is named as PATH. In a .jsonl
+    file found in a folder they narrow --allow and --deny further, unless --trust-jsonl is given.
+
+    Links are not followed, and each file is read within bounds of time and memory; what exceeds them is named.
     """
     rights = _rights(given["allow"], given["deny"])
     try:
         settings = settings_for(given["conf"])
         with _progress() as listener:
-            outcome = indexed(paths, settings=settings, rights=rights, listener=listener, again=again)
+            how = How(again, given["trust_jsonl"], Limits(given["file_seconds"], given["file_memory"]))
+            outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
@@ -82,28 +113,40 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
     context.exit(1 if outcome.problems else 0)
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """
+    How a run goes on.
+
+    *again* writes what did not change as well, *trusts_lines* believes `.jsonl` files found in folders, and *limits*
+    are those of one file.
+    """
+
+    again: bool = False
+    trusts_lines: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
 def indexed(
-    paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: Listener, again: bool = False
+    paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: Listener, how: How | None = None
 ) -> Outcome:
     """
     Bring the search engine of *settings* to what *paths* hold, one after the other; return what was done, summed up.
-
-    *again* writes what did not change as well.
 
     Raises:
         RagError: the engine refuses, is gone, damaged, or written to by somebody else.
         ManifestError: the list of what was indexed cannot be kept.
     """
-    total = Outcome()
-    with closing(writer_for(settings)) as writer:
+    total, how = Outcome(), how or How()
+    with closing(writer_for(settings)) as writer, Sandbox(how.limits) as reader:
         for path in paths:
             root = path.resolve()
-            with closing(Manifest(manifest_of(settings.solr_url), str(root))) as manifest:
+            with closing(Manifest(manifest_of(settings.solr_url), key_of(root))) as manifest:
                 if manifest.was_restricted(bool(rights.allow)) and not rights.allow:
                     listener.failed(str(path), OPENED)
-                if again:
+                if how.again:
                     manifest.forget()
-                total += Run(Order(root, rights), writer, manifest, listener).go()
+                total += Run(Order(root, rights, how.trusts_lines), writer, manifest, listener, reader).go()
     return total
 
 
@@ -144,7 +187,7 @@ class Lines:
 
     def failed(self, where: str, why: str) -> None:
         """Print one line."""
-        click.echo(f"{where}: {why}", err=True)
+        click.echo(printable(f"{where}: {why}"), err=True)
 
 
 class Bar:
@@ -186,7 +229,7 @@ class Bar:
 
     def failed(self, where: str, why: str) -> None:
         """Print one line in the place of the bar, which is drawn again below when it moves."""
-        click.echo(f"{CLEARED}{where}: {why}", err=True)
+        click.echo(CLEARED + printable(f"{where}: {why}"), err=True)
 
     def _speed(self, _: int | None) -> str:
         if self._bar is None:
@@ -194,6 +237,15 @@ class Bar:
         elapsed_s = time.time() - self._bar.start
         rate = self._documents / elapsed_s if elapsed_s else 0.0
         return f"{self._documents} documents, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
+
+
+def printable(text: str) -> str:
+    """
+    Return *text* with every character spelled out that is not to be seen.
+
+    Names of files may hold line ends, commands to the terminal, and marks that turn the direction of writing.
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _progress() -> AbstractContextManager[Listener]:

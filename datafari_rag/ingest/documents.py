@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
+from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
 from datafari_rag.core.text.language import detect
-from datafari_rag.ingest.parsers.parsed import Parsed, encodable
+from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed, encodable
 
 PREVIEW_CHARS = 500
 MAX_ID_CHARS = 4096
+MAX_PREVIEW_CHARS = 10_000
 FIELD_LANGUAGES = ("en", "fr", "de", "es")
 """Languages whose text also goes into a field of their own, stemmed."""
 
@@ -22,10 +23,15 @@ Document = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """Tokens of the command line, for documents that set no rights of their own on the level document."""
+    """
+    Tokens of the command line, for documents that set no rights of their own on the level document.
+
+    Where *is_bound* is set, they hold for the others as well, whose own rights then only narrow them.
+    """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    is_bound: bool = False
 
 
 class BadDocument(Exception):
@@ -34,7 +40,7 @@ class BadDocument(Exception):
 
 def from_line(fields: Mapping[str, object], rights: Rights) -> Document:
     """
-    Return the document of one JSONL line (SPEC.md §9); names that are not known are left out.
+    Return the document of one JSONL line; names that are not known are left out.
 
     Raises:
         BadDocument: no id, a value of the wrong kind, or rights that cannot be read.
@@ -45,9 +51,12 @@ def from_line(fields: Mapping[str, object], rights: Rights) -> Document:
     if not isinstance(fields.get("content"), str):
         raise BadDocument("content: a text is expected.")
     texts = {name: _text(fields, name) for name in ("title", "url", "source", "language", "extension")}
+    texts["title"] = texts["title"][:MAX_TITLE_CHARS]
+    if long := next((name for name, text in texts.items() if len(text) > MAX_ID_CHARS), None):
+        raise BadDocument(f"{long}: a text of at most {MAX_ID_CHARS} characters is expected.")
     document = _document(document_id, _text(fields, "content"), texts)
     if preview := _text(fields, "preview_content"):
-        document["preview_content"] = preview
+        document["preview_content"] = preview[:MAX_PREVIEW_CHARS]
     if modified := _text(fields, "last_modified"):
         document["last_modified"] = _moment(modified)
     document |= _acl(fields, rights)
@@ -61,7 +70,7 @@ def from_file(path: Path, parsed: Parsed, *, modified_s: float, source: str, rig
     *modified_s* is the file's time in seconds since 1970, *source* names the folder that was indexed.
     """
     address = encodable(path.as_uri())
-    title = parsed.title or encodable(path.name)
+    title = parsed.title or " ".join(encodable(path.name).split())
     texts = {"title": title, "url": address, "source": source, "extension": extension_of(path.name)}
     document = _document(address, parsed.text, texts)
     document["last_modified"] = _iso(datetime.datetime.fromtimestamp(modified_s, datetime.UTC))
@@ -98,7 +107,20 @@ def _acl(fields: Mapping[str, object], rights: Rights) -> Document:
     acl = {name: _tokens(fields, name) for name in ACL_FIELDS}
     if not acl["allow_token_document"] and not acl["deny_token_document"]:
         acl |= {"allow_token_document": [*rights.allow], "deny_token_document": [*rights.deny]}
+    elif rights.is_bound and (rights.allow or rights.deny):
+        # A user has to pass every level; so on a level of their own the rights of the command line hold beside those
+        # of the document, whatever these say.
+        level = _free_level(acl)
+        acl |= {f"allow_token_{level}": [*rights.allow], f"deny_token_{level}": [*rights.deny]}
     return {name: tokens or [NO_SECURITY] for name, tokens in acl.items()}
+
+
+def _free_level(acl: Mapping[str, list[str]]) -> str:
+    for level in LEVELS:
+        tokens = {*acl[f"allow_token_{level}"], *acl[f"deny_token_{level}"]}
+        if level != "document" and tokens <= {NO_SECURITY}:
+            return level
+    raise BadDocument("Rights on all three levels leave no place for those of --allow and --deny.")
 
 
 def _tokens(fields: Mapping[str, object], name: str) -> list[str]:

@@ -1,9 +1,18 @@
-"""Which files a PATH stands for: itself, or everything below it that a parser knows."""
+"""
+Which files a PATH stands for, and how they are opened: itself, or everything below it that a parser knows.
+
+Others than who runs the command may write below PATH. So no link is followed on the way to a file, not even one that
+takes the place of a folder meanwhile: each folder is opened by its name in the one above, as no link (`O_NOFOLLOW`),
+and what is read is what was opened.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +20,18 @@ from datafari_rag.ingest.parsers.registry import is_known
 
 INDEX_MARK = "datafari-rag.json"
 """A folder with this file is a search index; what is in it is not to be indexed."""
+
+MAX_DEPTH = 200
+"""Folders in folders that are looked into."""
+
+MAX_LINKS = 40
+"""Longest chain of links, as Linux has it."""
+
+NO_FILE = "This is no ordinary file."
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe without a writer would stop the opening, a terminal would become ours.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,43 +43,164 @@ class File:
     modified_s: float
     stamp: str
 
+    @property
+    def key(self) -> str:
+        """Return its name in the list of what was indexed."""
+        return key_of(self.path)
 
-def files_of(root: Path, on_problem: Callable[[Path, str], None]) -> Iterator[File]:
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """Something below PATH that is no file to read, and *why*; *is_gone* when nothing of it may stay in the engine."""
+
+    path: Path
+    why: str
+    is_gone: bool
+
+
+def key_of(path: Path) -> str:
+    """Return *path* as text; its `file:` address where its name is not UTF-8, which no other path can look like."""
+    text = str(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return path.as_uri()
+    return text
+
+
+def files_of(root: Path) -> Iterator[File | NotTaken]:
     """
-    Yield the files of *root*, an absolute path, in the order of their names.
+    Yield the files of *root*, an absolute path without links, in the order of their names, and what is not taken.
 
-    Hidden files and folders, search indexes and links to folders are passed over. A folder that cannot be opened is
-    told to *on_problem*, as is a file that is gone or no ordinary one.
+    Hidden files and folders, unknown endings, search indexes and links that stay below *root* are passed over without
+    a word. Named are links that lead out of it or nowhere, what is no ordinary file, and folders that cannot be opened.
     """
     if not root.is_dir():
-        yield from _file(root, on_problem)
+        yield _explicit(root)
         return
-    for folder, names, file_names in os.walk(root, onerror=lambda error: on_problem(_where(error, root), _why(error))):
-        names[:] = sorted(name for name in names if not name.startswith(".") and not _is_index(Path(folder, name)))
-        for name in sorted(file_names):
-            path = Path(folder, name)
-            if not name.startswith(".") and is_known(path) and INDEX_MARK not in file_names:
-                yield from _file(path, on_problem)
+    waiting: list[Path] = [Path()]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = _entries(root, folder)
+        except OSError as error:
+            yield NotTaken(root / folder, _why(error), is_gone=False)
+            continue
+        names = {entry.name for entry, _ in entries}
+        if INDEX_MARK in names:
+            continue
+        for entry, status in entries:
+            if stat.S_ISDIR(status.st_mode):
+                continue
+            yield from _file(root, folder / entry.name, status)
+        inner = [folder / entry.name for entry, status in entries if stat.S_ISDIR(status.st_mode)]
+        if inner and len(inner[0].parts) > MAX_DEPTH:
+            yield NotTaken(root / folder, f"Folders in it are deeper than {MAX_DEPTH}.", is_gone=False)
+        else:
+            waiting += reversed(inner)
 
 
-def _file(path: Path, on_problem: Callable[[Path, str], None]) -> Iterator[File]:
+@contextmanager
+def opened(root: Path, file: File) -> Iterator[int]:
+    """
+    Open *file*, found below *root* or *root* itself, and give its descriptor.
+
+    Raises:
+        OSError: it is gone, cannot be read, is no ordinary file any more, or a link has come into its way.
+    """
+    is_root = file.path == root
+    number = os.open(root, _FILE) if is_root else _open_below(root, file.path.relative_to(root), _FILE)
     try:
-        status = path.stat()
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise OSError(errno.EINVAL, NO_FILE)
+        yield number
+    finally:
+        os.close(number)
+
+
+def _open_below(root: Path, way: Path, flags: int) -> int:
+    """Return *way*, relative, opened from *root* on, one name after the other, none of them a link."""
+    *folders, last = way.parts or (".",)
+    above = os.open(root, _FOLDER)
+    try:
+        for name in folders:
+            inner = os.open(name, _FOLDER, dir_fd=above)
+            os.close(above)
+            above = inner
+        return os.open(last, flags, dir_fd=above)
+    finally:
+        os.close(above)
+
+
+def _entries(root: Path, folder: Path) -> list[tuple[os.DirEntry[str], os.stat_result]]:
+    """Return what is in *folder* and not hidden, in the order of the names."""
+    number = _open_below(root, folder, _FOLDER)
+    try:
+        with os.scandir(number) as found:
+            entries = sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda one: one.name)
+        return [(entry, status) for entry in entries if (status := _status(entry)) is not None]
+    finally:
+        os.close(number)
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _explicit(root: Path) -> File | NotTaken:
+    try:
+        status = root.stat(follow_symlinks=False)
     except OSError as error:
-        on_problem(path, _why(error))
-        return
-    if not path.is_file():
-        on_problem(path, "This is no ordinary file.")
-        return
-    yield File(path, status.st_size, status.st_mtime, f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}")
+        return NotTaken(root, _why(error), is_gone=False)
+    return _as_file(root, status) if stat.S_ISREG(status.st_mode) else NotTaken(root, NO_FILE, is_gone=True)
 
 
-def _is_index(folder: Path) -> bool:
-    return (folder / INDEX_MARK).exists()
+def _file(root: Path, way: Path, status: os.stat_result) -> Iterator[File | NotTaken]:
+    path = root / way
+    if stat.S_ISLNK(status.st_mode):
+        if why := _wrong_with(root, way):
+            yield NotTaken(path, why, is_gone=True)
+    elif is_known(path):
+        is_ordinary = stat.S_ISREG(status.st_mode)
+        yield _as_file(path, status) if is_ordinary else NotTaken(path, NO_FILE, is_gone=True)
 
 
-def _where(error: OSError, root: Path) -> Path:
-    return Path(error.filename) if isinstance(error.filename, str) else root
+def _as_file(path: Path, status: os.stat_result) -> File:
+    # Who may write a file may set its time back, but not the time of its last change of any kind.
+    stamp = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ctime_ns}-{status.st_ino}"
+    return File(path, status.st_size, status.st_mtime, stamp)
+
+
+def _wrong_with(root: Path, link: Path) -> str:
+    """
+    Return what is wrong with *link*, "" when it ends below *root*.
+
+    Nothing outside of *root* is looked at, since a look alone can mount a network drive, or hang on one.
+    """
+    here, waiting = root, [*reversed(link.parts)]
+    links = 0
+    while waiting:
+        here = Path(os.path.normpath(here / waiting.pop()))
+        if not here.is_relative_to(root):
+            return "This link leads out of the indexed folder and is not followed."
+        try:
+            if not here.is_symlink():
+                here.stat(follow_symlinks=False)
+                continue
+            target = here.readlink()
+        except OSError:
+            return "This link leads nowhere."
+        links += 1
+        if links > MAX_LINKS:
+            return "This link leads in a circle."
+        here = here.parent
+        if target.is_absolute() and target.is_relative_to(root):
+            here, target = root, target.relative_to(root)
+        waiting += reversed(target.parts)
+    return ""
 
 
 def _why(error: OSError) -> str:

@@ -1,18 +1,35 @@
-"""Documents of a `.jsonl` file, one JSON object a line, read line by line whatever the file's size."""
+"""
+Documents of a `.jsonl` file, one JSON object a line, read line by line whatever the file's size.
+
+What is handed on is flat and bounded: the names that a document has, each a text or a list of texts.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, cast
+from typing import IO, BinaryIO, cast
 
+from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
 MAX_LINE_BYTES = 100_000_000
 """Longest line that is taken."""
+
+MAX_RATIO = 200
+"""A packed file that unpacks to more than this many times its size, and to more than a line, is taken for an attack."""
+
+MAX_VALUES = 10_000
+"""Most texts in one list."""
+
+NAMES = (
+    "id", "title", "url", "source", "language", "extension", "content", "preview_content", "last_modified", *ACL_FIELDS
+)  # fmt: skip
+"""What a line may say of its document; other names are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +42,51 @@ class Line:
     problem: str = ""
 
 
-def lines(path: Path) -> Iterator[Line]:
-    """Yield the lines of *path* that are not blank, unpacked when its name ends in .gz. Raises: OSError, Unreadable."""
+def lines(file: BinaryIO, name: str) -> Iterator[Line]:
+    """
+    Yield the lines of *file* that are not blank, unpacked when *name* ends in .gz.
+
+    A file that grows meanwhile is read up to the size that it had.
+
+    Raises:
+        OSError: the file cannot be read.
+        Unreadable: it is no .gz file, cut, or unpacks without end.
+    """
+    size = os.fstat(file.fileno()).st_size
+    is_packed = name.lower().endswith(".gz")
     try:
-        with _opened(path) as file:
-            number = 0
-            while raw := file.readline(MAX_LINE_BYTES + 1):
-                number += 1
-                if len(raw) > MAX_LINE_BYTES:
-                    yield Line(number, _rest(file, len(raw)), None, "The line is longer than 100 MB.")
-                elif raw.strip():
-                    yield _line(number, raw)
-    except (EOFError, gzip.BadGzipFile) as error:
+        unpacked = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_packed else file
+        yield from _lines(_Bounded(unpacked, max(size * MAX_RATIO, MAX_LINE_BYTES) if is_packed else size, is_packed))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Unreadable("This .gz file is broken.") from error
 
 
-def _opened(path: Path) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+class _Bounded:
+    """A file of which no more than *left* bytes are read."""
+
+    def __init__(self, file: IO[bytes], left: int, is_packed: bool) -> None:
+        self._file, self._left, self._is_packed = file, left, is_packed
+
+    def readline(self, limit: int) -> bytes:
+        """Return the next line, or *limit* bytes of it. Raises: Unreadable: a packed file holds too much."""
+        raw = self._file.readline(min(limit, self._left))
+        self._left -= len(raw)
+        if not self._left and self._is_packed and raw:
+            raise Unreadable(f"This .gz file unpacks to more than {MAX_RATIO} times its size.")
+        return raw
 
 
-def _rest(file: IO[bytes], size: int) -> int:
+def _lines(file: _Bounded) -> Iterator[Line]:
+    number = 0
+    while raw := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > MAX_LINE_BYTES:
+            yield Line(number, _rest(file, len(raw)), None, "The line is longer than 100 MB.")
+        elif raw.strip():
+            yield _line(number, raw)
+
+
+def _rest(file: _Bounded, size: int) -> int:
     while piece := file.readline(MAX_LINE_BYTES):
         size += len(piece)
         if piece.endswith(b"\n"):
@@ -59,4 +101,13 @@ def _line(number: int, raw: bytes) -> Line:
         return Line(number, len(raw), None, "The line is not JSON.")
     if not isinstance(fields, dict):
         return Line(number, len(raw), None, "The line is not a JSON object.")
-    return Line(number, len(raw), fields)
+    return Line(number, len(raw), {name: _flat(fields[name]) for name in NAMES if name in fields})
+
+
+def _flat(value: object) -> object:
+    """Return *value* when it is a text, a list of texts or null; False, which no field takes, for anything else."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and len(value) <= MAX_VALUES and all(isinstance(one, str) for one in value):
+        return value
+    return False

@@ -7,6 +7,7 @@ of a crash, every document that may be in the engine is known here, and what is 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ CREATE TABLE IF NOT EXISTS files (root TEXT, path TEXT, stamp TEXT, next_stamp T
 CREATE TABLE IF NOT EXISTS documents (
     root TEXT, path TEXT, id TEXT, digest TEXT, state INTEGER, PRIMARY KEY (root, path, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS roots (root TEXT PRIMARY KEY, is_restricted INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refused (root TEXT, path TEXT, stamp TEXT, why TEXT, PRIMARY KEY (root, path)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rights (root TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_id ON documents (id);
 """
 _SETTLED, _ADDING, _REMOVING = 0, 1, 2
@@ -31,11 +34,21 @@ class Manifest:
     """The rows of one engine, for the PATH *root*; `close` it."""
 
     def __init__(self, file: Path, root: str) -> None:
-        """Open *file*, made when absent; what a crash left on its way counts as not known. Raises: ManifestError."""
+        """
+        Open *file*, made when absent; what a crash left on its way counts as not known.
+
+        No second run may use it meanwhile: each would take the notes of the other for its own. Names of files are
+        nothing for other users of the machine.
+
+        Raises:
+            ManifestError: it cannot be read or written, or another run uses it.
+        """
         self._file, self._root = file, root
         with self._guarded():
             file.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._rows = sqlite3.connect(file, timeout=5, isolation_level=None)
+            self._rows.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._rows.execute("PRAGMA journal_mode=WAL")
             self._rows.execute("PRAGMA synchronous=NORMAL")
             self._rows.executescript(_TABLES)
@@ -52,6 +65,40 @@ class Manifest:
         with self._changing():
             self._rows.execute("UPDATE files SET stamp = '' WHERE root = ?", (self._root,))
             self._rows.execute("UPDATE documents SET digest = '' WHERE root = ?", (self._root,))
+            self._rows.execute("DELETE FROM refused WHERE root = ?", (self._root,))
+
+    def refusal_of(self, path: str, stamp: str) -> str | None:
+        """Return why *path*, as it was at *stamp*, needed too much when it was read; None when it did not."""
+        row = self._one("SELECT why FROM refused WHERE root = ? AND path = ? AND stamp = ?", self._root, path, stamp)
+        return None if row is None else str(row[0])
+
+    def refuse(self, path: str, stamp: str, why: str) -> None:
+        """Note that *path*, as it is at *stamp*, need not be read again."""
+        with self._changing():
+            self._rows.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?)", (self._root, path, stamp, why))
+
+    def holders_of(self, document_id: str, path: str) -> list[str]:
+        """Return the files other than *path* from which *document_id* was taken, below whatever PATH."""
+        with self._guarded():
+            rows = self._rows.execute(
+                "SELECT DISTINCT path FROM documents WHERE id = ? AND path <> ? AND state <> ?",
+                (document_id, path, _REMOVING),
+            )
+            return [str(holder) for (holder,) in rows]
+
+    def take_over(self, document_id: str, path: str) -> set[str]:
+        """
+        Note that *document_id* is of *path* from now on, and of no other file.
+
+        Return the other files of this root that held it: they have to be looked at again. Those of other roots are in
+        their own next run.
+        """
+        with self._changing():
+            others = self._forget_others(document_id, path)
+            self._rows.execute(
+                "UPDATE documents SET state = ? WHERE id = ? AND path <> ?", (_REMOVING, document_id, path)
+            )
+        return others
 
     def was_restricted(self, is_restricted: bool) -> bool:
         """Say whether the run before gave this root's files rights, and remember it of this one."""
@@ -59,6 +106,16 @@ class Manifest:
         with self._changing():
             self._rows.execute("INSERT OR REPLACE INTO roots VALUES (?, ?)", (self._root, int(is_restricted)))
         return row is not None and bool(row[0])
+
+    def rights_before(self) -> str:
+        """Return the digest of the rights that the last run which came to its end gave, "" for none."""
+        row = self._one("SELECT digest FROM rights WHERE root = ?", self._root)
+        return "" if row is None else str(row[0])
+
+    def keep_rights(self, digest: str) -> None:
+        """Note that everything of this root has the rights of *digest* now."""
+        with self._changing():
+            self._rows.execute("INSERT OR REPLACE INTO rights VALUES (?, ?)", (self._root, digest))
 
     def paths(self) -> list[str]:
         """Return every path that an earlier run took from this root."""
@@ -69,7 +126,8 @@ class Manifest:
         """Return id → digest of what was taken from *path*; a digest is "" where a crash left it uncertain."""
         with self._guarded():
             rows = self._rows.execute(
-                "SELECT id, digest FROM documents WHERE root = ? AND path = ?", (self._root, path)
+                "SELECT id, digest FROM documents WHERE root = ? AND path = ? AND state <> ?",
+                (self._root, path, _REMOVING),
             )
             return {str(document_id): str(digest) for document_id, digest in rows}
 
@@ -133,13 +191,17 @@ class Manifest:
             "INSERT INTO files VALUES (?, ?, '', '') ON CONFLICT DO UPDATE SET stamp = ''", (self._root, path)
         )
 
-    def _forget_others(self, document_id: str) -> set[str]:
+    def _forget_others(self, document_id: str, own_path: str = "") -> set[str]:
         held = self._rows.execute(
-            "SELECT root, path FROM documents WHERE id = ? AND state <> ?", (document_id, _REMOVING)
+            "SELECT root, path FROM documents WHERE id = ? AND path <> ? AND state <> ?",
+            (document_id, own_path, _REMOVING),
         ).fetchall()
         for root, path in held:
             self._rows.execute("UPDATE files SET stamp = '', next_stamp = '' WHERE root = ? AND path = ?", (root, path))
-        self._rows.execute("UPDATE documents SET digest = '' WHERE id = ? AND state <> ?", (document_id, _REMOVING))
+        self._rows.execute(
+            "UPDATE documents SET digest = '' WHERE id = ? AND path <> ? AND state <> ?",
+            (document_id, own_path, _REMOVING),
+        )
         return {str(path) for root, path in held if root == self._root}
 
     def _one(self, query: str, *values: object) -> tuple[object, ...] | None:

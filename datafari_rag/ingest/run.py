@@ -11,25 +11,29 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path, PurePath
 from typing import Protocol
 
 from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_file, from_line
-from datafari_rag.ingest.files import File, files_of
-from datafari_rag.ingest.jsonl import Line, lines
+from datafari_rag.ingest.files import File, files_of, opened
+from datafari_rag.ingest.jsonl import Line
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.parsers.parsed import Unreadable
-from datafari_rag.ingest.parsers.registry import is_jsonl, parse
+from datafari_rag.ingest.parsers.registry import is_jsonl
+from datafari_rag.ingest.sandbox import Sandbox, TooMuch, TooSlow
 from datafari_rag.ports import Writer
 
-FORM = 1
+FORM = 2
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000
 BATCH_DOCUMENTS = 200
 BATCH_CHARS = 4_000_000
 CHECKPOINT_S = 60.0
+FIRST_S = 5.0
+"""A file that takes longer is read when all others have been."""
+
 MAX_TOLD_LINES = 20
 """Bad lines of one file that are told one by one."""
 
@@ -71,13 +75,41 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be indexed: *root* (absolute), with which rights; how large a file may be; when to commit."""
+    """
+    What is to be indexed: *root* (absolute), with which rights; how large a file may be; when to commit.
+
+    With *trusts_lines* a `.jsonl` file found in a folder is believed as if it were named: its documents keep their own
+    rights, and may have ids that look like those of files.
+    """
 
     root: Path
     rights: Rights = field(default_factory=Rights)
+    trusts_lines: bool = False
     max_file_bytes: int = MAX_FILE_BYTES
     checkpoint_s: float = CHECKPOINT_S
     clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One document of a file, or None, with the bytes it took."""
+
+    document: Document | None
+    size_bytes: int
+
+
+@dataclass(slots=True)
+class Told:
+    """Lines of one file that could not be taken: the *first* ones with their reasons, and how many there are."""
+
+    first: list[tuple[str, str]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, where: str, why: str) -> None:
+        """Count one."""
+        self.count += 1
+        if self.count <= MAX_TOLD_LINES:
+            self.first.append((where, why))
 
 
 @dataclass(slots=True)
@@ -88,10 +120,16 @@ class Run:
     writer: Writer
     manifest: Manifest
     listener: Listener
+    reader: Sandbox
     outcome: Outcome = field(default_factory=Outcome)
-    _unread: list[Path] = field(default_factory=list)
+    _unread: set[str] = field(default_factory=set)
     _robbed: set[str] = field(default_factory=set)
     """Files that hold a document which was removed because another file no longer holds it."""
+    _refused: dict[str, Told] = field(default_factory=dict)
+    """For each file the documents that another file holds."""
+    _has_removed: bool = False
+    _has_other_rights: bool = False
+    """Whether what was taken before may have rights that differ from those of this run."""
     _is_sent: bool = False
     """Whether the engine has been told something since the last commit."""
     _committed_s: float = 0.0
@@ -100,72 +138,148 @@ class Run:
         """
         Bring the engine to what the files say; return when it can be found.
 
+        What needs more than a few seconds is read last, after a commit: rights that changed do not wait for it.
+
         Raises:
             SearchUnavailable: the engine refuses or is gone.
             ManifestError: the list of what was taken cannot be kept.
         """
         self._committed_s = self.order.clock()
-        files = list(files_of(self.order.root, self._cannot_read))
+        rights = _digest([self.order.rights.allow, self.order.rights.deny, self.order.trusts_lines])
+        self._has_other_rights = self.manifest.rights_before() != rights
+        files = list(self._found())
         self.listener.started(sum(file.size_bytes for file in files))
-        for file in files:
-            self._take(file)
-        self._remove_gone({str(file.path) for file in files})
-        for file in files:
-            if str(file.path) in self._robbed:
-                self._take(file)
+        most_s = self.reader.limits.seconds
+        slow = self._too_slow(files, min(FIRST_S, most_s))
+        self._remove_gone({file.key for file in files})
+        slow += self._too_slow(self._robbed_of(files), min(FIRST_S, most_s))
         self._commit()
+        self._too_slow(slow, most_s)
+        self._too_slow(self._robbed_of(files), most_s)
+        self._commit()
+        self.manifest.keep_rights(rights)
+        for path, told in self._refused.items():
+            self._tell(path, told)
         return self.outcome
 
-    def _take(self, file: File) -> None:
-        path, stamp = str(file.path), f"{file.stamp}-{_digest([FORM, self.order.rights.allow, self.order.rights.deny])}"
+    def _too_slow(self, files: Sequence[File], seconds: float) -> list[File]:
+        """Take *files*; return those that took longer than *seconds*, and may not in the end."""
+        return [file for file in files if not self._take(file, seconds)]
+
+    def _robbed_of(self, files: Sequence[File]) -> list[File]:
+        """Return those of *files* that hold, or were refused, a document which was removed since the last call."""
+        names = self._robbed | (self._refused.keys() if self._has_removed else set())
+        self._robbed, self._has_removed = set(), False
+        return [file for file in files if file.key in names]
+
+    def _found(self) -> Iterator[File]:
+        for found in files_of(self.order.root):
+            if isinstance(found, File):
+                yield found
+            elif found.is_gone:
+                self._problem(str(found.path), found.why)
+            else:
+                self._cannot_read(found.path, found.why)
+
+    def _take(self, file: File, seconds: float) -> bool:
+        """Bring the engine to what *file* says; return False when that takes longer than *seconds*, but might end."""
+        path, stamp = file.key, f"{file.stamp}-{_digest([FORM, astuple(self._rights(file))])}"
         if self.manifest.stamp_of(path) == stamp:
             self.outcome.unchanged += 1
             self.listener.advanced(file.size_bytes, 0)
-            return
+            return True
+        self._refused.pop(path, None)
         problems_before, known = self.outcome.problems, self.manifest.digests_of(path)
-        seen: set[str] = set()
         try:
-            for batch in _batches(self._documents(file)):
-                self._write(path, batch, known, seen)
-                self._checkpoint()
+            seen = self._read(file, known, seconds)
+        except TooSlow as error:
+            if seconds < self.reader.limits.seconds:
+                return False
+            self._cannot_take(file, error)
         except (OSError, Unreadable) as error:
-            self._cannot_read(file.path, _why(error))
-            return
-        self._remove(path, known.keys() - seen)
-        has_problems = self.outcome.problems > problems_before
-        self.manifest.read(path, "" if has_problems else stamp)
+            self._cannot_take(file, error)
+        else:
+            self._remove(path, known.keys() - seen)
+            has_problems = self.outcome.problems > problems_before or path in self._refused
+            self.manifest.read(path, "" if has_problems else stamp)
+        return True
 
-    def _documents(self, file: File) -> Iterator[tuple[Document | None, int]]:
-        """Yield documents and the bytes they took; None with bytes alone where there is no document."""
+    def _read(self, file: File, known: dict[str, str], seconds: float) -> set[str]:
+        """Hand on what changed of *file*, of which *known* was taken before; return all ids in it."""
+        if why := self.manifest.refusal_of(file.key, self._refusal(file)):
+            raise Unreadable(why)
+        seen: set[str] = set()
+        with opened(self.order.root, file) as number:
+            for batch in _batches(self._documents(file, number, seconds)):
+                self._write(file.key, batch, known, seen)
+                self._checkpoint()
+        return seen
+
+    def _cannot_take(self, file: File, error: OSError | Unreadable) -> None:
+        """Name *file*; what was taken from it stays, but not with rights that it should not have any more."""
+        if isinstance(error, TooMuch):
+            self.manifest.refuse(file.key, self._refusal(file), f"{error} It is not tried again until it changes.")
+        self._cannot_read(file.path, _why(error))
+        if self._has_other_rights:
+            self._remove(file.key, self.manifest.digests_of(file.key))
+            self.manifest.read(file.key, "")
+
+    def _refusal(self, file: File) -> str:
+        return f"{file.stamp}-{_digest(astuple(self.reader.limits))}"
+
+    def _rights(self, file: File) -> Rights:
+        is_bound = is_jsonl(file.path) and not self._is_trusted(file)
+        return replace(self.order.rights, is_bound=is_bound)
+
+    def _is_trusted(self, file: File) -> bool:
+        return self.order.trusts_lines or file.path == self.order.root
+
+    def _documents(self, file: File, number: int, seconds: float) -> Iterator[Taken]:
+        """Yield what is in *file*, open as *number*; where there is no document, the bytes alone."""
         if is_jsonl(file.path):
-            yield from self._line_documents(file)
+            yield from self._line_documents(file, number, seconds)
             return
         if file.size_bytes > self.order.max_file_bytes:
             raise Unreadable(f"The file is larger than {self.order.max_file_bytes // 1_000_000} MB.")
         root = self.order.root
         source = root.name if root.is_dir() else root.parent.name
-        found = parse(file.path)
+        found = self.reader.parse(number, file.path.name, seconds)
         document = from_file(file.path, found, modified_s=file.modified_s, source=source, rights=self.order.rights)
-        yield document if found.text else None, file.size_bytes
+        yield Taken(document if found.text else None, file.size_bytes)
 
-    def _line_documents(self, file: File) -> Iterator[tuple[Document | None, int]]:
-        bad = 0
-        for line in lines(file.path):
-            document, problem = _document_of(line, self.order.rights)
+    def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[Taken]:
+        told, rights = Told(), self._rights(file)
+        for line in self.reader.lines(number, file.path.name, seconds):
+            where = f"{file.path}:{line.number}"
+            document, problem = _document_of(line, rights)
             if document is None:
-                bad += 1
-                self.outcome.problems += 1
-                if bad <= MAX_TOLD_LINES:
-                    self.listener.failed(f"{file.path}:{line.number}", problem)
-            yield document, line.size_bytes
-        if bad > MAX_TOLD_LINES:
-            self.listener.failed(str(file.path), f"{bad - MAX_TOLD_LINES} more lines could not be taken.")
+                told.add(where, problem)
+            elif why := self._belongs_to_others(file, str(document["id"])):
+                document = None
+                self._refused.setdefault(file.key, Told()).add(where, why)
+            yield Taken(document, line.size_bytes)
+        self._tell(str(file.path), told)
 
-    def _write(
-        self, path: str, batch: Sequence[tuple[Document | None, int]], known: dict[str, str], seen: set[str]
-    ) -> None:
-        documents = {str(document["id"]): document for document, _ in batch if document is not None}
+    def _belongs_to_others(self, file: File, document_id: str) -> str:
+        """Return why *file*, which holds documents line by line, may not have *document_id*; "" when it may."""
+        if document_id.lower().startswith("file:") and not self._is_trusted(file):
+            return "id: it is an address of a file, which only that file may have."
+        holders = self.manifest.holders_of(document_id, file.key)
+        owner = next((holder for holder in holders if not is_jsonl(PurePath(holder))), None)
+        if owner is not None:
+            return f"id: it is that of the file {owner}."
+        if holders and file.path != self.order.root:
+            return f"id: {holders[0]} has a document with this id."
+        return ""
+
+    def _write(self, path: str, batch: Sequence[Taken], known: dict[str, str], seen: set[str]) -> None:
+        documents = {str(one.document["id"]): one.document for one in batch if one.document is not None}
         digests = {document_id: _digest(document) for document_id, document in documents.items()}
+        for document_id in documents:
+            if self.manifest.holders_of(document_id, path):
+                # What the engine holds now may be the other's.
+                self._robbed |= self.manifest.take_over(document_id, path)
+                known.pop(document_id, None)
         changed = {key: digest for key, digest in digests.items() if known.get(key) != digest}
         seen.update(documents)
         if changed:
@@ -174,16 +288,17 @@ class Run:
             self.writer.add([documents[key] for key in changed])
             known.update(changed)
             self.outcome.written += len(changed)
-        self.listener.advanced(sum(size for _, size in batch), len(changed))
+        self.listener.advanced(sum(one.size_bytes for one in batch), len(changed))
 
     def _remove_gone(self, paths: set[str]) -> None:
         for path in self.manifest.paths():
-            if path not in paths and not self._is_unread(path):
+            if path not in paths and (self._has_other_rights or not self._is_unread(path)):
                 self._remove(path, self.manifest.digests_of(path))
                 self.manifest.read(path, "")
 
     def _remove(self, path: str, ids: Collection[str]) -> None:
         if ids:
+            self._has_removed = True
             self._robbed |= self.manifest.removing(path, ids)
             self._is_sent = True
             self.writer.delete([*ids])
@@ -202,13 +317,23 @@ class Run:
         self._committed_s = self.order.clock()
 
     def _cannot_read(self, path: Path, why: str) -> None:
-        self._unread.append(path)
+        self._unread.add(str(path))
+        self._problem(str(path), why)
+
+    def _problem(self, where: str, why: str) -> None:
         self.outcome.problems += 1
-        self.listener.failed(str(path), why)
+        self.listener.failed(where, why)
+
+    def _tell(self, path: str, told: Told) -> None:
+        self.outcome.problems += told.count
+        for where, why in told.first:
+            self.listener.failed(where, why)
+        if told.count > MAX_TOLD_LINES:
+            self.listener.failed(path, f"{told.count - MAX_TOLD_LINES} more lines could not be taken.")
 
     def _is_unread(self, path: str) -> bool:
         """Say whether *path* is, or lies below, what could not be read now: that is not gone."""
-        return any(Path(path).is_relative_to(unread) for unread in self._unread)
+        return any(str(place) in self._unread for place in (Path(path), *Path(path).parents))
 
 
 def _document_of(line: Line, rights: Rights) -> tuple[Document | None, str]:
@@ -220,15 +345,15 @@ def _document_of(line: Line, rights: Rights) -> tuple[Document | None, str]:
         return None, str(error)
 
 
-def _batches(documents: Iterator[tuple[Document | None, int]]) -> Iterator[list[tuple[Document | None, int]]]:
-    batch: list[tuple[Document | None, int]] = []
-    chars = 0
-    for document, size in documents:
-        batch.append((document, size))
-        chars += size
-        if len(batch) >= BATCH_DOCUMENTS or chars >= BATCH_CHARS:
+def _batches(taken: Iterator[Taken]) -> Iterator[list[Taken]]:
+    batch: list[Taken] = []
+    size = 0
+    for one in taken:
+        batch.append(one)
+        size += one.size_bytes
+        if len(batch) >= BATCH_DOCUMENTS or size >= BATCH_CHARS:
             yield batch
-            batch, chars = [], 0
+            batch, size = [], 0
     if batch:
         yield batch
 

@@ -8,20 +8,25 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.ingest import jsonl
-from datafari_rag.ingest.jsonl import lines
+from datafari_rag.ingest.jsonl import Line
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
-RAW = b'\xef\xbb\xbf{"a": 1}\n\n[1]\nnot json\n{"b": "\\ud800"}\r\n' + b"[" * 100_000 + b'\n{"c": 3}'
+RAW = b'\xef\xbb\xbf{"id": "1"}\n\n[1]\nnot json\n{"id": "\\ud800"}\r\n' + b"[" * 100_000 + b'\n{"id": "3"}'
+
+
+def lines(path: Path) -> list[Line]:
+    with path.open("rb") as file:
+        return list(jsonl.lines(file, path.name))
 
 
 def test_objects_come_with_their_numbers_and_bad_lines_with_what_is_wrong(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(RAW)
-    found = list(lines(path))
+    found = lines(path)
     assert [(line.number, line.fields) for line in found if line.fields is not None] == [
-        (1, {"a": 1}),
-        (5, {"b": "\ud800"}),
-        (7, {"c": 3}),
+        (1, {"id": "1"}),
+        (5, {"id": "\ud800"}),
+        (7, {"id": "3"}),
     ]
     assert [(line.number, line.problem) for line in found if line.fields is None] == [
         (3, "The line is not a JSON object."),
@@ -34,7 +39,7 @@ def test_objects_come_with_their_numbers_and_bad_lines_with_what_is_wrong(tmp_pa
 def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(RAW))
-    assert len(list(lines(path))) == 6
+    assert len(lines(path)) == 6
 
 
 @pytest.mark.parametrize("raw", [b"not packed", gzip.compress(RAW)[:-9], b""], ids=["no gzip", "cut", "empty"])
@@ -43,9 +48,9 @@ def test_a_broken_packed_file_is_told(tmp_path: Path, raw: bytes) -> None:
     path.write_bytes(raw)
     if raw:
         with pytest.raises(Unreadable):
-            list(lines(path))
+            lines(path)
     else:
-        assert list(lines(path)) == []
+        assert lines(path) == []
 
 
 def test_a_line_over_the_limit_is_passed_over_and_the_next_is_read(
@@ -53,7 +58,7 @@ def test_a_line_over_the_limit_is_passed_over_and_the_next_is_read(
 ) -> None:
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 20)
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"a": "' + b"x" * 100 + b'"}\n{"b": 2}\n')
-    found = list(lines(path))
-    assert [line.fields for line in found] == [None, {"b": 2}]
+    path.write_bytes(b'{"id": "' + b"x" * 100 + b'"}\n{"id": "2"}\n')
+    found = lines(path)
+    assert [line.fields for line in found] == [None, {"id": "2"}]
     assert sum(line.size_bytes for line in found) == path.stat().st_size

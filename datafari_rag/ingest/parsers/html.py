@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from typing import BinaryIO
 
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
 from bs4.element import NavigableString, PageElement, PreformattedString
@@ -14,7 +14,6 @@ from datafari_rag.ingest.parsers.parsed import Parsed, parsed
 from datafari_rag.ingest.parsers.plain_text import decoded
 
 _SPACES = re.compile(r"\s+")
-_LINE_ENDS = re.compile(r"[^\S\n]*\n ?(?! )")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "iframe", "object"})
 _PARAGRAPHS = re.compile(
@@ -23,13 +22,14 @@ _PARAGRAPHS = re.compile(
 _LINES = re.compile("dd|details|div|dt|figcaption|li|summary|tbody|tfoot|thead|tr")
 
 
-def parse(path: Path) -> Parsed:
-    """Return the text of *path* with its `title`, else its first `h1`. Raises: OSError, Unreadable."""
-    raw = path.read_bytes()
+def parse(file: BinaryIO) -> Parsed:
+    """Return the text of *file* with its `title`, else its first `h1`. Raises: OSError, Unreadable."""
+    raw = file.read()
     with warnings.catch_warnings():
         # XHTML read as HTML is what browsers do as well.
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        soup = BeautifulSoup(raw if _names_its_code(raw) else decoded(raw), "html.parser")
+        # Python's own parser needs the square of the time for tags that do not end.
+        soup = BeautifulSoup(raw if _names_its_code(raw) else decoded(raw), "lxml")
     heading = soup.find("title") or soup.find("h1")
     text = "".join(_pieces(soup))
     return parsed(_squeezed(text), heading.get_text(" ") if heading is not None else None)
@@ -67,4 +67,11 @@ def _opened(node: Tag) -> list[PageElement | str]:
 
 def _squeezed(text: str) -> str:
     """Return *text* without white space at the ends of lines and with at most one empty line at a time."""
-    return _EMPTY_LINES.sub("\n\n", _LINE_ENDS.sub("\n", text))
+    first, *others = text.split("\n")
+    lines = [first.rstrip(), *(_without_lone_space(line.rstrip()) for line in others)]
+    return _EMPTY_LINES.sub("\n\n", "\n".join(lines))
+
+
+def _without_lone_space(line: str) -> str:
+    """Return *line* without the one space that a line break of the source leaves; more spaces are an indentation."""
+    return line[1:] if line.startswith(" ") and not line.startswith("  ") else line

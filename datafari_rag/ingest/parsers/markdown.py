@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
+from typing import BinaryIO
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -23,9 +23,9 @@ _ENDS = {
 }
 
 
-def parse(path: Path) -> Parsed:
-    """Return the text of *path*, its first heading as the title. Raises: OSError, Unreadable."""
-    tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(decoded(path.read_bytes())))
+def parse(file: BinaryIO) -> Parsed:
+    """Return the text of *file*, its first heading as the title. Raises: OSError, Unreadable."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(decoded(file.read())))
     return parsed("".join(_pieces(tokens)).replace("\t\n", "\n"), _title(tokens))
 
 

@@ -9,6 +9,10 @@ MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""
 
 
+MAX_TITLE_CHARS = 1000
+"""Longest title."""
+
+
 class Unreadable(Exception):
     """A file that cannot be taken; the text says why, for the person who indexes it."""
 
@@ -28,7 +32,7 @@ def parsed(text: str, title: str | None = None) -> Parsed:
     Composed characters (NFC), so that an accent is found however it was typed; line ends as one character; no white
     space at the ends; lone surrogates replaced; cut at `MAX_CHARS`.
     """
-    name = " ".join(_clean(title).split()) if title else ""
+    name = " ".join(_clean(title[:MAX_TITLE_CHARS]).split()) if title else ""
     return Parsed(_clean(text[:MAX_CHARS]).strip(), name or None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+from typing import BinaryIO
 
 from pypdf import PdfReader
 from pypdf.errors import PyPdfError
@@ -11,17 +11,16 @@ from pypdf.errors import PyPdfError
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
 
 
-def parse(path: Path) -> Parsed:
-    """Return the text of all pages of *path*. Raises: OSError; Unreadable: broken, locked, or without any text."""
+def parse(file: BinaryIO) -> Parsed:
+    """Return the text of all pages of *file*. Raises: OSError; Unreadable: broken, locked, or without any text."""
     # The parser tells every small flaw to its log, which nobody can mend.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
-        with path.open("rb") as file:
-            reader = PdfReader(file)
-            if reader.is_encrypted and not reader.decrypt(""):
-                raise Unreadable("This PDF is locked by a password.")
-            text = _text(reader)
-            title = reader.metadata.title if reader.metadata else None
+        reader = PdfReader(file)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise Unreadable("This PDF is locked by a password.")
+        text = _text(reader)
+        title = reader.metadata.title if reader.metadata else None
     except RecursionError as error:
         raise Unreadable("This PDF is nested too deeply.") from error
     except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from pathlib import Path
+from typing import BinaryIO
 
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, parsed
 
@@ -11,9 +11,9 @@ _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TITLE_CHARS = 100
 
 
-def parse(path: Path) -> Parsed:
-    """Return the text of *path*, its first line as the title when it is short. Raises: OSError, Unreadable."""
-    text = decoded(path.read_bytes())
+def parse(file: BinaryIO) -> Parsed:
+    """Return the text of *file*, its first line as the title when it is short. Raises: OSError, Unreadable."""
+    text = decoded(file.read())
     first = text.lstrip().partition("\n")[0].strip()
     return parsed(text, first if len(first) <= _TITLE_CHARS else None)
 

@@ -13,7 +13,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from datafari_rag.ingest.parsers import registry
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
-from datafari_rag.ingest.parsers.registry import is_jsonl, is_known, parse
+from datafari_rag.ingest.parsers.registry import is_jsonl, is_known
 
 PAGE = """<!DOCTYPE html><html><head><title>The &amp; title</title><style>p {}</style></head><body>
 <script>alert("no")</script><!-- no --><h1>Head</h1><p>One <b>bold</b>
@@ -39,6 +39,11 @@ Second line.
 x = 1
 ```
 """
+
+
+def parse(path: Path) -> Parsed:
+    with path.open("rb") as file:
+        return registry.parse(file, path.name)
 
 
 def pdf_of(path: Path, *lines: str, password: str = "") -> Path:
@@ -91,7 +96,7 @@ def docx_of(path: Path) -> Path:
         pytest.param(
             "a.html",
             PAGE.encode(),
-            "Head\n\nOne bold word.\n\nTwo words\nand a line\n\nfirst\nsecond\n\na\n  b\n\n1\t2",
+            "Head\n\nOne bold word.\n\nTwo words\nand a line\n\nfirst\n\nsecond\n\na\n  b\n\n1\t2",
             "The & title",
             id="a page",
         ),

@@ -1,0 +1,200 @@
+"""
+Files are read in a process of their own, within bounds of time, memory and output, so that one file stops no other.
+
+The process (`sandbox_child`) has no environment, and of all files only the one that it reads. It is used again for the
+next file as long as it behaves, since a new one costs a tenth of a second. Its answers are JSON, which cannot run
+anything here. What reads the file, and how, does not matter to this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess  # nosec B404
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from datafari_rag.ingest.jsonl import Line
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.sandbox_child import Job
+
+MAX_ANSWER_BYTES = 256_000_000
+"""Longest answer: 20 million characters of text are less, and so is a batch of lines."""
+
+_START = (
+    "import runpy, sys; sys.path += [one for one in sys.argv[4:] if one not in sys.path];"
+    "runpy.run_module('datafari_rag.ingest.sandbox_child', run_name='__main__')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What reading one file may need: *seconds* (for each part of a JSONL file) and *memory_mb*."""
+
+    seconds: float = 60.0
+    memory_mb: int = 1000
+
+
+class TooMuch(Unreadable):
+    """The reading of a file was ended at a bound; it will be again until the file changes."""
+
+
+class TooSlow(TooMuch):
+    """The bound was that of time."""
+
+
+class Sandbox:
+    """Reads files, one after the other, in a process that is started when needed; `close` it."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        """Start nothing yet."""
+        self.limits = limits or Limits()
+        self._child: _Child | None = None
+
+    def __enter__(self) -> Self:
+        """Return this."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process."""
+        self.close()
+
+    def parse(self, file: int, name: str, seconds: float | None = None) -> Parsed:
+        """
+        Return the text of the open *file*, a descriptor, by the parser for *name*, within *seconds* (None: the limit).
+
+        Raises:
+            Unreadable: the parser cannot read it.
+            TooMuch: it needs more than the limits.
+        """
+        found: dict[str, Any] = {}
+        for answer in self._answers(Job(name, False, seconds or self.limits.seconds), file):
+            found |= answer
+        return Parsed(str(found["text"]), found["title"])
+
+    def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[Line]:
+        """
+        Yield the lines of the open *file*, a descriptor, which holds a document a line. Raises as parse.
+
+        *seconds* are for each part of the file, however long it is.
+        """
+        for answer in self._answers(Job(name, True, seconds or self.limits.seconds), file):
+            yield from (Line(*line) for line in answer.get("lines", ()))
+
+    def close(self) -> None:
+        """End the process; the next file starts another."""
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def _answers(self, job: Job, file: int) -> Iterator[dict[str, Any]]:
+        is_done = False
+        try:
+            child = self._given(job, file)
+            while not is_done:
+                answer = child.answer(job.seconds)
+                is_done = answer.get("is_last", False) and not answer["is_worn"]
+                self._check(answer)
+                if answer.get("is_last"):
+                    return
+                yield answer
+        except TimeoutError:
+            raise TooSlow(_slow(job.seconds)) from None
+        except (ConnectionError, EOFError, ValueError) as error:
+            raise self._broken(job) from error
+        finally:
+            if not is_done:
+                # In the middle of a file, or worn: what it would answer next belongs to nothing.
+                self.close()
+
+    def _check(self, answer: dict[str, Any]) -> None:
+        if answer.get("is_over"):
+            raise TooMuch(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
+        if "problem" in answer:
+            raise Unreadable(str(answer["problem"]))
+
+    def _broken(self, job: Job) -> Unreadable:
+        status = self._child.kill() if self._child is not None else 0
+        if status == -signal.SIGXCPU:
+            return TooSlow(_slow(job.seconds))
+        return Unreadable(f"Reading it broke off (signal {-status})." if status < 0 else "Reading it broke off.")
+
+    def _given(self, job: Job, file: int) -> _Child:
+        """Return the process that now reads *file*: a new one when the last has ended since its last file."""
+        try:
+            self._started().send(job, file)
+        except ConnectionError:
+            self.close()
+            self._started().send(job, file)
+        return self._started()
+
+    def _started(self) -> _Child:
+        if self._child is None:
+            self._child = _Child(self.limits)
+        return self._child
+
+
+class _Child:
+    """One process, and the socket to it."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Start it."""
+        self._channel, its = socket.socketpair()
+        numbers = (its.fileno(), limits.memory_mb * 1_000_000, os.getpid())
+        paths = [path or str(Path.cwd()) for path in sys.path]
+        with its:
+            # Our own interpreter and our own text; names of files are not among the arguments.
+            self._process = subprocess.Popen(  # noqa: S603 # nosec B603
+                [sys.executable, "-I", "-B", "-c", _START, *map(str, numbers), *paths],
+                env={},
+                cwd="/",
+                pass_fds=(its.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def send(self, job: Job, file: int) -> None:
+        """Hand over *file*. Raises: ConnectionError: the process is gone."""
+        socket.send_fds(self._channel, [json.dumps(asdict(job)).encode()], [file])
+
+    def answer(self, seconds: float) -> dict[str, Any]:
+        """Return the next answer. Raises: TimeoutError, ConnectionError, EOFError, ValueError: it is not one."""
+        deadline = time.monotonic() + seconds
+        size = int.from_bytes(self._received(8, deadline), "big")
+        if size > MAX_ANSWER_BYTES:
+            raise ValueError("the answer is too long")
+        found = json.loads(self._received(size, deadline).decode("utf-8", "surrogatepass"))
+        if not isinstance(found, dict):
+            raise ValueError("the answer is no object")
+        return found
+
+    def kill(self) -> int:
+        """End the process and return its status, negative for a signal."""
+        self._channel.close()
+        self._process.kill()
+        return self._process.wait()
+
+    def _received(self, size: int, deadline: float) -> bytearray:
+        raw = bytearray(size)
+        done = 0
+        while done < size:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._channel.settimeout(left)
+            count = self._channel.recv_into(memoryview(raw)[done:])
+            if not count:
+                raise EOFError("the process ended")
+            done += count
+        return raw
+
+
+def _slow(seconds: float) -> str:
+    return f"Reading it took longer than {seconds:g} s."
