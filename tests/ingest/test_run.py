@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.manifest import Manifest, ManifestError
-from datafari_rag.ingest.run import MAX_TOLD_LINES, Order, Outcome, Run
-from datafari_rag.ingest.sandbox import Sandbox
+from datafari_rag.ingest.parsers.parsed import Parsed
+from datafari_rag.ingest.run import FIRST_S, MAX_TOLD_LINES, Order, Outcome, Run
+from datafari_rag.ingest.sandbox import Limits, Sandbox, TooMuch, TooSlow
 from tests.ingest.house import House, lines
 
 
@@ -264,3 +266,216 @@ def test_a_manifest_that_cannot_be_made_is_named(house: House) -> None:
     house.manifest.parent.write_text("a file where the folder should be")
     with pytest.raises(ManifestError, match="cannot be written"):
         house.run()
+
+
+# What .jsonl files found in a folder may not do.
+
+PUBLIC = {"allow_token_document": ["__nosecurity__"], "deny_token_document": ["__nosecurity__"]}
+
+
+def text_of(house: House, document_id: str) -> object:
+    return house.writer.found[document_id]["exactContent"]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "z.jsonl"], ids=["read before the file", "read after the file"])
+@pytest.mark.parametrize("is_trusted", [False, True], ids=["not trusted", "trusted"])
+def test_a_jsonl_in_a_folder_does_not_take_the_id_of_a_file(house: House, name: str, is_trusted: bool) -> None:
+    file = house.write("m.txt", "the file's own")
+    forged = house.write(name, [{"id": file.as_uri(), "content": "forged", **PUBLIC}, *lines("x")])
+    outcome = house.run(rights=Rights(("hr",)), trusts_lines=is_trusted)
+    assert text_of(house, file.as_uri()) == "the file's own"
+    assert house.writer.found[file.as_uri()]["allow_token_document"] == ["hr"]
+    assert outcome.problems == 1
+    ((where, why),) = house.heard.failures
+    assert where == f"{forged}:1"
+    assert why.startswith("id: it is ")
+    assert house.run(rights=Rights(("hr",)), trusts_lines=is_trusted) == Outcome(unchanged=1, problems=1)
+    assert text_of(house, file.as_uri()) == "the file's own"
+
+
+@pytest.mark.parametrize("document_id", ["file:///etc/passwd", "FILE:///x", "file:x"])
+def test_a_jsonl_in_a_folder_does_not_take_the_id_of_a_file_to_come(house: House, document_id: str) -> None:
+    house.write("a.jsonl", lines(document_id))
+    assert house.run().problems == 1
+    assert house.writer.found == {}
+    assert house.run(trusts_lines=True).problems == 0
+
+
+def test_a_jsonl_named_itself_does_not_take_the_id_of_a_file_either(house: House) -> None:
+    file = house.write("m.txt", "the file's own")
+    named = house.write("a.jsonl", [{"id": file.as_uri(), "content": "forged"}, *lines("x", "file:///elsewhere")])
+    house.run(file)
+    assert house.run(named).problems == 1
+    assert house.heard.failures == [(f"{named}:1", f"id: it is that of the file {file}.")]
+    assert text_of(house, file.as_uri()) == "the file's own"
+    assert sorted(house.writer.found) == sorted([file.as_uri(), "x", "file:///elsewhere"])
+
+
+def test_a_file_takes_its_id_back(house: House) -> None:
+    file = house.write("m.txt", "the file's own")
+    named = house.write("a.jsonl", [{"id": file.as_uri(), "content": "forged"}])
+    house.run(named)
+    assert text_of(house, file.as_uri()) == "forged"
+    house.run(file)
+    assert text_of(house, file.as_uri()) == "the file's own"
+    assert house.run(named).problems == 1
+    assert house.run(file) == Outcome(unchanged=1)
+    assert text_of(house, file.as_uri()) == "the file's own"
+
+
+def test_a_forgery_that_an_older_version_took_is_undone(house: House) -> None:
+    """The list then has the document twice, under the stamps of both files, and the engine has the forgery."""
+    file = house.write("m.txt", "the file's own")
+    forged = house.write("z.jsonl", lines("x"))
+    house.run()
+    own = dict(house.writer.found)
+    with closing(Manifest(house.manifest, str(house.root))) as manifest:
+        manifest.adding(str(forged), {file.as_uri(): "digest of the forgery"})
+        manifest.settle()
+    house.writer.found[file.as_uri()] = {"id": file.as_uri(), "exactContent": "forged", **PUBLIC}
+    forged.write_text(json.dumps({"id": file.as_uri(), "content": "forged", **PUBLIC}) + "\n")
+    assert house.run().problems == 1
+    assert house.writer.found == {file.as_uri(): own[file.as_uri()]}
+
+
+def test_a_jsonl_in_a_folder_takes_no_document_of_another_path(house: House) -> None:
+    first = house.write("one/a.jsonl", lines("x", content="first"))
+    second = house.write("two/b.jsonl", lines("x", "y", content="second"))
+    house.run(house.root / "one")
+    for is_trusted in (False, True):
+        outcome = house.run(house.root / "two", trusts_lines=is_trusted)
+        assert (outcome.problems, house.heard.failures[0][0]) == (1, f"{second}:1")
+        assert text_of(house, "x") == "first"
+    house.run(second)
+    assert text_of(house, "x") == "second", "its PATH was named"
+    assert house.run(house.root / "one").problems == 1, "found in a folder, it does not take the document back"
+    assert text_of(house, "x") == "second"
+    assert house.run(first).problems == 0
+    assert text_of(house, "x") == "first"
+
+
+def test_a_jsonl_in_a_folder_replaces_what_it_wrote_itself(house: House) -> None:
+    house.write("a.jsonl", lines("x", content="old"))
+    house.run()
+    house.write("a.jsonl", lines("x", content="new"))
+    assert house.run() == Outcome(written=1)
+    assert text_of(house, "x") == "new"
+
+
+def test_the_lines_of_a_renamed_jsonl_stay_found(house: House) -> None:
+    house.write("b.jsonl", lines("x", "y")).rename(house.root / "a.jsonl")
+    house.run()
+    (house.root / "a.jsonl").rename(house.root / "c.jsonl")
+    assert house.run().problems == 0
+    assert house.names == ["x", "y"]
+    (house.root / "c.jsonl").rename(house.root / "b.jsonl")
+    assert house.run().problems == 0
+    assert house.names == ["x", "y"]
+
+
+def test_rights_of_a_jsonl_in_a_folder_narrow_those_of_the_run(house: House) -> None:
+    named = house.write("a.jsonl", [{"id": "x", "content": "t", **PUBLIC}, {"id": "y", "content": "t"}])
+    shares = {}
+    for options in ({}, {"trusts_lines": True}, {"root": named}):
+        house.run(rights=Rights(("hr",), ("out",)), **options)  # type: ignore[arg-type]
+        document = house.writer.found["x"]
+        shares[str(options)] = (document["allow_token_share"], document["allow_token_document"])
+        assert house.writer.found["y"]["allow_token_document"] == ["hr"]
+    open_now = (["__nosecurity__"], ["__nosecurity__"])
+    assert [*shares.values()] == [(["hr"], ["__nosecurity__"]), open_now, open_now]
+
+
+# What one file may need.
+
+
+class Watched(Sandbox):
+    """A reader to which files named so are too slow, or too large for the memory."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self.asked: list[tuple[str, float | None]] = []
+        self.patience_s = 10.0
+
+    def parse(self, file: int, name: str, seconds: float | None = None) -> Parsed:
+        self.asked.append((name, seconds))
+        if "endless" in name or ("slow" in name and seconds is not None and seconds < self.patience_s):
+            raise TooSlow(f"Reading it took longer than {seconds:g} s.")
+        if "large" in name:
+            raise TooMuch("Reading it needed more than 1,000 MB of memory.")
+        return super().parse(file, name, seconds)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[tuple[House, Watched]]:
+    with Watched(Limits()) as reader:
+        (tmp_path / "watched").mkdir()
+        yield House(tmp_path / "watched", reader), reader
+
+
+def test_a_slow_file_is_read_after_all_others_have_been_committed(watched: tuple[House, Watched]) -> None:
+    house, reader = watched
+    for name in ("a slow.txt", "b.txt", "c.txt"):
+        house.write(name, name)
+    assert house.run() == Outcome(written=3)
+    assert reader.asked == [("a slow.txt", FIRST_S), ("b.txt", FIRST_S), ("c.txt", FIRST_S), ("a slow.txt", 60.0)]
+    assert house.writer.commits == 2
+
+
+def test_what_needs_too_much_is_named_and_not_read_again_until_it_changes(watched: tuple[House, Watched]) -> None:
+    house, reader = watched
+    for name in ("endless.txt", "large.txt", "b.txt"):
+        house.write(name, name)
+    assert house.run() == Outcome(written=1, problems=2)
+    assert [why for _, why in house.heard.failures] == [
+        "Reading it needed more than 1,000 MB of memory.",
+        "Reading it took longer than 60 s.",
+    ]
+    reader.asked.clear()
+    assert house.run() == Outcome(unchanged=1, problems=2)
+    assert reader.asked == []
+    assert house.heard.failures[1][1] == (
+        "Reading it needed more than 1,000 MB of memory. It is not tried again until it changes."
+    )
+    house.write("large.txt", "changed")
+    house.run()
+    assert reader.asked == [("large.txt", FIRST_S)]
+    reader.asked.clear()
+    reader.limits = Limits(seconds=90)
+    house.run()
+    assert [name for name, _ in reader.asked] == ["endless.txt", "large.txt", "endless.txt"]
+    reader.asked.clear()
+    with closing(Manifest(house.manifest, str(house.root))) as manifest:
+        manifest.forget()
+    house.run()
+    assert len(reader.asked) == 4
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_rights_of_before(watched: tuple[House, Watched]) -> None:
+    house, _ = watched
+    house.write("a.txt", "text")
+    house.write("b.txt", "text")
+    house.run()
+    house.write("a.txt", "\0 no text now")
+    assert house.run() == Outcome(unchanged=1, problems=1)
+    assert house.names == ["a.txt", "b.txt"]
+    assert house.run(rights=Rights(("hr",))) == Outcome(written=1, removed=1, problems=1)
+    assert house.names == ["b.txt"]
+
+
+def test_documents_that_an_older_version_took_through_a_link_are_removed(house: House) -> None:
+    house.write("a.txt", "text")
+    house.run()
+    (house.root / "a.txt").rename(house.root.parent / "a.txt")
+    (house.root / "a.txt").symlink_to("../a.txt")
+    assert house.run() == Outcome(removed=1, problems=1)
+    assert house.writer.found == {}
+
+
+def test_a_second_run_at_the_same_time_is_refused(house: House) -> None:
+    house.write("a.txt", "text")
+    with closing(Manifest(house.manifest, "another")) as manifest:
+        manifest.forget()
+        with pytest.raises(ManifestError, match="in use"):
+            house.run()
+    assert house.run() == Outcome(written=1)
+    assert house.manifest.stat().st_mode & 0o077 == 0
