@@ -18,6 +18,7 @@ from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources
+from datafari_rag.core.text.cleaning import clean
 from datafari_rag.pipeline import answer, collect
 from datafari_rag.ports import Identified
 from datafari_rag.protocols import ragapi
@@ -117,7 +118,7 @@ def _as_text(asked: Ask, user: User, line: Line) -> Answer:
                 case Sources():
                     sources = event
                 case Delta():
-                    click.echo(event.text, nl=False)
+                    click.echo(_printable(event.text), nl=False)
                     sys.stdout.flush()
                 case Failed():
                     click.echo()
@@ -133,15 +134,25 @@ def _show_sources(whole: Answer) -> None:
     if whole.finished.finish_reason == "length":
         click.echo("(The model stopped at its limit of tokens: rag.maxTokens.)", err=True)
     for extract in whole.sources.extracts:
-        click.echo(f"[{extract.number}] {extract.label}  {extract.document.url or extract.document.id}")
+        click.echo(f"[{extract.number}] {extract.label}  {_one_line(extract.document.url or extract.document.id)}")
     for citation in whole.finished.citations:
-        click.echo(f"    [{citation.label}] {citation.status}" + (f': "{citation.quote}"' if citation.quote else ""))
+        place = f"at {citation.answer_start}: [{_one_line(citation.label)}] {citation.status}"
+        click.echo(f"    {place}" + (f': "{_one_line(citation.quote)}"' if citation.quote else ""))
+
+
+def _printable(text: str) -> str:
+    """Return *text* without what a terminal would obey, or turn round, in place of showing it."""
+    return clean(text.replace("\r", ""), is_full=False)[0]
+
+
+def _one_line(text: str) -> str:
+    return _printable(" ".join(text.split()))
 
 
 def _show_trace(whole: Answer) -> None:
     click.echo("", err=True)
     for thought in whole.sources.thoughts:
-        click.echo(f"{thought.title}: {thought.description}", err=True)
+        click.echo(_printable(f"{thought.title}: {thought.description}"), err=True)
         for name, value in (thought.props or {}).items():
             click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}", err=True)
     for stage, took_ms in whole.finished.timings_ms:

@@ -13,6 +13,9 @@ from typing import Literal
 AnswerFormat = Literal["bulletpoint", "text", "stepbystep", "default"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("bulletpoint", "text", "stepbystep", "default")
 
+LineBreaks = Literal["escaped", "newline", "html"]
+LINE_BREAKS: tuple[LineBreaks, ...] = ("escaped", "newline", "html")
+
 MAX_QUESTION_CHARS = 4000
 """Longest `q`, in characters (SPEC.md §4.2, queryTooLong; Datafari's own limit)."""
 
@@ -67,8 +70,8 @@ class Ask:
     A question with all that its sender may decide.
 
     *question* goes to the model last and word for word. None means "as the settings say" for *language*,
-    *answer_format*, *max_documents*, *temperature*, *max_tokens*, *min_score* and *model*. *ignored* names what was
-    sent and has no effect here, for the trace and the counters (names only, never values).
+    *answer_format*, *linebreaks*, *max_documents*, *temperature*, *max_tokens*, *min_score* and *model*. *ignored*
+    names what was sent and has no effect here, for the trace and the counters (names only, never values).
     """
 
     question: str
@@ -78,6 +81,7 @@ class Ask:
     language: str | None = None
     accept_language: str | None = None
     answer_format: AnswerFormat | None = None
+    linebreaks: LineBreaks | None = None
     is_streamed: bool = False
     wants_trace: bool = False
     wants_followups: bool = False

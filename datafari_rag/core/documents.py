@@ -83,11 +83,14 @@ class Citation:
     One mark of the answer, resolved (SPEC.md §8).
 
     ``document.text[start:end] == quote`` whenever they are not None. *status* is verified, supported, unsupported or
-    unknown.
+    unknown. The mark itself is ``answer[answer_start:answer_end]``, in code points, brackets included, with the target
+    behind them where it is a link; a mark with several numbers is the place of several citations.
     """
 
     label: str
     status: str
+    answer_start: int = dataclasses.field(kw_only=True)
+    answer_end: int = dataclasses.field(kw_only=True)
     document_id: str | None = None
     url: str | None = None
     title: str | None = None

@@ -1,8 +1,8 @@
 """
 Datafari's `search/select?action=rag` (seed 002; its stream as Datafari 7 has it): the envelope and its events.
 
-Pure: parameters in, dicts out. Line breaks inside a message follow `rag.linebreaks`, character by character, so that
-the joined deltas equal the whole message.
+Pure: parameters in, dicts out. Line breaks inside a message follow `rag.linebreaks`, or the request's own `linebreaks`,
+character by character, so that the joined deltas equal the whole message.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         language=parameters.language,
         accept_language=incoming.headers.get("accept-language"),
         answer_format=parameters.answer_format,
+        linebreaks=parameters.linebreaks,
         is_streamed=parameters.is_streamed,
         wants_trace=parameters.wants_trace,
         restrictions=parameters.restrictions,
@@ -59,7 +60,7 @@ def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
     """Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (SPEC.md §4.1)."""
-    broken = LINE_BREAKS[context.settings.rag_linebreaks]
+    broken = _broken(context)
     sources = Sources(())
     yield _event("stream.started", {}, context)
     for event in events:
@@ -99,7 +100,7 @@ def _question(parameters: Parameters) -> str:
 def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dict[str, object]:
     settings = context.settings
     content: dict[str, object] = {
-        "message": LINE_BREAKS[settings.rag_linebreaks](finished.text),
+        "message": _broken(context)(finished.text),
         "documents": SHAPES[settings.rag_documents_shape]([_document(extract) for extract in sources.extracts]),
         "citations": [citation(one) for one in finished.citations],
         **partial(sources),
@@ -136,6 +137,11 @@ def _error(error: RagError) -> dict[str, object]:
 def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> dict[str, object]:
     now_s = context.clock() if context.clock is not None else context.now_s
     return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}
+
+
+def _broken(context: ReplyContext) -> Callable[[str], str]:
+    """Return how line breaks are written: the request decides, else the settings."""
+    return LINE_BREAKS[context.ask.linebreaks or context.settings.rag_linebreaks]
 
 
 def _escaped(text: str) -> str:

@@ -112,7 +112,8 @@ def strings() -> list[str]:
 
 def content(text: str) -> dict[str, object]:
     """Return an answer in which everything that can be a text is *text*."""
-    cited = {"label": text, "document_id": text, "url": text, "title": text, "field": text}
+    place = {"answer_start": len(text) + 1, "answer_end": len(text) + 4}
+    cited = {"label": text, "document_id": text, "url": text, "title": text, "field": text, **place}
     marks = [{**cited, "start": 0, "end": 3, "quote": text, "status": status} for status in ("verified", text)]
     steps = [{"step": text, "query": text, "found": 1}]
     props = {"steps": steps, "candidates": [{"id": text, "score": 1, "verdict": text}], "passages": []}

@@ -27,7 +27,8 @@ def context(settings: Settings | None = None, **ask: Any) -> ReplyContext:
     return ReplyContext(Ask("when?", **ask), settings or Settings(), "id", 1.5)
 
 
-ANSWER = Answer(Sources((extract(1),)), Finished("At 15:50.\nOn time.", citations=(Citation("CHECK-IN", "supported"),)))
+MARK = Citation("CHECK-IN", "supported", answer_start=0, answer_end=9)
+ANSWER = Answer(Sources((extract(1),)), Finished("At 15:50.\nOn time.", citations=(MARK,)))
 
 
 def test_the_seeds_valid_response_has_its_keys_and_types() -> None:
@@ -60,6 +61,13 @@ def test_line_breaks_follow_the_setting_whole_and_streamed(linebreaks: Any, mess
     assert reply["content"]["message"] == message
     assert "".join(line["data"]["text"] for line in lines if line["type"] == "message.delta") == message
     assert next(line for line in lines if line["type"] == "message.final")["data"]["text"] == message
+
+
+def test_a_request_chooses_its_own_line_breaks() -> None:
+    asked = ragapi.parse(Incoming("/", {"q": ("x",), "linebreaks": ("newline",)}), Settings())
+    reply: Any = ragapi.reply(Answer(Sources(()), Finished("a\nb")), replace(context(), ask=asked))
+
+    assert reply["content"]["message"] == "a\nb"
 
 
 def test_documents_as_an_object_are_keyed_by_their_place() -> None:

@@ -22,7 +22,17 @@ EXTRACT = Extract(
     Origins((Run(0, 0, len(TEXT)),)),
 )
 CITATION = Citation(
-    "Rabbits.txt", "supported", "doc-1", "file:///rabbits.txt", "Rabbits.txt", "exactContent", 0, 5, "Paris"
+    "Rabbits.txt",
+    "supported",
+    "doc-1",
+    "file:///rabbits.txt",
+    "Rabbits.txt",
+    "exactContent",
+    0,
+    5,
+    "Paris",
+    answer_start=12,
+    answer_end=15,
 )
 THOUGHTS = (Thought("Original user query", "q", {"language": "en"}), Thought("Prompt", ["a"], None))
 FACTS = ModelFacts(

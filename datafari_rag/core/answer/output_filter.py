@@ -1,4 +1,9 @@
-"""What the reader gets of the model's words: links made safe, follow-up marks taken out, as it streams."""
+"""
+What the reader gets of the model's words: links made safe, follow-up marks taken out, as it streams.
+
+Line breaks are line feeds: whatever a dialect drops or rewrites later could make a link of what was none, and would
+move the marks of citations.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +35,7 @@ class Voice:
 
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
+        text = text.replace("\r", "")
         return self._show(self._links.feed(self._marks.feed(text) if self._marks else text))
 
     def end(self) -> str:

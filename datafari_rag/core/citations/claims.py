@@ -58,16 +58,20 @@ def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tu
     """
     Return the marks of *answer* in order, unknown ones too.
 
-    *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own.
+    *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own. In
+    other quotations, which may be a document's words with a link or a tag less, those are that a document has too.
     """
     code = [match.span() for match in _CODE.finditer(answer)]
-    quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span) and is_quoted(answer[slice(*span)])]
+    quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span)]
+    own = [span for span in quotes if is_quoted(answer[slice(*span)])]
     found, at = [], 0
     while (opener := _OPENER.search(answer, at)) is not None:
-        inside = _span_around(code, opener.start()) or _span_around(quotes, opener.start())
+        inside = _span_around(code, opener.start()) or _span_around(own, opener.start())
         mark = None if inside else _mark_at(answer, opener.start(), labels)
         at = inside[1] if inside else opener.end()
-        if mark is not None:
+        if mark is not None and _span_around(quotes, mark.start) and is_quoted(answer[mark.start : mark.end]):
+            at = mark.end
+        elif mark is not None:
             found.append(mark)
             at = mark.end
     return tuple(found)
@@ -215,4 +219,6 @@ def _mark_between(answer: str, at: int, end: int, labels: Marks) -> Mark | None:
 
 
 def _span_around(spans_: Sequence[tuple[int, int]], at: int) -> tuple[int, int] | None:
-    return next((span for span in spans_ if span[0] <= at < span[1]), None)
+    """Return the one of *spans_*, in order and apart, that *at* is in."""
+    place = bisect_right(spans_, at, key=lambda span: span[0]) - 1
+    return spans_[place] if place >= 0 and at < spans_[place][1] else None

@@ -1,15 +1,16 @@
 """
-The marks of an answer, each with the place in its document that proves it, or without (SPEC.md §8).
+The marks of an answer, each with its place there and the place in its document that proves it, if any (SPEC.md §8).
 
 A citation never claims more than plain comparison shows: *verified* only for quoted words that stand in what the model
-saw of that document, *supported* only when a sentence of it holds all the facts.
+saw of that document, *supported* only when a sentence of it holds all the facts. Whoever shows a citation puts it at
+its place in the answer: another bracket that looks like a mark may be a document's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from datafari_rag.core.citations.claims import Claim, claims_of, marks_in
+from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import Marks
 from datafari_rag.core.citations.verification import Seen, is_statement
 from datafari_rag.core.documents import Citation, Extract
@@ -37,18 +38,20 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     found: list[Citation] = []
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
-            found.append(Citation(mark.inside.strip(), UNKNOWN))
-        found.extend(_citation(claim, seen[place]) for place in mark.places)
+            found.append(Citation(mark.inside.strip(), UNKNOWN, answer_start=mark.start, answer_end=mark.end))
+        found.extend(_citation(mark, claim, seen[place]) for place in mark.places)
     return tuple(found)
 
 
-def _citation(claim: Claim, seen: Seen) -> Citation:
+def _citation(mark: Mark, claim: Claim, seen: Seen) -> Citation:
     status, place = _proof(claim, seen)
     document = seen.extract.document
     return Citation(
         seen.extract.label,
         status,
         document.id,
+        answer_start=mark.start,
+        answer_end=mark.end,
         url=document.url,
         title=document.title,
         field=document.field if place else None,

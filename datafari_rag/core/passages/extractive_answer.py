@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import AnswerFormat
+from datafari_rag.core.citations.quotations import QUOTATION_MARK
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.passages.answer_types import cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
@@ -224,8 +225,10 @@ def _seen(extract: Extract) -> str:
 
 
 def _quoted(words: str, number: int, language: str) -> str:
+    """Return *words* as a quotation with its mark; a quotation mark among them does not end it."""
     opening, closing = _QUOTES.get(language, _PLAIN_QUOTES)
-    return f"{opening}{words}{closing} [{number}]"
+    inside = QUOTATION_MARK.sub('"', words)
+    return f"{opening}{inside}{closing} [{number}]"
 
 
 def _formatted(words: str, number: int, answer_format: AnswerFormat | None) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.ask import ANSWER_FORMATS, AnswerFormat, Restriction
+from datafari_rag.core.ask import ANSWER_FORMATS, LINE_BREAKS, AnswerFormat, LineBreaks, Restriction
 from datafari_rag.core.errors import TooManyValues
 from datafari_rag.core.query.search_request import MAX_ROWS, Browse
 
@@ -52,6 +52,7 @@ class Parameters:
     text: str | None = None
     action: str | None = None
     answer_format: AnswerFormat | None = None
+    linebreaks: LineBreaks | None = None
     language: str | None = None
     is_streamed: bool = False
     wants_trace: bool = False
@@ -210,6 +211,12 @@ def _format(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return known, known is not None or word == ""
 
 
+def _linebreaks(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    word = values[0].strip().lower() if values else ""
+    known = next((name for name in LINE_BREAKS if name == word), None)
+    return known, known is not None or word == ""
+
+
 def _language(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     word = values[0].strip() if values else ""
     return (word, True) if _LANGUAGE.fullmatch(word) else (None, word == "")
@@ -281,6 +288,7 @@ READERS: Mapping[str, _Reader] = {
     "prompt": _Reader("text", _text),
     "action": _Reader("action", _word),
     "format": _Reader("answer_format", _format),
+    "linebreaks": _Reader("linebreaks", _linebreaks),
     "lang": _Reader("language", _language),
     "stream": _Reader("is_streamed", _flag),
     "trace": _Reader("wants_trace", _flag),
@@ -297,4 +305,4 @@ READERS: Mapping[str, _Reader] = {
 """The whitelist: each name, the field of `Parameters` it becomes, and how it is read. `q` stands before `prompt`."""
 
 FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl"})
-FOR_ANSWERS = frozenset({"prompt", "format", "stream", "trace"})
+FOR_ANSWERS = frozenset({"prompt", "format", "linebreaks", "stream", "trace"})

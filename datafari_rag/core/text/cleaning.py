@@ -38,6 +38,9 @@ _DROPPED_ONLY_CLASS = f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSEND
 _DROPPED = re.compile(f"{_DROPPED_CLASS}{_DROPPED_CLASS}*")
 _DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}{_DROPPED_ONLY_CLASS}*")
 
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
+
 
 def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
     """
@@ -66,6 +69,16 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
 def unusual(text: str) -> str:
     """Return *text* without its plain characters: to look for anything else among them would take the longest."""
     return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
+
+
+def without_invisible(text: str) -> str:
+    """Return *text*, a title or the like on one line, without what nobody sees; line ends and tabs become spaces."""
+    return " ".join(clean(text, is_full=False)[0].split())
+
+
+def without_directions(text: str) -> str:
+    """Return *text* without the controls that turn what follows round, so that what is read is what stands there."""
+    return text if text.isascii() else _DIRECTIONS.sub("", text)
 
 
 def is_invisible(character: str) -> bool:

@@ -21,7 +21,6 @@ export class Failure extends Error {
  * @property {string[]} [filters]
  * @property {string} [format]
  * @property {string} [language] of the answer, when the address names one
- * @property {string} [linebreaks]
  * @property {import("./types.js").Message[]} [history]
  * @property {AbortSignal} [signal]
  * @property {RequestCredentials} [credentials]
@@ -41,13 +40,11 @@ export async function* asked(wish) {
     model: response.headers.get("X-RAG-Model") ?? "",
     id: response.headers.get("X-Request-ID") ?? "",
   };
-  // Our own path for a conversation writes line breaks as they are.
-  const memory = { raw: "", linebreaks: wish.history?.length ? "newline" : (wish.linebreaks ?? "escaped") };
   let isEnded = false;
   try {
     for await (const line of lines(response)) {
       const had = answer.content.message.length;
-      const kind = take(line, answer, memory);
+      const kind = take(line, answer);
       if (!had && answer.content.message) answer.firstMs = performance.now() - begun;
       if (kind === "end") isEnded = true;
       else if (kind === "more") yield { answer, isDone: false };
@@ -73,7 +70,7 @@ async function sent(wish) {
     path = `/talk?${wanted}`;
     options.headers = { "Content-Type": "application/json" };
     options.body = JSON.stringify({ messages: [...wish.history, { role: "user", content: wish.question }] });
-  } else options.body = new URLSearchParams([["action", "rag"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
+  } else options.body = new URLSearchParams([["action", "rag"], ["linebreaks", "newline"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
   let response;
   try {
     response = await fetch((wish.base ?? "") + path, options);
@@ -92,33 +89,23 @@ function failureOf(body) {
   return new Failure(error.label ?? "internal", error.reason ?? "");
 }
 
-/** @param {any} line @param {Answer} answer @param {{raw: string, linebreaks: string}} memory */
-function take(line, answer, memory) {
+/** @param {any} line @param {Answer} answer */
+function take(line, answer) {
   const { type, data } = line;
   if (type === "sources.final") {
     answer.content.documents = data.items;
     if (data.partial_results) answer.content.partial_results = true;
   } else if (type === "message.delta") {
-    memory.raw += data.text;
-    answer.content.message = plain(memory.raw, memory.linebreaks);
+    answer.content.message += data.text;
   } else if (type === "message.final") {
-    const { text, followup_questions, ...rest } = data;
-    Object.assign(answer.content, rest, { message: plain(text, memory.linebreaks) });
-    answer.followups = followup_questions;
+    const { text, citations, thoughts, finish_reason, partial_results } = data;
+    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, partial_results });
+    answer.followups = data.followup_questions;
     return "held";
   } else if (type === "error") throw new Failure(data.label, data.reason, answer);
   else if (type === "stream.completed") return "end";
   else return "held";
   return "more";
-}
-
-const ENTITIES = /** @type {Record<string, string>} */ ({ "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" });
-
-/** Undoes `rag.linebreaks`. @param {string} text @param {string} kind */
-function plain(text, kind) {
-  if (kind === "escaped") return text.replaceAll("\\n", "\n");
-  if (kind === "html") return text.replaceAll("<br/>", "\n").replace(/&(?:lt|gt|quot|amp|#x27);/g, (found) => ENTITIES[found]);
-  return text;
 }
 
 /** @param {Response} response */

@@ -1,9 +1,9 @@
 // @ts-check
 /** The card of one answer: it grows while it is written, and ends complete, stopped or failed. */
 import { Failure } from "./asking.js";
-import { counted, element, filled } from "./element.js";
+import { counted, element, filled, own } from "./element.js";
 import { madeOf } from "./made.js";
-import { linkTo, Marks, proseInto, SHAPES } from "./prose.js";
+import { linkTo, Marks, proseInto, SHAPES, straight } from "./prose.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 /** @typedef {import("./types.js").Citation} Citation */
@@ -164,14 +164,14 @@ export class Card {
 
   /** @param {Citation} one @param {Marks} marks */
   proof(one, marks) {
-    const shape = element("span", { class: "shape", "aria-hidden": "true" }, SHAPES[one.status] ?? "?");
+    const shape = element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, one.status) ?? "?");
     const link = element("a", linkTo(one, this.acts.base), this.words.open_passage);
     link.addEventListener("click", (event) => marks.follow(event, one, link));
     return element(
       "p",
       { class: `proof ${one.status}` },
-      element("span", { class: "status" }, shape, ` ${this.words.statuses[one.status] ?? one.status}`),
-      one.quote && element("q", { dir: "auto" }, one.quote),
+      element("span", { class: "status" }, shape, ` ${own(this.words.statuses, one.status) ?? one.status}`),
+      one.quote && element("q", { dir: "auto" }, straight(one.quote)),
       one.quote && link,
     );
   }
@@ -187,7 +187,7 @@ export class Card {
 
 /** @param {string} label @param {string} reason @param {import("./types.js").Words} words */
 export function noticeOf(label, reason, words) {
-  const [title, hint] = words.failures[label] ?? words.failures.internal;
+  const [title, hint] = own(words.failures, label) ?? words.failures.internal;
   const shown = label === "internal" || label === "badSetting" ? element("p", { class: "fine" }, reason) : null;
   return element("div", {}, element("h2", {}, title), element("p", {}, hint), shown);
 }

@@ -18,6 +18,15 @@ export function element(name, traits = {}, ...children) {
 }
 
 /**
+ * What *record* itself has under a name that came from elsewhere; never what every object has.
+ * @template T
+ * @param {Record<string, T>} record
+ * @param {string} name
+ * @returns {T | undefined}
+ */
+export const own = (record, name) => (Object.hasOwn(record, name) ? record[name] : undefined);
+
+/**
  * One of two sentences, for one and for any other number.
  * @param {string[]} sentences
  * @param {number} count

@@ -104,7 +104,6 @@ async function grow(card, question, place, signal) {
     signal,
     filters: wanted.getAll("fq"),
     format: wanted.get("format") ?? format.value,
-    linebreaks: setup.linebreaks,
     language: wanted.get("lang") ?? "",
     history: talk.before(place),
   };

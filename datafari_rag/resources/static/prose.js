@@ -3,30 +3,68 @@
  * The answer's Markdown as elements, built node by node: no markup of the answer is ever parsed by the browser.
  * `web/pages/markdown.py` makes the same for pages without script.
  */
-import { element } from "./element.js";
+import { element, own } from "./element.js";
 
 /** @typedef {import("./types.js").Citation} Citation */
 /** @typedef {import("./types.js").Source} Source */
 
 export const SHAPES = /** @type {Record<string, string>} */ ({ verified: "✓", supported: "≈", unsupported: "✕", unknown: "?" });
 
-const BLOCK = /^\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)$/;
+/** Stands for each half of a mark while Markdown is read: a mark is never part of code, of a link or of a list. */
+const MASK = "\ufffc";
+const BLOCK = /^\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)$/s;
 const INLINE =
-  /`(?<code>[^`\n]+)`|\*\*(?=\S)(?<bold>.+?)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?<italic>[^*\n]+?)(?<=\S)\*(?![\w*])|[[【［](?<mark>[^[\]【】［］\n]{1,240})[\]】］](?:\((?<target>[^()\s]{1,2000})\))?/gu;
-const PLACE = /^(?:\^|(?:documents?|docs?\.?|sources?)\s*[#:]?\s*)?(\d{1,4})(?:†.*)?$/;
+  /`(?<code>[^`\n]+)`|\*\*(?=\S)(?<bold>(?:(?!\*\*).)+)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?<italic>[^*\n]+)(?<=\S)\*(?![\w*])|[[【［](?<words>[^[\]【】［］\n\ufffc]{1,240})[\]】］]\((?<target>[^()\s\ufffc]{1,2000})\)/gu;
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** @param {string} text */
-export const folded = (text) =>
-  text.normalize("NFKC").toLowerCase().replace(/[“”„«»]/g, '"').replace(/[‘’]/g, "'").replace(/[‐-―]/g, "-").replace(/\s+/g, " ").trim();
+/** Without the controls that turn what follows round, so that what is read is what stands there. @param {string} text */
+export const straight = (text) => text.replace(DIRECTIONS, "");
 
-/** @param {string} inside */
-function numbersIn(inside) {
-  const place = PLACE.exec(inside);
-  if (place) return [Number(place[1])];
-  return /^\d{1,4}(?:\s*[,;]\s*\d{1,4})+$/.test(inside) ? (inside.match(/\d+/g) ?? []).map(Number) : [];
+/**
+ * @typedef {object} Part a stretch of the answer
+ * @property {string} text
+ * @property {string} masked the same with its marks hidden
+ * @property {number} at where it begins
+ */
+
+/** @param {Part} part @param {number} start @param {number} [end] @returns {Part} */
+const cut = (part, start, end) => ({ text: part.text.slice(start, end), masked: part.masked.slice(start, end), at: part.at + start });
+
+/**
+ * Where each mark of *text* stands, with its citations. Places on the wire count code points; a string of this language
+ * counts halves of the rare ones. What does not fit the text is none.
+ * @param {string} text @param {Citation[]} citations
+ */
+function marksIn(text, citations) {
+  const wanted = citations.filter((one) => Number.isInteger(one.answer_start) && Number.isInteger(one.answer_end));
+  wanted.sort((one, other) => one.answer_start - other.answer_start);
+  /** @type {Map<number, {end: number, citations: Citation[]}>} */
+  const marks = new Map();
+  const starts = [...startsOf(text)];
+  let free = 0;
+  for (const one of wanted) {
+    const [start, end] = [starts[one.answer_start], starts[one.answer_end]];
+    const known = marks.get(start ?? -1);
+    if (known) known.citations.push(one);
+    else if (start !== undefined && end !== undefined && start >= free && end > start) {
+      marks.set(start, { end, citations: [one] });
+      free = end;
+    }
+  }
+  return marks;
 }
 
-/** Hands out the citations of an answer in the order of its marks; before they are known, plain numbers. */
+/** Where each code point begins, and where the text ends. @param {string} text */
+function* startsOf(text) {
+  let at = 0;
+  for (const point of text) {
+    yield at;
+    at += point.length;
+  }
+  yield at;
+}
+
+/** Puts the citations of an answer where their marks are; before they are known, a mark is text like any other. */
 export class Marks {
   /**
    * @param {Source[]} documents
@@ -38,10 +76,22 @@ export class Marks {
   constructor(documents, citations, words, open, base = "") {
     this.base = base;
     this.documents = documents;
-    this.citations = citations;
+    this.citations = citations ?? [];
     this.words = words;
     this.open = open;
-    this.taken = 0;
+    /** @type {ReturnType<typeof marksIn>} */
+    this.places = new Map();
+  }
+
+  /** Returns *text* with its marks hidden, from now on those of this text. @param {string} text @returns {Part} */
+  laid(text) {
+    this.places = marksIn(text, this.citations);
+    let [masked, at] = ["", 0];
+    for (const [start, { end }] of this.places) {
+      masked += text.slice(at, start) + MASK.repeat(end - start);
+      at = end;
+    }
+    return { text, masked: masked + text.slice(at), at: 0 };
   }
 
   /** @param {string | null} id */
@@ -49,34 +99,14 @@ export class Marks {
     return this.documents.findIndex((document) => id !== null && document.id === id) + 1;
   }
 
-  /** @param {string} inside @returns {HTMLElement[] | null} */
-  badges(inside) {
-    const wanted = folded(inside);
-    const numbers = numbersIn(wanted).filter((number) => number >= 1 && number <= this.documents.length);
-    if (this.citations === null) return this.pending(wanted, numbers);
-    const next = this.citations[this.taken];
-    if (!next) return null;
-    const count = wanted === folded(next.label) ? 1 : numbers.length;
-    if (!count) return null;
-    const mine = this.citations.slice(this.taken, this.taken + count);
-    this.taken += count;
-    return mine.map((citation) => this.badge(citation));
-  }
-
-  /** @param {string} wanted @param {number[]} numbers */
-  pending(wanted, numbers) {
-    const named = this.documents.findIndex((document) => folded(document.title) === wanted) + 1;
-    const places = named ? [named] : numbers;
-    return places.length ? places.map((number) => element("span", { class: "badge" }, String(number))) : null;
-  }
-
   /** @param {Citation} citation */
   badge(citation) {
-    const shape = element("span", { class: "shape", "aria-hidden": "true" }, SHAPES[citation.status] ?? "?");
-    const said = element("span", { class: "unseen" }, ` ${this.words[citation.status] ?? citation.status}`);
+    const shape = element("span", { class: "shape", "aria-hidden": "true" }, own(SHAPES, citation.status) ?? "?");
+    const said = element("span", { class: "unseen" }, ` ${own(this.words, citation.status) ?? citation.status}`);
     const number = String(this.place(citation.document_id) || "");
-    if (citation.document_id === null) return element("span", { class: `badge ${citation.status}`, title: citation.label }, shape, said);
-    const traits = { class: `badge ${citation.status}`, ...linkTo(citation, this.base), title: citation.label };
+    const title = straight(citation.label);
+    if (citation.document_id === null) return element("span", { class: `badge ${citation.status}`, title }, shape, said);
+    const traits = { class: `badge ${citation.status}`, ...linkTo(citation, this.base), title };
     const badge = element("a", traits, number, shape, said);
     badge.addEventListener("click", (event) => this.follow(event, citation, badge));
     return badge;
@@ -107,12 +137,12 @@ export const linkTo = (citation, base = "") => ({ href: addressOf(citation, base
 
 /** Fills *parent* with the answer's text. @param {HTMLElement} parent @param {string} text @param {Marks} marks */
 export function proseInto(parent, text, marks) {
-  parent.replaceChildren(...[...grouped(text)].map(([kind, lines]) => block(kind, lines, marks)));
+  parent.replaceChildren(...[...grouped(marks.laid(text))].map(([kind, lines]) => block(kind, lines, marks)));
 }
 
-/** @param {string} kind @param {string[]} lines @param {Marks} marks */
+/** @param {string} kind @param {Part[]} lines @param {Marks} marks */
 function block(kind, lines, marks) {
-  if (kind === "code") return element("pre", { dir: "ltr" }, element("code", {}, lines.join("\n")));
+  if (kind === "code") return element("pre", { dir: "ltr" }, element("code", {}, straight(lines.map((line) => line.text).join("\n"))));
   if (kind === "bullet" || kind === "number") {
     const items = lines.map((line) => element("li", {}, ...inline(line, marks)));
     return element(kind === "bullet" ? "ul" : "ol", { dir: "auto" }, ...items);
@@ -121,20 +151,20 @@ function block(kind, lines, marks) {
   return element(kind === "heading" ? "h4" : "p", { dir: "auto" }, ...parts);
 }
 
-/** @param {string} text @returns {Generator<[string, string[]]>} */
-function* grouped(text) {
+/** @param {Part} whole @returns {Generator<[string, Part[]]>} */
+function* grouped(whole) {
   let kind = "";
-  /** @type {string[]} */
+  /** @type {Part[]} */
   let lines = [];
   let isCode = false;
-  for (const line of text.split(/\r\n|\r|\n/)) {
-    if (/^\s*```/.test(line)) {
+  for (const line of linesOf(whole)) {
+    if (/^\s*```/.test(line.masked)) {
       if (lines.length) yield [kind, lines];
       isCode = !isCode;
       [kind, lines] = ["code", []];
       continue;
     }
-    const [now, rest] = isCode ? ["code", line] : kindOf(line);
+    const [now, rest] = isCode ? /** @type {const} */ (["code", line]) : kindOf(line);
     if (lines.length && (now !== kind || now === "heading")) {
       yield [kind, lines];
       lines = [];
@@ -145,35 +175,61 @@ function* grouped(text) {
   if (lines.length) yield [kind, lines];
 }
 
-/** @param {string} line */
-function kindOf(line) {
-  const found = BLOCK.exec(line);
-  if (!found) return line.trim() ? ["paragraph", line.trim()] : ["", ""];
-  return [found[1] ? "heading" : found[2] ? "bullet" : "number", found[4]];
+/** @param {Part} whole */
+function* linesOf(whole) {
+  let at = 0;
+  for (const line of whole.text.split("\n")) {
+    yield cut(whole, at, at + line.length);
+    at += line.length + 1;
+  }
 }
 
-/** @param {string} text @param {Marks} marks @returns {(Node | string)[]} */
-function inline(text, marks) {
+/** @param {Part} line @returns {[string, Part]} */
+function kindOf(line) {
+  const found = BLOCK.exec(line.masked);
+  if (!found) {
+    const rest = cut(line, line.masked.length - line.masked.trimStart().length, line.masked.trimEnd().length);
+    return [rest.text ? "paragraph" : "", rest];
+  }
+  return [found[1] ? "heading" : found[2] ? "bullet" : "number", cut(line, line.masked.length - found[4].length)];
+}
+
+/** @param {Part} part @param {Marks} marks @returns {(Node | string)[]} */
+function inline(part, marks) {
   /** @type {(Node | string)[]} */
   const parts = [];
   let at = 0;
-  for (const found of text.matchAll(INLINE)) {
-    parts.push(text.slice(at, found.index), ...piece(found, marks));
-    at = (found.index ?? 0) + found[0].length;
+  for (const found of part.masked.matchAll(INLINE)) {
+    parts.push(...plain(cut(part, at, found.index), marks), ...piece(found, part, marks));
+    at = found.index + found[0].length;
   }
-  parts.push(text.slice(at));
+  parts.push(...plain(cut(part, at), marks));
   return parts;
 }
 
-/** @param {RegExpMatchArray} found @param {Marks} marks @returns {(Node | string)[]} */
-function piece(found, marks) {
-  const { code, bold, italic, mark, target } = found.groups ?? {};
-  if (code) return [element("code", { dir: "ltr" }, code)];
-  if (bold) return [element("strong", {}, ...inline(bold, marks))];
-  if (italic) return [element("em", {}, ...inline(italic, marks))];
-  if (target) {
-    const document = marks.documents.find((one) => one.url === target && one.id);
-    return document ? [element("a", linkTo({ document_id: document.id }, marks.base), mark)] : [mark];
+/** @param {RegExpExecArray} found @param {Part} part @param {Marks} marks @returns {(Node | string)[]} */
+function piece(found, part, marks) {
+  const { code, bold, italic, words, target } = found.groups ?? {};
+  if (code) return [element("code", { dir: "ltr" }, straight(part.text.slice(found.index + 1, found.index + 1 + code.length)))];
+  if (bold) return [element("strong", {}, ...inline(cut(part, found.index + 2, found.index + 2 + bold.length), marks))];
+  if (italic) return [element("em", {}, ...inline(cut(part, found.index + 1, found.index + 1 + italic.length), marks))];
+  const document = marks.documents.find((one) => one.url === target && one.id);
+  return document ? [element("a", linkTo({ document_id: document.id }, marks.base), straight(words))] : [straight(words)];
+}
+
+/** Words without Markdown, each of their marks as its badges. @param {Part} part @param {Marks} marks @returns {(Node | string)[]} */
+function plain(part, marks) {
+  /** @type {(Node | string)[]} */
+  const parts = [];
+  let at = 0;
+  for (let hidden = part.masked.indexOf(MASK); hidden >= 0; ) {
+    const mark = marks.places.get(part.at + hidden);
+    if (mark) {
+      parts.push(straight(part.text.slice(at, hidden)), ...mark.citations.map((citation) => marks.badge(citation)));
+      at = mark.end - part.at;
+    }
+    hidden = part.masked.indexOf(MASK, mark ? at : hidden + 1);
   }
-  return marks.badges(mark) ?? [found[0]];
+  parts.push(straight(part.text.slice(at)));
+  return parts;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string}} Source
- * @typedef {{label: string, status: string, document_id: string | null, url: string | null, title: string | null,
+ * @typedef {{label: string, status: string, answer_start: number, answer_end: number, document_id: string | null, url: string | null, title: string | null,
  *   field: string | null, start: number | null, end: number | null, quote: string | null}} Citation
  * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
  * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],

@@ -50,14 +50,14 @@ class DatafariAnswer extends HTMLElement {
     const mine = new AbortController();
     this.running = mine;
     this.setup ??= this.prepared();
-    const { words, linebreaks } = await this.setup;
+    const { words } = await this.setup;
     const card = new Card(words, { base: BASE, stop: () => mine.abort(), retry: () => this.ask(question) });
     this.place.replaceChildren(card.root);
     /** @type {RequestCredentials} */
     const credentials = this.hasAttribute("with-credentials") ? "include" : "omit";
     const format = this.getAttribute("format") ?? "default";
     try {
-      for await (const { answer, isDone } of asked({ question, base: BASE, signal: mine.signal, linebreaks, credentials, format })) {
+      for await (const { answer, isDone } of asked({ question, base: BASE, signal: mine.signal, credentials, format })) {
         if (isDone) card.finish(answer);
         else card.grow(answer);
       }

@@ -154,6 +154,7 @@ _ABOUT = {
     "prompt": "Read as q when q is absent.",
     "action": "rag for an answer; absent or search for a plain search.",
     "format": "bulletpoint, text, stepbystep or default.",
+    "linebreaks": "escaped, newline or html: how line breaks stand in the message; absent: rag.linebreaks.",
     "lang": "Language of the answer.",
     "stream": "true: events, one a line.",
     "trace": "true: the answer says how it was made.",

@@ -1,7 +1,8 @@
 """
 The answer's Markdown as safe HTML, for the page without script: `static/prose.js` builds the same in the browser.
 
-Every character of the answer is escaped; only our own elements come out. A link leads to one of this answer's
+Every character of the answer is escaped; only our own elements come out. A badge stands where a citation says that its
+mark is, and nowhere else: any other bracket is text, whatever it looks like. A link leads to one of this answer's
 documents on this server or is none; an image is never made.
 """
 
@@ -10,71 +11,89 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from datafari_rag.core.citations.markers import numbers_in
-from datafari_rag.core.text.folding import folded
+from datafari_rag.core.text.cleaning import without_directions
 
-Json = Mapping[str, object]
+Json = Mapping[str, Any]
 
 SHAPES = {"verified": "✓", "supported": "≈", "unsupported": "✕", "unknown": "?"}
 """What stands beside a badge's number, so that colour is never alone in saying it."""
+
+_MASK = "\ufffc"
+"""Stands for each character of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
 
 _BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)")
 _FENCE = re.compile(r"\s*```")
 _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`"
-    r"|\*\*(?=\S)(?P<bold>.+?)(?<=\S)\*\*"
-    r"|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+?)(?<=\S)\*(?![\w*])"
-    r"|[\[【［](?P<mark>[^\[\]【】［］\n]{1,240})[\]】］](?:\((?P<target>[^()\s]{1,2000})\))?"
+    r"|\*\*(?=\S)(?P<bold>(?:(?!\*\*).)+)(?<=\S)\*\*"
+    r"|(?<![\w*])\*(?=[^\s*])(?P<italic>[^*\n]+)(?<=\S)\*(?![\w*])"
+    rf"|[\[【［](?P<words>[^\[\]【】［］\n{_MASK}]{{1,240}})[\]】］]\((?P<target>[^()\s{_MASK}]{{1,2000}})\)"
 )
 _LISTS = {"bullet": "ul", "number": "ol"}
 
 
 @dataclass
 class Marks:
-    """The citations of an answer, handed out in the order of its marks; *documents* are those of the reply."""
+    """The citations of an answer by the place of their marks; *documents* are those of the reply."""
 
     citations: Sequence[Json]
     documents: Sequence[Json]
     words: Mapping[str, str]
-    taken: int = field(default=0, init=False)
+    _by_start: dict[int, list[Json]] = field(default_factory=dict, init=False)
 
-    def badges(self, inside: str) -> Markup | None:
-        """Return the badges of the mark with *inside* between its brackets, None when it is no mark but text."""
-        count = self._count(inside)
-        if not count:
+    def __post_init__(self) -> None:
+        """Gather the citations of each mark."""
+        for citation in self.citations:
+            self._by_start.setdefault(citation["answer_start"], []).append(citation)
+
+    def masked(self, text: str) -> str:
+        """Return *text* with every mark hidden, as long as it was."""
+        pieces, at = [], 0
+        for start in sorted(self._by_start):
+            end = self._by_start[start][0]["answer_end"]
+            pieces += [text[at:start], _MASK * (end - start)]
+            at = end
+        return "".join([*pieces, text[at:]])
+
+    def badges(self, start: int) -> tuple[Markup, int] | None:
+        """Return the badges of the mark that begins at *start* and where it ends, None when there is none."""
+        mine = self._by_start.get(start)
+        if mine is None:
             return None
-        mine = self.citations[self.taken : self.taken + count]
-        self.taken += count
-        return Markup("").join(self._badge(citation) for citation in mine)
+        return Markup("").join(self._badge(citation) for citation in mine), mine[0]["answer_end"]
 
     def place(self, document_id: object) -> int | None:
         """Return the number of the document, counted from 1."""
         ids = [document["id"] for document in self.documents]
         return ids.index(document_id) + 1 if document_id in ids else None
 
-    def _count(self, inside: str) -> int:
-        if self.taken >= len(self.citations):
-            return 0
-        label, wanted = str(self.citations[self.taken]["label"]), folded(inside)
-        if wanted == folded(label):
-            return 1
-        return sum(1 <= number <= len(self.documents) for number in numbers_in(wanted))
-
     def _badge(self, citation: Json) -> Markup:
-        status = str(citation["status"])
+        status, label = str(citation["status"]), without_directions(str(citation["label"]))
         number = self.place(citation["document_id"])
         inner = Markup('{}<span aria-hidden="true" class="shape">{}</span><span class="unseen"> {}</span>').format(
             number or "", SHAPES[status], self.words[status]
         )
         if citation["document_id"] is None:
-            return Markup('<span class="badge {}" title="{}">{}</span>').format(status, citation["label"], inner)
+            return Markup('<span class="badge {}" title="{}">{}</span>').format(status, label, inner)
         return Markup('<a class="badge {}" href="{}" title="{}">{}</a>').format(
-            status, address_of(citation), citation["label"], inner
+            status, address_of(citation), label, inner
         )
+
+
+class _Part(NamedTuple):
+    """A stretch of the answer that begins *at* a character of it, and the same with its marks hidden."""
+
+    text: str
+    masked: str
+    at: int
+
+    def cut(self, start: int, end: int) -> _Part:
+        return _Part(self.text[start:end], self.masked[start:end], self.at + start)
 
 
 def address_of(citation: Json) -> str:
@@ -86,13 +105,14 @@ def address_of(citation: Json) -> str:
 
 def html_of(text: str, marks: Marks) -> Markup:
     """Return *text* as paragraphs, lists, headings and code, with badges for its marks."""
-    return Markup("").join(_blocks(text, marks))
+    return Markup("").join(_blocks(_Part(text, marks.masked(text), 0), marks))
 
 
-def _blocks(text: str, marks: Marks) -> Iterator[Markup]:
-    for kind, lines in _grouped(text):
+def _blocks(whole: _Part, marks: Marks) -> Iterator[Markup]:
+    for kind, lines in _grouped(whole):
         if kind == "code":
-            yield Markup('<pre dir="ltr"><code>{}</code></pre>').format("\n".join(lines))
+            shown = without_directions("\n".join(line.text for line in lines))
+            yield Markup('<pre dir="ltr"><code>{}</code></pre>').format(shown)
         elif kind in _LISTS:
             items = Markup("").join(Markup("<li>{}</li>").format(_inline(line, marks)) for line in lines)
             yield Markup('<{0} dir="auto">{1}</{0}>').format(_LISTS[kind], items)
@@ -102,13 +122,13 @@ def _blocks(text: str, marks: Marks) -> Iterator[Markup]:
             yield Markup('<{0} dir="auto">{1}</{0}>').format(tag, body)
 
 
-def _grouped(text: str) -> Iterator[tuple[str, list[str]]]:
+def _grouped(whole: _Part) -> Iterator[tuple[str, list[_Part]]]:
     """Yield (kind, lines) for each block, lines without their signs."""
     kind = ""
-    lines: list[str] = []
+    lines: list[_Part] = []
     is_code = False
-    for line in text.splitlines():
-        if _FENCE.match(line):
+    for line in _lines(whole):
+        if _FENCE.match(line.masked):
             if lines:
                 yield kind, lines
             is_code, kind, lines = not is_code, "code", []
@@ -124,37 +144,58 @@ def _grouped(text: str) -> Iterator[tuple[str, list[str]]]:
         yield kind, lines
 
 
-def _kind_of(line: str) -> tuple[str, str]:
-    found = _BLOCK.fullmatch(line)
+def _lines(whole: _Part) -> Iterator[_Part]:
+    at = 0
+    for line in whole.text.split("\n"):
+        yield whole.cut(at, at + len(line))
+        at += len(line) + 1
+
+
+def _kind_of(line: _Part) -> tuple[str, _Part]:
+    found = _BLOCK.fullmatch(line.masked)
     if found is None:
-        return ("paragraph", line.strip()) if line.strip() else ("", "")
+        start = len(line.masked) - len(line.masked.lstrip())
+        rest = line.cut(start, len(line.masked.rstrip()))
+        return ("paragraph", rest) if rest.text else ("", rest)
     kind = "heading" if found[1] else "bullet" if found[2] else "number"
-    return kind, found[4]
+    return kind, line.cut(*found.span(4))
 
 
-def _inline(text: str, marks: Marks) -> Markup:
+def _inline(part: _Part, marks: Marks) -> Markup:
     shown, at = [], 0
-    for found in _INLINE.finditer(text):
-        shown += [escape(text[at : found.start()]), _piece(found, marks)]
+    for found in _INLINE.finditer(part.masked):
+        shown += [_plain(part.cut(at, found.start()), marks), _piece(found, part, marks)]
         at = found.end()
-    return Markup("").join([*shown, escape(text[at:])])
+    return Markup("").join([*shown, _plain(part.cut(at, len(part.text)), marks)])
 
 
-def _piece(found: re.Match[str], marks: Marks) -> Markup:
+def _piece(found: re.Match[str], part: _Part, marks: Marks) -> Markup:
     if found["code"]:
-        return Markup('<code dir="ltr">{}</code>').format(found["code"])
+        return Markup('<code dir="ltr">{}</code>').format(without_directions(part.text[slice(*found.span("code"))]))
     for name, tag in (("bold", "strong"), ("italic", "em")):
         if found[name]:
-            return Markup("<{0}>{1}</{0}>").format(tag, _inline(found[name], marks))
-    if found["target"]:
-        return _link(found["mark"], found["target"], marks)
-    badges = marks.badges(found["mark"])
-    return escape(found[0]) if badges is None else badges
+            return Markup("<{0}>{1}</{0}>").format(tag, _inline(part.cut(*found.span(name)), marks))
+    return _link(found["words"], found["target"], marks)
+
+
+def _plain(part: _Part, marks: Marks) -> Markup:
+    """Return words without Markdown, each of their marks as its badges."""
+    shown, at = [], 0
+    hidden = part.masked.find(_MASK)
+    while hidden >= 0:
+        made = marks.badges(part.at + hidden)
+        end = hidden + 1
+        if made is not None:
+            shown += [escape(without_directions(part.text[at:hidden])), made[0]]
+            at = end = made[1] - part.at
+        hidden = part.masked.find(_MASK, end)
+    return Markup("").join([*shown, escape(without_directions(part.text[at:]))])
 
 
 def _link(words: str, target: str, marks: Marks) -> Markup:
     document = next((document for document in marks.documents if document["url"] == target), None)
+    shown = escape(without_directions(words))
     if document is None:
-        return escape(words)
+        return shown
     address = f"/documents?{urlencode({'id': str(document['id'])})}"
-    return Markup('<a href="{}">{}</a>').format(address, words)
+    return Markup('<a href="{}">{}</a>').format(address, shown)

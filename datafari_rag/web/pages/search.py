@@ -54,7 +54,6 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
     settings = desk.service.line().settings
     setup = {
         "words": script_words(reader.translate),
-        "linebreaks": settings.rag_linebreaks,
         "facets": [name for name in settings.solr_facets if name != "last_modified"],
         "user": reader.name or "",
         "token": desk.signer.form_token(reader.name or ""),

@@ -1,4 +1,4 @@
-"""What the widget needs before it asks: words and spellings, nothing of anybody; any page may read it."""
+"""What the widget needs before it asks: words, nothing of anybody; any page may read it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from datafari_rag.web.pages.messages import script_words
 
 
 def widget_setup(desk: Desk) -> Response:
-    """Return the words in the page's language, and how texts are spelled on the wire."""
-    words = script_words(translator(language_of(request)))
-    setup = {"words": words, "linebreaks": desk.service.line().settings.rag_linebreaks}
-    response = json_response(plain(setup))
+    """Return the words in the page's language."""
+    response = json_response(plain({"words": script_words(translator(language_of(request)))}))
     response.headers["Access-Control-Allow-Origin"] = "*"
     return response

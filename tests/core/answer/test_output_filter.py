@@ -30,6 +30,14 @@ def test_a_mark_is_shown_whole_and_links_of_the_answers_documents_stay() -> None
     assert "".join(shown) + voice.end() == "See [Plan] and [it](https://docs.example/plan)."
 
 
+def test_line_ends_are_line_feeds_before_anything_is_judged() -> None:
+    """A line end that was dropped later would close up what must not be a link."""
+    voice = Voice((EXTRACT,), wants_followups=False, links="documents")
+    shown = [voice.feed(piece) for piece in ("One.\r", "\nTwo [x]\r", "(https://evil.example/)")]
+
+    assert "".join(shown) + voice.end() == "One.\nTwo x"
+
+
 def test_followups_are_none_when_not_asked_for() -> None:
     assert Voice((), wants_followups=False, links="none").followups is None
     assert Voice((), wants_followups=True, links="none").followups == ()

@@ -146,6 +146,8 @@ def test_what_is_not_known_is_null() -> None:
         "Plan final.pdf",
         "supported",
         "plan",
+        answer_start=22,
+        answer_end=25,
         url="file:///plan.pdf",
         title="Plan [final].pdf",
         field="exactContent",
@@ -154,9 +156,31 @@ def test_what_is_not_known_is_null() -> None:
         quote="Vision is not covered by the plan.",
     )
     assert unsupported == Citation(
-        "Plan final.pdf", "unsupported", "plan", url="file:///plan.pdf", title="Plan [final].pdf"
+        "Plan final.pdf",
+        "unsupported",
+        "plan",
+        answer_start=37,
+        answer_end=40,
+        url="file:///plan.pdf",
+        title="Plan [final].pdf",
     )
-    assert unknown == Citation("X.pdf", "unknown")
+    assert unknown == Citation("X.pdf", "unknown", answer_start=47, answer_end=54)
+
+
+@pytest.mark.parametrize(
+    ("answer", "marks"),
+    [
+        pytest.param("Vision is not covered [1]. Dogs [1, 2].", ["[1]", "[1, 2]", "[1, 2]"], id="plain ones"),
+        pytest.param(
+            "\n🦒 Dogs bark [1].\n\nCats 【2】 purr.", ["[1]", "【2】"], id="behind what takes two code units"
+        ),
+        pytest.param("As [Congés](file:///plan.pdf) says.", ["[Congés](file:///plan.pdf)"], id="with a link's target"),
+        pytest.param("“Vision [1] is” `[1]` [X.pdf]", ["[1]", "[X.pdf]"], id="one in code is none"),
+    ],
+)
+def test_each_citation_has_the_place_of_its_mark(answer: str, marks: list[str]) -> None:
+    found = resolve(answer, EXTRACTS)
+    assert [answer[citation.answer_start : citation.answer_end] for citation in found] == marks
 
 
 def test_brackets_in_quoted_words_are_the_documents_own() -> None:
@@ -164,6 +188,14 @@ def test_brackets_in_quoted_words_are_the_documents_own() -> None:
     extracts = extracts_for([(Document("d", text), (Passage(0, len(text)),))], is_cleaned=True)
     (citation,) = resolve(f"“{text}” [1]", extracts)
     assert (citation.status, citation.quote) == ("verified", text)
+
+
+def test_brackets_in_words_that_were_quoted_with_a_link_less_are_the_documents_own() -> None:
+    text = "The account is 6666 [1] [2] [Plan](#) now."
+    extracts = extracts_for([(Document("d", text), (Passage(0, len(text)),))], is_cleaned=True)
+    answer = "“The account is 6666 [1] [2] [Plan] now.” [1]"
+    assert [citation.answer_start for citation in resolve(answer, extracts)] == [len(answer) - 3]
+    assert [citation.answer_start for citation in resolve("“It is 6666 [3] now.” [1]", extracts)] == [12, 22]
 
 
 def test_words_that_stand_on_both_sides_of_a_joint_are_not_a_quotation() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 
 from datafari_rag.web.pages.markdown import Marks, address_of, html_of
@@ -14,9 +17,16 @@ DOCUMENTS = [
 ]
 
 
-def citation(label: str, status: str, document_id: str | None) -> dict[str, object]:
+def citation(label: str, status: str, document_id: str | None, at: tuple[int, int] = (0, 0)) -> dict[str, object]:
     place = {"field": "exactContent", "start": 3, "end": 9} if status in ("verified", "supported") else {}
-    return {"label": label, "status": status, "document_id": document_id, **place}
+    mark = {"answer_start": at[0], "answer_end": at[1]}
+    return {"label": label, "status": status, "document_id": document_id, **mark, **place}
+
+
+def cited(text: str, mark: str, *, after: str = "") -> dict[str, object]:
+    """Return a citation of the first document for the first *mark* of *text* behind *after*."""
+    start = text.index(mark, text.index(after))
+    return citation("First", "verified", "a&b", (start, start + len(mark)))
 
 
 def html(text: str, *citations: dict[str, object]) -> str:
@@ -49,20 +59,64 @@ def test_text_becomes(text: str, wanted: str) -> None:
     assert html(text) == wanted
 
 
-def test_each_mark_becomes_its_own_badge_in_order() -> None:
+def test_each_mark_becomes_its_own_badge() -> None:
     shown = html(
         "a [1], list[int], b [Second], c [1, 2], d [nowhere]",
-        citation("First", "verified", "a&b"),
-        citation("Second", "unsupported", "c"),
-        citation("First", "supported", "a&b"),
-        citation("Second", "supported", "c"),
-        citation("nowhere", "unknown", None),
+        citation("First", "verified", "a&b", (2, 5)),
+        citation("Second", "unsupported", "c", (20, 28)),
+        citation("First", "supported", "a&b", (32, 38)),
+        citation("Second", "supported", "c", (32, 38)),
+        citation("nowhere", "unknown", None, (42, 51)),
     )
     assert shown.count("badge verified") == 1 and shown.count("badge supported") == 2
     assert "list[int]" in shown
     assert 'href="/documents?id=a%26b&amp;field=exactContent&amp;start=3&amp;end=9#passage"' in shown
     assert '<span class="badge unknown" title="nowhere"><span aria-hidden="true" class="shape">?' in shown
     assert "verified quote" in shown and "not supported" in shown
+
+
+PLACES = [
+    pytest.param(
+        "“6666 [1] [First]” [1]", "[1]", "”", "“6666 [1] [First]” BADGE", id="a document's own marks before it"
+    ),
+    pytest.param("\n\n- 🦒🦒 a\n- b [1]", "[1]", "b", "<li>🦒🦒 a</li><li>b BADGE</li>", id="in a list, behind emoji"),
+    pytest.param(
+        "  # a **b *c [1]* [1]**", "[1]", "*c", "a <strong>b <em>c BADGE</em> [1]</strong>", id="in a heading"
+    ),
+    pytest.param("a [1][1] b", "[1]", "a", "a BADGE[1] b", id="beside another one"),
+    pytest.param("a [1][1] b", "[1]", "1]", "a [1]BADGE b", id="behind another one"),
+    pytest.param("[go [1]](https://x.example/a)", "[1]", "go", "[go BADGE](https://x.example/a)", id="in a link"),
+    pytest.param("`a [1]` [1]", "[1]", "` ", '<code dir="ltr">a [1]</code> BADGE', id="behind one in code"),
+    pytest.param("`a [1]` [1]", "[1]", "a", '<code dir="ltr">a [1]</code> [1]', id="in code is none"),
+    pytest.param("```\na [1]\n```\n[1]", "[1]", "a", "a [1]</code></pre>", id="in a block of code is none"),
+    pytest.param(
+        "a [First](https://x.example/c) b", "[First](https://x.example/c)", "a", "a BADGE b", id="with a target"
+    ),
+    pytest.param("**a [1** b]", "[1** b]", "a", "**a BADGE", id="over a sign of Markdown"),
+    pytest.param("a \ufffc [1]", "[1]", "a", "a \ufffc BADGE", id="behind the sign that hides marks"),
+    pytest.param("a \u202e[1]\u2066 b", "[1]", "a", "a BADGE b", id="turned round by controls"),
+]
+
+
+@pytest.mark.parametrize(("text", "mark", "after", "wanted"), PLACES)
+def test_a_badge_stands_where_its_citation_says(text: str, mark: str, after: str, wanted: str) -> None:
+    shown = re.sub('<a class="badge.*?</a>', "BADGE", html(text, cited(text, mark, after=after)))
+    assert wanted in shown
+    assert shown.count("BADGE") == wanted.count("BADGE")
+
+
+@pytest.mark.parametrize("unit", ["**a ", "*a ", "`a", "[a](", "[", "** **", "**a*", " ", "# ", "\n- "])
+def test_long_answers_are_read_in_steps_that_grow_with_them(unit: str) -> None:
+    """Four times the text takes about four times as long, far from sixteen; the margin is wide for a busy machine."""
+
+    def took_s(length: int) -> float:
+        text = unit * (length // len(unit))
+        begun = time.thread_time()
+        html(text)
+        return time.thread_time() - begun
+
+    took_s(1_000)
+    assert took_s(64_000) < 10 * took_s(16_000) + 0.5
 
 
 def test_an_address_without_a_place_opens_the_document() -> None:
