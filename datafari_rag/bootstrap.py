@@ -32,7 +32,6 @@ from datafari_rag.adapters.settings.file import SettingsFile, Snapshot
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.worker_thread import aside_for_worker
-from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.pipeline import Parts
@@ -158,13 +157,6 @@ class Keeping(SettingsKeeper):
         """Keep *file*, over which *house* stands."""
         super().__init__(file, house.clock)
         self._house = house
-
-    def known_as(self, changes: Mapping[str, str | None], headers: Mapping[str, str], peer: str) -> str | None:
-        """Return who the sender of a request would be after *changes*; None for nobody, or if that cannot be said."""
-        try:
-            return identity_for(self.preview(changes).settings, self._house.signer).identify(headers, peer).name
-        except (RagError, ImportError):
-            return None
 
     def trial(self, changes: Mapping[str, str | None]) -> Line:
         """Return a line under *changes* of answer settings alone; whatever else changes has no part in it."""

@@ -72,10 +72,6 @@ class Keeper(Protocol):
         """Return the latest savings, the newest first, without secrets."""
         ...
 
-    def known_as(self, changes: Mapping[str, str | None], headers: Mapping[str, str], peer: str) -> str | None:
-        """Return who the sender of a request would be after *changes*; None for nobody, or if that cannot be said."""
-        ...
-
     def trial(self, changes: Mapping[str, str | None]) -> Line:
         """Return a line for one answer under *changes* of answer settings alone; rights and search stay."""
         ...

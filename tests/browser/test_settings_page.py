@@ -102,13 +102,28 @@ def test_a_bad_value_sent_all_the_same_is_not_saved_and_kept(own_demo: Running, 
 def test_no_secret_reaches_the_browser_and_none_can_be_sent_elsewhere(own_demo: Running, come: Come) -> None:
     page = office(own_demo, come)
     assert SECRET not in page.content()
-    assert page.get_by_label("rag.api.token", exact=True).get_attribute("placeholder") == "is set; empty keeps it"
-    page.get_by_label("rag.api.endpoint", exact=True).fill("https://elsewhere.invalid/v1/chat/completions")
+    assert page.get_by_label("rag.api.token", exact=True).get_attribute("placeholder") == "is set"
+    for key in ("rag.api.endpoint", "openai.indexes", "security.mode", "rag.instructions.file"):
+        assert page.get_by_label(key, exact=True).is_disabled(), key
+        assert "no browser changes it" in page.locator(f"[data-key='{key}'] .notes").inner_text()
+
+
+def test_a_field_that_was_opened_by_hand_changes_nothing(own_demo: Running, come: Come) -> None:
+    reader = administrator(own_demo, come)
+    page = reader.page
+    before = conf_of(own_demo).read_bytes()
+    field = page.get_by_label("rag.api.endpoint", exact=True)
+    field.evaluate("field => field.removeAttribute('disabled')")
+    field.fill("https://elsewhere.invalid/v1/chat/completions")
     problem = page.locator("[data-key='rag.api.endpoint'] .problem:not(:empty)")
     problem.wait_for()
 
-    assert "write it anew" in problem.inner_text()
-    assert page.locator("[data-key='rag.instructions.file'] input").is_disabled()
+    assert "settings file only" in problem.inner_text()
+    page.evaluate("document.getElementById('settings').requestSubmit()")
+    page.wait_for_selector("[role=alert]")
+    assert conf_of(own_demo).read_bytes() == before
+    page.evaluate("document.querySelectorAll('.touched').forEach(row => row.classList.remove('touched'))")
+    reader.complaints.clear()  # the browser itself notes the 422
 
 
 def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running, come: Come) -> None:

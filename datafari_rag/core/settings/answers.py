@@ -44,6 +44,7 @@ class AnswerSettings:
         "gpt-3.5-turbo",
         check=checks.text(),
         help="Name of the model. Empty: the key is left out of the request.",
+        browser=True,
     )
     rag_template: Literal["openai", "datafari"] = setting(
         "rag.template",
@@ -51,24 +52,28 @@ class AnswerSettings:
         check=checks.choice("openai", "datafari"),
         help="Form of the request: openai for OpenAI-compatible services, datafari for a Datafari External LLM "
         "service.",
+        browser=True,
     )
     rag_temperature: float = setting(
         "rag.temperature",
         0.7,
         check=checks.number(0, 2),
         help="How freely the model words its answer: 0 is the most exact, 2 the most random.",
+        browser=True,
     )
     rag_max_tokens: int = setting(
         "rag.maxTokens",
         250,
         check=checks.integer(1, 10_000_000),
         help="Longest answer, in tokens of the model (about three quarters of a word each).",
+        browser=True,
     )
     rag_max_files: int = setting(
         "rag.maxFiles",
         3,
         check=checks.integer(1, 1000),
         help="Most documents that one answer is made from. More of them cost time and tokens.",
+        browser=True,
     )
     rag_max_json_length: int = setting(
         "rag.maxJsonLength",
@@ -76,12 +81,14 @@ class AnswerSettings:
         check=checks.integer(1, 2_000_000_000),
         help="Most characters of all the documents' extracts of one request together; what does not fit is cut or left "
         "out, best first.",
+        browser=True,
     )
     rag_add_instructions: bool = setting(
         "rag.addInstructions",
         True,
         check=checks.flag(),
         help="Put the instructions of rag.instructions.file before the documents. The openai template always does.",
+        browser=True,
     )
     rag_instructions_file: str = setting(
         "rag.instructions.file",
@@ -96,36 +103,42 @@ class AnswerSettings:
         check=checks.choice("highlighting", "preview_content", "exactContent"),
         help="What is read of each document: exactContent (its whole text, of which the best passages are taken), "
         "preview_content (its beginning) or highlighting (the search engine's snippets).",
+        browser=True,
     )
     rag_hl_fragsize: int = setting(
         "rag.hl.fragsize",
         200,
         check=checks.integer(0, 100_000_000),
         help="Size of a snippet in characters, for rag.solrField=highlighting. 0: the whole field.",
+        browser=True,
     )
     rag_operator: Operator = setting(
         "rag.operator",
         "AND",
         check=checks.choice("AND", "OR"),
         help="Whether a document must have all words of the question (AND) or any (OR).",
+        browser=True,
     )
     rag_query_relax: bool = setting(
         "rag.query.relax",
         True,
         check=checks.flag(),
         help="When nothing is found, ask again with fewer words required, step by step.",
+        browser=True,
     )
     rag_candidates: int = setting(
         "rag.candidates",
         20,
         check=checks.integer(1, 1000),
         help="How many found documents are looked at before the best rag.maxFiles are kept.",
+        browser=True,
     )
     rag_extract: Literal["passages", "head"] = setting(
         "rag.extract",
         "passages",
         check=checks.choice("passages", "head"),
         help="What is taken of a text longer than its share: the passages that answer best, or its head.",
+        browser=True,
     )
     rag_evidence_min: float = setting(
         "rag.evidence.min",
@@ -133,12 +146,14 @@ class AnswerSettings:
         check=checks.number(0, 1),
         help="Evidence that the passages must give, 0 to 1, before the model is asked; below it the answer is that no "
         "documents were found. 0: off.",
+        browser=True,
     )
     rag_score_min: float = setting(
         "rag.score.min",
         0.0,
         check=checks.number(0, 1_000_000),
         help="Weakest hit that is used, by the search engine's score (higher is better). 0: off.",
+        browser=True,
     )
     rag_clean: bool = setting(
         "rag.clean",
@@ -146,6 +161,7 @@ class AnswerSettings:
         check=checks.flag(),
         help="Turn line breaks, tabs and backslashes of the extracts into spaces and slashes. Invisible control "
         "characters are dropped in any case.",
+        browser=True,
     )
     rag_linebreaks: Literal["escaped", "newline", "html"] = setting(
         "rag.linebreaks",
@@ -153,30 +169,35 @@ class AnswerSettings:
         check=checks.choice("escaped", "newline", "html"),
         help="How line breaks stand in the message of search/select: as the two characters \\n, as a line break, or as "
         "<br/> in escaped HTML.",
+        browser=True,
     )
     rag_documents_shape: Literal["array", "object"] = setting(
         "rag.documents.shape",
         "array",
         check=checks.choice("array", "object"),
         help='Form of the documents of search/select: an array, or an object with the keys "0", "1"…',
+        browser=True,
     )
     rag_http_errors: bool = setting(
         "rag.http.errors",
         False,
         check=checks.flag(),
         help="Answer an error of action=rag with its own HTTP status. false: always 200, as Datafari's callers expect.",
+        browser=True,
     )
     rag_enable_logs: bool = setting(
         "rag.enable.logs",
         False,
         check=checks.flag(),
         help="Log one line for each step of an answer: ids, counts, sizes, milliseconds; never texts.",
+        browser=True,
     )
     retrieval_method: Literal["bm25"] = setting(
         "retrieval.method",
         "bm25",
         check=checks.choice("bm25"),
         help="How documents are found. Search by words (bm25) is the only way here.",
+        browser=True,
     )
 
     llm_context_window: int = setting(
@@ -184,6 +205,7 @@ class AnswerSettings:
         16_384,
         check=checks.integer(256, 100_000_000),
         help="Tokens that the model can take at once, question, documents and answer together.",
+        browser=True,
     )
     token_counter: str = setting(
         "token.counter",
@@ -192,48 +214,56 @@ class AnswerSettings:
         help="How tokens are counted: estimate (never far too low), or tiktoken:o200k_base and the like, which "
         "needs the "
         "extra tokens and its vocabulary on disk.",
+        browser=True,
     )
     llm_retries: int = setting(
         "llm.retries",
         2,
         check=checks.integer(0, 20),
         help="How often a failed call to the model is repeated, before its first token and where that can help.",
+        browser=True,
     )
     llm_connect_timeout_s: float = setting(
         "llm.connect_timeout_s",
         5.0,
         check=checks.number(0.01, 3600),
         help="Longest wait for a connection to the model, in seconds.",
+        browser=True,
     )
     llm_first_token_timeout_s: float = setting(
         "llm.first_token_timeout_s",
         60.0,
         check=checks.number(0.01, 3600),
         help="Longest wait for the first piece of a streamed answer, in seconds.",
+        browser=True,
     )
     llm_stall_timeout_s: float = setting(
         "llm.stall_timeout_s",
         30.0,
         check=checks.number(0.01, 3600),
         help="Longest silence between two pieces of a streamed answer, in seconds.",
+        browser=True,
     )
     llm_total_timeout_s: float = setting(
         "llm.total_timeout_s",
         300.0,
         check=checks.number(0.01, 86_400),
         help="Longest time for a whole answer of the model, repeats included, in seconds.",
+        browser=True,
     )
     llm_breaker_failures: int = setting(
         "llm.breaker.failures",
         5,
         check=checks.integer(0, 10_000),
         help="After so many failures of one endpoint in a row it is left alone for a while. 0: never.",
+        browser=True,
     )
     llm_breaker_reset_s: float = setting(
         "llm.breaker.reset_s",
         30.0,
         check=checks.number(0.01, 86_400),
         help="How long such an endpoint is left alone, in seconds.",
+        browser=True,
     )
     llm_fallback: tuple[str, ...] = setting(
         "llm.fallback",
@@ -246,6 +276,7 @@ class AnswerSettings:
         (),
         check=checks.plain_list(),
         help="Names of the models at those endpoints, in the same order. Where none is given: rag.model.",
+        browser=True,
     )
     llm_fallback_tokens: tuple[str, ...] = secret(
         "llm.fallback.tokens",

@@ -27,6 +27,7 @@ class DialectSettings(AnswerSettings):
         True,
         check=checks.flag(),
         help="Let requests to /v1 that name no index, or for which nothing was found, go to the model as they are.",
+        browser=True,
     )
     openai_indexes: Mapping[str, str] = mapping(
         "openai.indexes",
@@ -41,24 +42,28 @@ class DialectSettings(AnswerSettings):
         (),
         check=checks.names(),
         help="Models that callers of /v1 may ask for. Empty: any.",
+        browser=True,
     )
     openai_max_files: int | None = setting(
         "openai.maxFiles",
         None,
         check=checks.integer(0, 1000, is_optional=True),
         help="Most documents of an answer on /v1. Empty: as rag.maxFiles. 0: as many as fit.",
+        browser=True,
     )
     openai_node_tokens: int = setting(
         "openai.node_tokens",
         500,
         check=checks.integer(1, 1_000_000),
         help="Most tokens of one passage on /v1.",
+        browser=True,
     )
     openai_reserve_tokens: int = setting(
         "openai.reserve_tokens",
         150,
         check=checks.integer(0, 1_000_000),
         help="Tokens kept free for labels, fences and instructions on /v1.",
+        browser=True,
     )
 
     chat_both_shapes: bool = setting(
@@ -66,36 +71,42 @@ class DialectSettings(AnswerSettings):
         True,
         check=checks.flag(),
         help="Answer /chat and /ask without stream in the newer and the older form at once (adds choices).",
+        browser=True,
     )
     chat_no_documents: Literal["answer", "error"] = setting(
         "chat.no_documents",
         "answer",
         check=checks.choice("answer", "error"),
         help="What chat clients get when nothing was found: an answer that says so, or the error 428.",
+        browser=True,
     )
     chat_top_max: int = setting(
         "chat.top.max",
         50,
         check=checks.integer(1, 1000),
         help="Most documents that a chat client may ask for with overrides.top.",
+        browser=True,
     )
     chat_thoughts: Literal["all", "admins", "none"] = setting(
         "chat.thoughts",
         "all",
         check=checks.choice("all", "admins", "none"),
         help="Who sees how an answer was made. Prompt, filter and timings are for security.admins in any case.",
+        browser=True,
     )
     chat_history_tokens: int = setting(
         "chat.history.tokens",
         4_000,
         check=checks.integer(0, 100_000_000),
         help="Most tokens of earlier messages that go to the model; the oldest are left out first.",
+        browser=True,
     )
     chat_memory_enabled: bool = setting(
         "chat.memory.enabled",
         False,
         check=checks.flag(),
         help="Carry the last turns in a signed session_state, for clients that send only their new message.",
+        browser=True,
     )
     chat_memory_secret: str = secret(
         "chat.memory.secret",
@@ -108,36 +119,42 @@ class DialectSettings(AnswerSettings):
         6,
         check=checks.integer(1, 100),
         help="Most messages in that state.",
+        browser=True,
     )
     chat_memory_max_bytes: int = setting(
         "chat.memory.max_bytes",
         16_384,
         check=checks.integer(256, 1_000_000),
         help="Largest such state, in bytes; the oldest messages are left out first.",
+        browser=True,
     )
     chat_memory_max_age_s: int = setting(
         "chat.memory.max_age_s",
         86_400,
         check=checks.integer(1, 31_536_000),
         help="How long such a state is accepted, in seconds.",
+        browser=True,
     )
     chat_query_rewriting_enabled: bool = setting(
         "chat.query.rewriting.enabled",
         False,
         check=checks.flag(),
         help="Let the model word the search query of a conversation. Costs one more call for each question.",
+        browser=True,
     )
     chat_prompt_template_allowed: bool = setting(
         "chat.prompt_template.allowed",
         False,
         check=checks.flag(),
         help="Let chat clients replace or extend the instructions with overrides.prompt_template.",
+        browser=True,
     )
     chat_client_system: bool = setting(
         "chat.client.system",
         False,
         check=checks.flag(),
         help="Pass on system messages of chat clients. false: they are left out and named in the thoughts.",
+        browser=True,
     )
     chat_category_field: str = setting(
         "chat.category.field",

@@ -67,6 +67,7 @@ def as_markdown() -> str:
         "- A file with an error never replaces a good one: the old settings stay, and `/health/ready` says so.\n"
         "- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. Neither is ever shown.\n"
         "- Relative paths begin at the folder of the file. Lists are separated by commas.\n"
+        "- Keys marked ✎ can also be changed on the settings page, by those in `security.admins`.\n"
         "- Backslashes are written twice, as in every properties file. Text is UTF-8 or Latin-1.\n"
     ]
     for group, rows in _grouped():
@@ -105,7 +106,8 @@ def _as_entry(row: Row) -> str:
 def _as_table_line(row: Row) -> str:
     key = f"{row.key}.NAME" if row.is_prefix else row.key
     default = f"`{row.default_text}`" if row.default_text else ""
-    return f"| `{key}` | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
+    sign = " ✎" if row.is_for_browsers else ""
+    return f"| `{key}`{sign} | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
 
 
 def _default_name(name: str) -> str:

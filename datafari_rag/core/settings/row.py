@@ -26,7 +26,9 @@ class Row:
     What is known of one setting.
 
     *key* is the name in the properties file, *field* the attribute of `Settings`. *help* is for administrators. A
-    row with *is_prefix* stands for every key that begins with *key* and a point.
+    row with *is_prefix* stands for every key that begins with *key* and a point. *is_for_browsers*: administrators may
+    change it on the settings page. It must decide nothing about rights, identity, addresses, secrets, files or the
+    network, so a row is closed to browsers unless it says otherwise.
     """
 
     key: str
@@ -35,6 +37,7 @@ class Row:
     help: str
     is_secret: bool = False
     is_prefix: bool = False
+    is_for_browsers: bool = False
 
     @property
     def field(self) -> str:
@@ -52,9 +55,9 @@ class Row:
         return written(self.default)
 
 
-def setting(key: str, default: T, *, check: Check, help: str) -> T:
-    """Declare a field of `Settings`; for mypy it is its default."""
-    return _declared(Row(key, default, check, help), default)
+def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
+    """Declare a field of `Settings`; for mypy it is its default. *browser*: see `Row.is_for_browsers`."""
+    return _declared(Row(key, default, check, help, is_for_browsers=browser), default)
 
 
 def secret(key: str, default: T, *, check: Check, help: str) -> T:

@@ -45,24 +45,28 @@ class SearchSettings(DialectSettings):
         2.0,
         check=checks.number(0.01, 3600),
         help="Longest wait for a connection to Solr, in seconds.",
+        browser=True,
     )
     solr_timeout_s: float = setting(
         "solr.timeout_s",
         10.0,
         check=checks.number(0.01, 3600),
         help="Longest wait for Solr's answer, in seconds.",
+        browser=True,
     )
     solr_retries: int = setting(
         "solr.retries",
         1,
         check=checks.integer(0, 10),
         help="How often a failed search is repeated, on another node where there is one.",
+        browser=True,
     )
     solr_shards_tolerant: bool = setting(
         "solr.shards.tolerant",
         False,
         check=checks.flag(),
         help="Answer from the rest of the collection when a shard is missing; the answer says so. false: an error.",
+        browser=True,
     )
     solr_user: str = setting("solr.user", "", check=checks.text(), help="User name for Solr's basic authentication.")
     solr_password: str = secret(

@@ -50,24 +50,28 @@ class Settings(SearchSettings):
         None,
         check=checks.integer(1, 1024, is_optional=True),
         help="Processes that serve. Empty: one for each core.",
+        browser=True,
     )
     server_rate_user_per_minute: int = setting(
         "server.rate.user_per_minute",
         0,
         check=checks.integer(0, 1_000_000),
         help="Most questions of one user in a minute. 0: no limit.",
+        browser=True,
     )
     server_rate_address_per_minute: int = setting(
         "server.rate.address_per_minute",
         0,
         check=checks.integer(0, 1_000_000),
         help="Most questions from one address in a minute. 0: no limit.",
+        browser=True,
     )
     server_max_streams: int = setting(
         "server.max_streams",
         2000,
         check=checks.integer(1, 1_000_000),
         help="Most streams open at once in one worker; one more is refused at once with 503.",
+        browser=True,
     )
     server_max_connections: int = setting(
         "server.max_connections",
@@ -92,6 +96,7 @@ class Settings(SearchSettings):
         30.0,
         check=checks.number(0, 86_400),
         help="How long open streams may go on when the service is stopped, in seconds.",
+        browser=True,
     )
     server_cors_origins: tuple[str, ...] = setting(
         "server.cors.origins",
@@ -138,7 +143,11 @@ class Settings(SearchSettings):
         help="Least serious message that is logged. Only DEBUG logs questions.",
     )
     log_format: Literal["text", "json"] = setting(
-        "log.format", "text", check=checks.choice("text", "json"), help="Form of a log line: text, or one JSON object."
+        "log.format",
+        "text",
+        check=checks.choice("text", "json"),
+        help="Form of a log line: text, or one JSON object.",
+        browser=True,
     )
     log_file: str = setting("log.file", "", check=checks.path(), help="File for the log. Empty: standard error.")
     demo_users: bool = setting(

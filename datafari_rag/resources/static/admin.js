@@ -108,11 +108,11 @@ question.addEventListener("keydown", (event) => {
   attempt();
 });
 
-/** What is tried, in the words of the file; of a secret only that it is another one. */
+/** What is tried, in the words of the file. */
 function tried() {
   return [...document.querySelectorAll(".setting.touched")].map((place) => {
     const input = /** @type {HTMLInputElement | HTMLSelectElement | null} */ (place.querySelector("input, select"));
-    return `${/** @type {HTMLElement} */ (place).dataset["key"]}=${input?.type === "password" ? "***" : input?.value}`;
+    return `${/** @type {HTMLElement} */ (place).dataset["key"]}=${input?.value}`;
   });
 }
 

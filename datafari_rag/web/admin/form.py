@@ -1,7 +1,8 @@
 """
 The settings as one form: what is shown of each row, and what a form that came back wants changed.
 
-No secret's text is ever in what is shown, and an address is shown without its password.
+No secret's text is ever in what is shown, and an address is shown without its password. What a form sends for a row
+that is closed to browsers is never compared with what the file has: that would tell whoever guesses that he is right.
 """
 
 from __future__ import annotations
@@ -17,9 +18,6 @@ from datafari_rag.web.admin.form_notes import notes_for
 from datafari_rag.web.admin.problem_texts import spoken
 from datafari_rag.web.pages.locale import Translate
 
-REMOVE = "remove:"
-"""Before a key: the box that takes a secret out of the file."""
-
 EMPTY = "empty:"
 """Before a key: the box that says that the empty text is meant, and not the default."""
 
@@ -30,7 +28,7 @@ class Field:
     One setting of the form.
 
     *text* is what its input holds: empty for a secret, and for a setting that the file does not have. *is_written*:
-    the file has it. *is_fixed*: it cannot be changed here, and *notes* say why, and what is refused besides.
+    the file has it. *is_fixed*: it cannot be changed here, and *notes* say why.
     *can_be_empty*: the empty text is a value beside the default, and *is_empty* says that it is the one in the file.
     """
 
@@ -80,19 +78,21 @@ def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str,
     """
     Return what *form* (key → text) wants changed: key → new text, None for the default.
 
-    A key that the form does not have stays as it is; so does a secret whose input is empty, and an address that came
-    back as it was shown.
+    A key that the form does not have stays as it is. One that is closed to browsers is a change when it is not what
+    was shown of it, whatever the file has: it will be refused.
     """
-    rows = ((key, row_for(key)) for key in known_keys() if key in form)
-    changes = {key: _wanted(row, key, form, written) for key, row in rows if row is not None}
-    return {key: text for key, text in changes.items() if text != written.get(key)}
+    rows = [(key, _row_of(key)) for key in known_keys() if key in form]
+    wanted = {key: _wanted(row, key, form, written) for key, row in rows if row.is_for_browsers}
+    closed = {key: form[key].strip() for key, row in rows if not row.is_for_browsers}
+    return {
+        **{key: text for key, text in wanted.items() if text != written.get(key)},
+        **{key: text for key, text in closed.items() if text != _visible(_row_of(key), key, written)},
+    }
 
 
 def _wanted(row: Row, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
     """Return what the file is to have for *key* after *form*, None for nothing: the default."""
     text, present = form[key].strip(), written.get(key)
-    if row.is_secret:
-        return None if f"{REMOVE}{key}" in form else text or present
     if not text and f"{EMPTY}{key}" in form:
         return present if _is_empty(row, key, written) else ""
     if text == _visible(row, key, written) and not _is_empty(row, key, written):
@@ -101,9 +101,7 @@ def _wanted(row: Row, key: str, form: Mapping[str, str], written: Mapping[str, s
 
 
 def _field(key: str, shown: Shown, translate: Translate) -> Field:
-    row = row_for(key)
-    if row is None:
-        raise KeyError(key)
+    row = _row_of(key)
     text = _visible(row, key, shown.written)
     if shown.typed is not None and key in shown.typed and not row.is_secret:
         text = shown.typed[key] or ""
@@ -118,7 +116,7 @@ def _field(key: str, shown: Shown, translate: Translate) -> Field:
         is_secret=row.is_secret,
         is_written=key in shown.written,
         is_changed=_is_changed(row, key, shown.written, default=default),
-        is_fixed=key in shown.fixed or row.check.kind == "path",
+        is_fixed=key in shown.fixed or not row.is_for_browsers,
         notes=_notes(row, key, shown, translate),
         can_be_empty=_can_be_empty(row),
         is_empty=_is_empty(row, key, shown.written),
@@ -126,8 +124,16 @@ def _field(key: str, shown: Shown, translate: Translate) -> Field:
     )
 
 
+def _row_of(key: str) -> Row:
+    """Return the row of a key of `known_keys`."""
+    row = row_for(key)
+    if row is None:
+        raise KeyError(key)
+    return row
+
+
 def _can_be_empty(row: Row) -> bool:
-    return row.check.is_optional and bool(row.default_text) and not row.is_secret
+    return row.check.is_optional and bool(row.default_text) and row.is_for_browsers
 
 
 def _is_empty(row: Row, key: str, written: Mapping[str, str]) -> bool:

@@ -1,12 +1,13 @@
 """
 `/admin`: the settings, what they are now, who changed them, and what a change would do; for `security.admins` alone.
 
-Every POST carries this reader's own form token. What a browser may not change is in `core/settings/browser_guard.py`.
+Every POST carries this reader's own form token. Only rows that are declared for browsers can be changed here
+(`core/settings/browser_guard.py`): nothing that decides who may see what, where anything is sent, or which file is
+read.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -18,12 +19,11 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.charts import charts_of, counts_of
 from datafari_rag.web.admin.form import Shown, changes_in, groups_of
-from datafari_rag.web.admin.form_notes import AT_START, BY_WHICH_ONE_IS_KNOWN
+from datafari_rag.web.admin.form_notes import AT_START
 from datafari_rag.web.admin.problem_texts import spoken
 from datafari_rag.web.admin.status import state_of
 from datafari_rag.web.api.answers import Desk, answered, json_response
@@ -36,7 +36,6 @@ from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.runtime import Keeper, Line
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
-from datafari_rag.web.user import is_admin
 
 Changes = Mapping[str, str | None]
 MAX_BODY_BYTES = 1_000_000
@@ -70,10 +69,10 @@ def save(desk: Desk) -> Response:
         return failure_page(desk, error)
     written = office.keeper.written()
     changes = changes_in(request.form, written)
-    if request.form.get("version") != version_of(written):
+    if request.form.get("version") != _version(office.desk, written):
         stale = Problem("", office.reader.translate("The file was changed meanwhile: look at it, and save again."))
         return _again(office, changes, (stale,))
-    problems = problems_of(office, changes, written, is_last=True)
+    problems = problems_of(office, changes)
     if not problems and changes:
         problems = _saved(office, changes)
     if problems:
@@ -110,44 +109,23 @@ def now(desk: Desk) -> Response:
     return json_response(plain({"state": state, "charts": charts, **asdict(counts_of(exposition))}))
 
 
-def problems_of(
-    office: Office, changes: Changes, written: Mapping[str, str], *, is_last: bool = False
-) -> tuple[Problem, ...]:
-    """
-    Return what forbids *changes*: what a browser may not do, new errors of the file, and locking oneself out.
-
-    *is_last*: they are about to be saved, so that also an identity provider is asked who this is, where there is one.
-    """
-    refused = refusals(written, changes)
+def problems_of(office: Office, changes: Changes) -> tuple[Problem, ...]:
+    """Return what forbids *changes*: what no browser may do, before anything else is looked at, then new errors."""
+    refused = refusals(changes)
     if refused or not changes:
         return refused
     before = {(problem.key, problem.message) for problem in office.keeper.preview({}).problems}
     after = office.keeper.preview(changes)
-    added = tuple(
+    return tuple(
         problem
         for problem in after.problems
         if problem.severity == "error" and (problem.key, problem.message) not in before
     )
-    if added:
-        return added
-    is_asked = is_last or after.settings.security_identity != "jwt"
-    return _locked_out(office, changes, after.settings) if is_asked else ()
 
 
-def _locked_out(office: Office, changes: Changes, settings: Settings) -> tuple[Problem, ...]:
-    """Return why *changes* may not be made by the one who asks: they would shut this page for him."""
-    keys = [key for key in changes if key == "security.admins" or key in BY_WHICH_ONE_IS_KNOWN]
-    if not keys:
-        return ()
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    if is_admin(office.keeper.known_as(changes, headers, request.remote_addr or ""), settings):
-        return ()
-    return (Problem(keys[0], office.reader.translate("With this you could no longer open this page.")),)
-
-
-def version_of(written: Mapping[str, str]) -> str:
-    """Return a word that changes with the file's settings and shows nothing of them."""
-    return hashlib.sha256(orjson.dumps(sorted(written.items()))).hexdigest()[:16]
+def _version(desk: Desk, written: Mapping[str, str]) -> str:
+    """Return a word that changes with the file's settings; without our secret nobody can try texts against it."""
+    return desk.signer.digest("settings", orjson.dumps(sorted(written.items())))
 
 
 def _office(desk: Desk, *, is_form: bool = False) -> Office:
@@ -185,7 +163,7 @@ def _shown(office: Office, shown: Shown, *, saved: str = "", status: int = 200) 
     keys = {field.key for group in groups for field in group.fields}
     values = {
         "groups": groups,
-        "version": version_of(shown.written),
+        "version": _version(desk, shown.written),
         "file": office.keeper.name,
         "saved": saved,
         "is_later": "later" in request.args,
@@ -220,7 +198,7 @@ def _as_json(desk: Desk, make: Callable[[Office], Mapping[str, object]]) -> Resp
 def _checked(office: Office) -> Mapping[str, object]:
     written = office.keeper.written()
     changes = changes_in(request.form, written)
-    problems = problems_of(office, changes, written)
+    problems = problems_of(office, changes)
     return {
         "changes": list(changes),
         "problems": [
@@ -233,7 +211,7 @@ def _attempted(office: Office) -> Mapping[str, object]:
     written = office.keeper.written()
     changes = changes_in(request.form, written)
     question = request.form.get("try:question", "").strip()
-    problems = problems_of(office, changes, written)
+    problems = problems_of(office, changes)
     if problems:
         raise BadRequest(spoken(problems[0].message, office.reader.translate), field=problems[0].key)
     lines = {"present": office.desk.service.line(), "changed": office.keeper.trial(changes)}

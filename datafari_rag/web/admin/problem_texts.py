@@ -86,10 +86,8 @@ def _between_settings(_: Translate) -> tuple[str, ...]:
 
 def _of_browsers(_: Translate) -> tuple[str, ...]:
     return (
-        _("{key} names a file of the server: it can be changed in the settings file only."),
+        _("{key} can be changed in the settings file only."),
         _("A reference in {key} can be written in the settings file only."),
-        _("The password in {key} is hidden here: write the whole address anew."),
-        _("{key} would be sent to another place: write it anew, or remove it, with a new {other}."),
     )
 
 

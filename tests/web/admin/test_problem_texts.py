@@ -71,7 +71,7 @@ def test_sentences_between_settings_and_of_browsers_are_french(module: ModuleTyp
     found = [text for text in sentences(module) if re.fullmatch(r"\S+ .*[a-z\"]\.", text) and "\n" not in text]
     found = [text for text in found if not text.startswith(("Unknown key", "Invalid value"))]
 
-    assert len(found) >= 4
+    assert len(found) >= 2
     assert [text for text in found if spoken(text.strip(), FRENCH) == text.strip()] == []
 
 
