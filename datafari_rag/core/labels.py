@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.text.cleaning import LINE_ENDS, clean
+from datafari_rag.core.text.cleaning import LINE_ENDS, clean, without_invisible
 from datafari_rag.core.text.folding import folded
 
 MAX_LABEL_CHARS = 60
@@ -18,8 +18,14 @@ _SPACES = re.compile(r"\s+")
 
 
 def title_of(document: Document) -> str:
-    """Return the title, else the file name of the URL, else the id; never empty."""
-    return (document.title or "").strip() or _file_name(document.url or "") or document.id
+    """
+    Return the title, else the file name of the URL, else the id, as people may see it; never empty.
+
+    Without controls that turn what follows round, and without anything else that nobody sees: a title is read as it
+    stands.
+    """
+    names = (document.title or "", _file_name(document.url or ""), document.id)
+    return next(filter(None, map(without_invisible, names)), "document")
 
 
 def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:

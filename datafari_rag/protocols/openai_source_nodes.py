@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.documents import Extract, Passage
 from datafari_rag.core.labels import title_of
+from datafari_rag.core.targets import target_of
 
 Node = dict[str, object]
 
@@ -41,7 +42,7 @@ def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
             "label": extract.label,
             "number": extract.number,
             "title": title_of(document),
-            "url": document.url or document.id,
+            "url": target_of(document),
             "field": document.field,
             "start": start,
             "end": end,

@@ -17,6 +17,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Th
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.query.select_parameters import Parameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.targets import target_of
 from datafari_rag.protocols.chat_reply_parts import citation, partial
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
@@ -120,7 +121,7 @@ def _document(extract: Extract) -> dict[str, object]:
     document = extract.document
     return {
         "id": document.id,
-        "url": document.url or document.id,
+        "url": target_of(document),
         "title": title_of(document),
         "content": extract.text,
     }

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.query.search_request import Browse, Fields
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.targets import is_target, target_of
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 
 ACTIONS = frozenset({"", "search"})
@@ -31,6 +36,32 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
     if any("\ud800" <= char <= "\udfff" for char in text):
         raise BadRequest("The parameter q is not valid Unicode text.")
     return browse_of(parameters), parameters.ignored
+
+
+def reply(found: Mapping[str, object], settings: Settings) -> dict[str, object]:
+    """Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed."""
+    response = found.get("response")
+    rows = response.get("docs") if isinstance(response, Mapping) else None
+    if not isinstance(response, Mapping) or not isinstance(rows, Sequence):
+        return dict(found)
+    fields = fields_of(settings)
+    return {**found, "response": {**response, "docs": [_row(row, fields) for row in rows]}}
+
+
+def _row(row: Mapping[str, object], fields: Fields) -> dict[str, object]:
+    own_page = target_of(Document(str(row.get(fields.id, "")), ""))
+    shown: dict[str, Callable[[str], str]] = {
+        fields.title: without_invisible,
+        fields.url: lambda url: url if is_target(url) else own_page,
+    }
+    return {name: _each(value, shown[name]) if name in shown else value for name, value in row.items()}
+
+
+def _each(value: object, change: Callable[[str], str]) -> object:
+    """Return a stored value changed, one text or a list of them; any other stays."""
+    if isinstance(value, str):
+        return change(value)
+    return [change(one) if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:

@@ -95,6 +95,11 @@ def see(dialect: Dialect, at: Line, question: str = QUESTION, **more: object) ->
     return dialect.seen(response.get_data())
 
 
+def marks_of(seen: Seen) -> list[str]:
+    """Return what stands in the answer where each citation says that its mark is."""
+    return [seen.text[slice(int(str(one["answer_start"])), int(str(one["answer_end"])))] for one in seen.citations]
+
+
 def reference(at: Line, question: str = QUESTION) -> Seen:
     """Return what the search UI's dialect shows, which all others must show too."""
     return see(DIALECTS[0], at, question)
@@ -106,6 +111,7 @@ def test_the_same_answer(dialect: Dialect) -> None:
     assert seen.text == "The flight takes off at 15h50 [1]."
     assert seen.labels == ("Boarding pass", "Rabbits")
     assert [citation["status"] for citation in seen.citations] == ["supported"]
+    assert marks_of(seen) == ["[1]"]
 
 
 def test_sources_exactly_once(dialect: Dialect) -> None:
@@ -117,6 +123,12 @@ def test_odd_characters(dialect: Dialect) -> None:
     seen = see(dialect, line(model))
     assert seen.text == ODD
     assert seen.citations == reference(line(FakeModel(*ODD))).citations
+
+
+def test_each_citation_has_the_place_of_its_mark(dialect: Dialect) -> None:
+    """Line ends and characters of two code units before it count one each."""
+    seen = see(dialect, line(FakeModel("🛫 At\r", "\n\r\n 15h50 ", "[1]. \\n “x [7]” 👩‍👩‍👧", " [1, 2] [Nowhere]")))
+    assert marks_of(seen) == ["[1]", "[7]", "[1, 2]", "[1, 2]", "[Nowhere]"]
 
 
 def _split_stream(connection: socket.socket) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.labels import MAX_LABEL_CHARS, labels_for
+from datafari_rag.core.labels import MAX_LABEL_CHARS, labels_for, title_of
 from datafari_rag.core.text.folding import folded
 
 
@@ -42,3 +42,19 @@ def test_whatever_the_titles_labels_are_unique_bounded_and_free_of_marks(titles:
     assert len({folded(label) for label in labels}) == len(titles)
     assert all(0 < len(label) <= MAX_LABEL_CHARS and not set("[]\n\r") & set(label) for label in labels)
     assert not any(": " in label for label in labels)
+
+
+HIDDEN = "\u202e\u2066\u200b\u00ad\ufeff\U000e0041\x1b\x07"
+
+
+@pytest.mark.parametrize(
+    ("document", "wanted"),
+    [
+        pytest.param(Document("id", "", title=f"exe.{HIDDEN}txt\r\n é "), "exe.txt  é", id="a title"),
+        pytest.param(Document("id", "", title=HIDDEN, url="file:///a%E2%80%AEb.pdf"), "ab.pdf", id="the file's name"),
+        pytest.param(Document(f"i{HIDDEN}d", "", title=" "), "id", id="the id"),
+        pytest.param(Document(HIDDEN, ""), "document", id="nothing that is seen"),
+    ],
+)
+def test_a_title_is_read_as_it_stands(document: Document, wanted: str) -> None:
+    assert title_of(document) == wanted

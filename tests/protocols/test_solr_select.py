@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
@@ -30,3 +32,31 @@ def test_words_become_a_plain_search_and_what_does_not_fit_is_told() -> None:
 def test_what_cannot_be_searched_for_is_refused(params: dict[str, str], error: type[RagError]) -> None:
     with pytest.raises(error):
         solr_select.parse(incoming(**params), Settings())
+
+
+def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> None:
+    settings = replace(Settings(), solr_field={"title": "dc_title", "url": "link"})
+    row = {
+        "id": "a b",
+        "dc_title": ["x\u202ey", 3],
+        "link": "javascript:1",
+        "title": "x\u202ey",
+        "url": "data:x",
+        "n": 1,
+    }
+    found = {"response": {"numFound": 1, "docs": [row]}, "highlighting": {}}
+
+    assert solr_select.reply(found, settings) == {
+        "response": {
+            "numFound": 1,
+            "docs": [{**row, "dc_title": ["xy", 3], "link": "/documents?id=a+b"}],
+        },
+        "highlighting": {},
+    }
+    good = {"response": {"docs": [{"id": "a", "url": ["https://h/"], "title": None}]}}
+    assert solr_select.reply(good, Settings()) == good
+
+
+@pytest.mark.parametrize("found", [{}, {"response": None}, {"response": {"docs": None}}])
+def test_a_reply_without_documents_stays_as_it_came(found: dict[str, object]) -> None:
+    assert solr_select.reply(found, Settings()) == found

@@ -14,6 +14,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Candidate, Extract
 from datafari_rag.core.events import Thought
+from datafari_rag.core.labels import title_of
 
 TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
 
@@ -94,7 +95,7 @@ def _shown(extract: Extract, *, is_admin: bool) -> Mapping[str, object]:
     score = {"score": round(extract.document.score, 4)} if is_admin else {}
     return {
         "label": extract.label,
-        "title": extract.document.title,
+        "title": title_of(extract.document),
         "rank": extract.number,
         **score,
         "chars": len(extract.text),

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from datafari_rag.core.citations.markers import Marks
+from datafari_rag.core.targets import SCHEMES
 
 MAX_TEXT_CHARS = 300
 MAX_TARGET_CHARS = 2000
@@ -37,7 +38,6 @@ _TAG_NAME = re.compile(r"/?\s*([A-Za-z][A-Za-z0-9]*)\s*(/?$)?")
 _PROSE = re.compile(r"[^\s:/<>\\#?=&@%]+\s+[^\s:/<>\\#?=&@%\"'(][^:/<>\\#?=&@%]*")
 _TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
-_SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
 _UNFIT = re.compile(r"[<>\[\]\\`]|[^\S ]|[\x00-\x1f\x7f]")
 _LEADS = re.compile(r"[\s>*+\-\d.)•]*")
 _LOADING_TAGS = """a applet area audio base body button embed form frame frameset iframe image img input link map math
@@ -266,6 +266,6 @@ def _is_loading(inside: str) -> bool:
 def _spelled(url: str) -> str | None:
     """Return *url* as it may stand in a Markdown link; None for a scheme that runs and characters that end it."""
     scheme = _SCHEME.match(url)
-    if not url.strip() or _UNFIT.search(url) or (scheme is not None and scheme.group(1).lower() not in _SCHEMES):
+    if not url.strip() or _UNFIT.search(url) or (scheme is not None and scheme.group(1).lower() not in SCHEMES):
         return None
     return f"<{url}>" if " " in url else url

@@ -14,6 +14,8 @@ from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import Marks
 from datafari_rag.core.citations.verification import Seen, is_statement
 from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.targets import is_target
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 
 VERIFIED, SUPPORTED, UNSUPPORTED, UNKNOWN = "verified", "supported", "unsupported", "unknown"
@@ -52,8 +54,8 @@ def _citation(mark: Mark, claim: Claim, seen: Seen) -> Citation:
         document.id,
         answer_start=mark.start,
         answer_end=mark.end,
-        url=document.url,
-        title=document.title,
+        url=document.url if document.url and is_target(document.url) else None,
+        title=None if document.title is None else without_invisible(document.title),
         field=document.field if place else None,
         start=place[0] if place else None,
         end=place[1] if place else None,

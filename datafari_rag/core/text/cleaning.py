@@ -38,6 +38,7 @@ _DROPPED_ONLY_CLASS = f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSEND
 _DROPPED = re.compile(f"{_DROPPED_CLASS}{_DROPPED_CLASS}*")
 _DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}{_DROPPED_ONLY_CLASS}*")
 
+_BREAKS = re.compile(f"[{LINE_ENDS}]+")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
 
@@ -72,8 +73,8 @@ def unusual(text: str) -> str:
 
 
 def without_invisible(text: str) -> str:
-    """Return *text*, a title or the like on one line, without what nobody sees; line ends and tabs become spaces."""
-    return " ".join(clean(text, is_full=False)[0].split())
+    """Return *text*, a title or the like, without what nobody sees and blanks around it; line ends become spaces."""
+    return clean(_BREAKS.sub(" ", text), is_full=False)[0].strip()
 
 
 def without_directions(text: str) -> str:

@@ -1,6 +1,7 @@
 // @ts-check
 /** The plain results below the answer: the same search as any other caller's, as this reader may see it. */
 import { counted, element, filled } from "./element.js";
+import { straight } from "./prose.js";
 
 const ROWS = 10;
 const TAG = /<\/?(?:span|em|b|strong|mark)\b[^<>]*>/i;
@@ -32,17 +33,18 @@ const first = (value) => (Array.isArray(value) ? value[0] : value) ?? "";
 
 /** @param {any} row @param {Record<string, string[]>} marked */
 function hit(row, marked) {
-  const url = String(first(row.url));
+  // Where a link must not lead, the service gives the path of the document's own page.
+  const url = String(first(row.url)).replace(/^\/documents\?.*$/s, "");
   const title = String(first(row.title)).trim() || url.split("/").pop() || row.id;
   const date = String(first(row.last_modified)).slice(0, 10);
   const cuts = Object.values(marked).find((texts) => texts.length);
   const preview = String(first(row.preview_content)).replace(/\s+/g, " ").trim();
-  const snippet = cuts ? highlighted(cuts.join(" … ")) : [preview.slice(0, PREVIEW) + (preview.length > PREVIEW ? "…" : "")];
+  const snippet = cuts ? highlighted(cuts.join(" … ")) : [straight(preview).slice(0, PREVIEW) + (preview.length > PREVIEW ? "…" : "")];
   return element(
     "li",
     {},
-    element("h3", { dir: "auto" }, element("a", { href: `/documents?${new URLSearchParams({ id: row.id })}` }, title)),
-    element("p", { class: "where", dir: "auto" }, where(url || row.id), date && " · ", date && element("time", { datetime: date }, date)),
+    element("h3", { dir: "auto" }, element("a", { href: `/documents?${new URLSearchParams({ id: row.id })}` }, straight(title))),
+    element("p", { class: "where", dir: "auto" }, straight(where(url || row.id)), date && " · ", date && element("time", { datetime: date }, date)),
     element("p", { class: "snippet", dir: "auto" }, ...snippet),
   );
 }
@@ -54,7 +56,7 @@ function highlighted(text) {
   let isMarked = false;
   for (const part of text.split(/(<\/?(?:span|em|b|strong|mark)\b[^<>]*>)/i)) {
     if (TAG.test(part)) isMarked = !part.startsWith("</");
-    else if (part) parts.push(isMarked ? element("mark", {}, unescaped(part)) : unescaped(part));
+    else if (part) parts.push(isMarked ? element("mark", {}, straight(unescaped(part))) : straight(unescaped(part)));
   }
   return parts;
 }
@@ -98,7 +100,7 @@ function filters(fields, wanted, words) {
       const isOn = active.includes(spelled);
       if (!flat[place + 1] && !isOn) continue;
       const address = addressWith(wanted, "fq", isOn ? active.filter((one) => one !== spelled) : [...active, spelled]);
-      const inner = [element("span", { dir: "auto" }, String(flat[place])), element("span", { class: "count" }, String(flat[place + 1]))];
+      const inner = [element("span", { dir: "auto" }, straight(String(flat[place]))), element("span", { class: "count" }, String(flat[place + 1]))];
       links.push(element("li", {}, element("a", { href: address, "aria-current": isOn && "true" }, ...inner)));
     }
     return links.length ? [element("h3", {}, words.fields[name] ?? name), element("ul", {}, ...links)] : [];

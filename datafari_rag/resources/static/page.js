@@ -6,6 +6,7 @@ import { Conversation } from "./conversation.js";
 import { counted, element, filled } from "./element.js";
 import { showFound } from "./found.js";
 import { openPassage } from "./passage.js";
+import { straight } from "./prose.js";
 import { proposalsOf } from "./proposals.js";
 import { thumbsOf } from "./thumbs.js";
 
@@ -209,7 +210,7 @@ function show(isNew) {
     byId("found").replaceChildren();
     return;
   }
-  document.title = `${question} · datafari_rag`;
+  document.title = `${straight(question)} · datafari_rag`;
   box.value = question;
   const found = byId("found");
   found.setAttribute("aria-busy", "true");

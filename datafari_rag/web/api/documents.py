@@ -7,6 +7,8 @@ from flask import Response, request
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NotFound, RagError
 from datafari_rag.core.labels import title_of
+from datafari_rag.core.targets import target_of
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import Desk, json_response
 from datafari_rag.web.api.search import opened
@@ -60,7 +62,7 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
             {
                 "id": document.id,
                 "title": title_of(document),
-                "url": document.url or document.id,
+                "url": target_of(document),
                 "field": field,
                 "text": document.text,
                 "start": start,
@@ -74,7 +76,7 @@ def _as_page(desk: Desk, document: Document, start: int | None, end: int | None)
     text = document.text
     shown = {
         "title": title_of(document),
-        "url": document.url,
+        "url": without_invisible(document.url or ""),
         "before": text[: start or 0],
         "marked": text[start or 0 : end or 0],
         "after": text[end or 0 :],

@@ -32,7 +32,7 @@ def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
     except RagError as error:
         return search_failed(desk, error, line.settings)
     desk.metrics.count_answer("select", "ok")
-    return json_response(plain(found))
+    return json_response(plain(solr_select.reply(found, line.settings)))
 
 
 def search_failed(desk: Desk, error: RagError, settings: Settings) -> Response:

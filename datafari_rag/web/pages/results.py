@@ -11,6 +11,8 @@ from urllib.parse import urlencode, urlsplit
 
 from markupsafe import Markup, escape
 
+from datafari_rag.core.text.cleaning import without_directions, without_invisible
+
 FIELDS = "id,title,url,last_modified,extension,preview_content"
 ROWS = 10
 PREVIEW_CHARS = 240
@@ -79,11 +81,13 @@ def address_with(arguments: Mapping[str, Sequence[str]], **changed: Sequence[str
 
 
 def _hit(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Hit:
+    # Where a link must not lead, the service gives the path of the document's own page.
     url = str(_first(row.get("url")) or "")
+    url = "" if url.startswith("/documents?") else url
     identity = str(row.get("id", ""))
     return Hit(
         id=identity,
-        title=str(_first(row.get("title")) or "").strip() or url.rpartition("/")[2] or identity,
+        title=str(_first(row.get("title")) or "").strip() or without_invisible(url.rpartition("/")[2]) or identity,
         where=_where(url or identity),
         date=str(_first(row.get("last_modified")) or "")[:10],
         kind=str(_first(row.get("extension")) or ""),
@@ -95,7 +99,7 @@ def _snippet(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Mar
     cuts = next((cuts for cuts in marked.values() if cuts), None)
     if cuts is not None:
         return marked_html(" … ".join(cuts))
-    preview = " ".join(str(_first(row.get("preview_content")) or "").split())
+    preview = without_directions(" ".join(str(_first(row.get("preview_content")) or "").split()))
     return escape(preview[:PREVIEW_CHARS] + ("…" if len(preview) > PREVIEW_CHARS else ""))
 
 
@@ -103,7 +107,7 @@ def marked_html(text: str) -> Markup:
     """Return a highlighted stretch with `<mark>` in place of the engine's tags; whatever else it has is text."""
     parts, at, depth = [], 0, 0
     for tag in _TAG.finditer(text):
-        parts.append(escape(html.unescape(text[at : tag.start()])))
+        parts.append(_unescaped(text[at : tag.start()]))
         is_end = tag[0].startswith("</")
         if is_end and depth:
             parts.append(Markup("</mark>"))
@@ -112,8 +116,12 @@ def marked_html(text: str) -> Markup:
             parts.append(Markup("<mark>"))
             depth += 1
         at = tag.end()
-    parts.append(escape(html.unescape(text[at:])))
+    parts.append(_unescaped(text[at:]))
     return Markup("").join([*parts, Markup("</mark>") * depth])
+
+
+def _unescaped(text: str) -> Markup:
+    return escape(without_directions(html.unescape(text)))
 
 
 def _choices(name: str, flat: Sequence[Any], arguments: Mapping[str, Sequence[str]]) -> Iterator[Choice]:
@@ -124,7 +132,9 @@ def _choices(name: str, flat: Sequence[Any], arguments: Mapping[str, Sequence[st
         others = [one for one in active if one != spelled]
         wanted = others if is_on else [*active, spelled]
         if count or is_on:
-            yield Choice(str(value), int(count), is_on, address_with(arguments, fq=wanted, start=()))
+            yield Choice(
+                without_directions(str(value)), int(count), is_on, address_with(arguments, fq=wanted, start=())
+            )
 
 
 def _quoted(value: str) -> str:
@@ -135,7 +145,7 @@ def _where(url: str) -> str:
     """Return the place of a document for people: host and folders, never credentials or parameters."""
     try:
         parts = urlsplit(url)
-        return f"{parts.hostname or ''}{parts.path}".strip("/").replace("/", " › ")
+        return without_directions(f"{parts.hostname or ''}{parts.path}".strip("/").replace("/", " › "))
     except ValueError:
         return ""
 

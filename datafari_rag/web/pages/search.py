@@ -15,6 +15,7 @@ from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS
 from datafari_rag.core.errors import RagError
+from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import Desk, Row, answered
 from datafari_rag.web.api.search import searched
@@ -62,6 +63,7 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
     }
     return {
         "question": arguments.get("q", [""])[0],
+        "tab_title": without_invisible(arguments.get("q", [""])[0]),
         "filters": arguments.get("fq", []),
         "wanted_format": arguments.get("format", ["default"])[0].lower(),
         "formats": ANSWER_FORMATS,

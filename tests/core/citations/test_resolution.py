@@ -183,6 +183,12 @@ def test_each_citation_has_the_place_of_its_mark(answer: str, marks: list[str]) 
     assert [answer[citation.answer_start : citation.answer_end] for citation in found] == marks
 
 
+def test_what_is_shown_and_followed_of_a_document_is_harmless() -> None:
+    hostile = Document("d", "Cats sleep.", title="a\u202eb", url="javascript:alert(1)")
+    (citation,) = resolve("Cats sleep [1].", extracts_for([(hostile, (Passage(0, 11),))], is_cleaned=True))
+    assert (citation.title, citation.url) == ("ab", None)
+
+
 def test_brackets_in_quoted_words_are_the_documents_own() -> None:
     text = "Viruses spread fast [3], says the study of bats."
     extracts = extracts_for([(Document("d", text), (Passage(0, len(text)),))], is_cleaned=True)
