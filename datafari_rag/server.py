@@ -14,9 +14,7 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,8 +26,12 @@ import gevent.monkey
 import gevent.socket
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
+
+from datafari_rag.connection import Body, Connection, HeadTooLarge
+from datafari_rag.core.errors import BadRequest, TooManyValues
 
 if TYPE_CHECKING:
     from datafari_rag.bootstrap import Application
@@ -42,8 +44,11 @@ _READ = 1
 STALL_S = 60.0
 """How long a reader may take nothing of his answer, or a sender give nothing of his body: then he is gone."""
 
-BODY_S = 300.0
-"""How long a request's body may take as a whole."""
+MAX_HEADERS = 100
+"""Most headers of one request."""
+
+MAX_HEADER_BYTES = 65_536
+"""Longest header: a token of Kerberos may have 48 KB, and more when it is written as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +140,12 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "timeout": 120,
             # gunicorn's gevent worker gives a request's head, the first one's too, as long as a kept connection.
             "keepalive": max(1, round(listening.header_timeout_s)),
-            # 0 is no limit here: the application answers over-long requests itself, in JSON (SPEC.md §3).
+            # 0 is no limit of gunicorn's, which takes no more than 8190 bytes otherwise: `Connection` has one.
             "limit_request_line": 0,
-            "limit_request_field_size": 65_536,
+            "limit_request_fields": MAX_HEADERS,
+            "limit_request_field_size": MAX_HEADER_BYTES,
+            # No header of a caller is a path: by default SCRIPT_NAME and PATH_INFO are believed from this machine.
+            "forwarder_headers": "",
             "loglevel": "warning",
             "proc_name": "datafari-rag",
             "when_ready": lambda arbiter: self._on_ready(),
@@ -192,14 +200,17 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         """Serve one connection, on which nobody may stand still for ever."""
         client.settimeout(max(STALL_S, self.cfg.keepalive + 1))
         # Not GeventWorker's, which would take the limit away again.
-        AsyncWorker.handle(self, listener, client, addr)
+        AsyncWorker.handle(self, listener, Connection(client), addr)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         """Answer one request; who takes nothing of his answer for too long counts as one who hung up."""
+        sock.serve(req)
         try:
-            super().handle_request(listener_name, req, _Reader(sock), addr)
+            super().handle_request(listener_name, req, sock, addr)
         except TimeoutError:
             raise ConnectionResetError(errno.ECONNRESET, "nothing was read") from None
+        finally:
+            sock.await_head()
 
     def init_signals(self) -> None:
         """Add SIGHUP to gunicorn's; it is held back meanwhile, for its default would end this worker."""
@@ -224,8 +235,8 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         """Answer what is no HTTP in JSON; a reader who hung up needs no answer."""
         if isinstance(exc, gevent.GreenletExit | TimeoutError):
             return
-        reason = {"code": 400, "label": "badRequest", "reason": "The request could not be read."}
-        body = json.dumps({"error": reason}).encode()
+        client.refuse_more()
+        body = json.dumps({"error": _refusal(exc)}).encode()
         head = (
             "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
@@ -236,23 +247,17 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
             self.log.debug("a reader left before he was told that his request cannot be read")
 
 
-class _Reader:
-    """
-    A reader's connection, to which a token goes by one call.
-
-    gevent's `sendall` asks for the size of the kernel's buffer and watches the time before it sends anything.
-    """
-
-    def __init__(self, line: Any) -> None:
-        self._line, self._send = line, line.send
-
-    def sendall(self, data: bytes) -> None:
-        sent = self._send(data)
-        if sent < len(data):
-            self._line.sendall(memoryview(data)[sent:])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._line, name)
+def _refusal(problem: BaseException) -> dict[str, object]:
+    """Return what is said of a request that is no HTTP, or whose head is over a limit."""
+    if isinstance(problem, HeadTooLarge):
+        return {"code": 400, "label": BadRequest.label, "reason": str(problem)}
+    # gunicorn has one class for both, and "size" in one of its sentences.
+    if isinstance(problem, LimitRequestHeaders) and "size" in str(problem):
+        return {"code": 400, "label": BadRequest.label, "reason": f"A header is longer than {MAX_HEADER_BYTES} bytes."}
+    if isinstance(problem, LimitRequestHeaders):
+        error = TooManyValues.of("headers", MAX_HEADERS)
+        return {"code": 400, "label": error.label, "reason": error.reason}
+    return {"code": 400, "label": BadRequest.label, "reason": BadRequest.sentence}
 
 
 class Watched:
@@ -270,36 +275,29 @@ class Watched:
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request."""
         line = environ.get("gunicorn.socket")
-        if not isinstance(line, _Reader):
+        if not isinstance(line, Connection):
             return self.app(environ, start_response)
         eye = _Eye(line, gevent.getcurrent())
+        body = Body(environ["wsgi.input"], line, _length_of(environ))
         environ["datafari_rag.watch"] = eye.open
-        environ["wsgi.input"] = _Body(environ["wsgi.input"], BODY_S)
+        environ["wsgi.input"] = body
+
+        def start(*answer: Any) -> Any:
+            # Before the headers are made, which say whether the connection goes on.
+            if not body.is_settled:
+                line.refuse_more()
+            return start_response(*answer)
+
         try:
-            return _Answer(self.app(environ, start_response), eye)
+            return _Answer(self.app(environ, start), eye)
         except BaseException:
             eye.shut()
             raise
 
 
-class _Body:
-    """A request's body that must be there within a time; what is read later fails as a connection does."""
-
-    def __init__(self, body: Any, limit_s: float) -> None:
-        self._body, self._ends = body, time.monotonic() + limit_s
-
-    def read(self, size: int | None = None) -> bytes:
-        return self._in_time(self._body.read, size)
-
-    def readline(self, size: int | None = None) -> bytes:
-        return self._in_time(self._body.readline, size)
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.readline, b"")
-
-    def _in_time(self, read: Callable[[int | None], bytes], size: int | None) -> bytes:
-        with gevent.Timeout(max(0.001, self._ends - time.monotonic()), TimeoutError("the body takes too long")):
-            return read(size)
+def _length_of(environ: Environ) -> int | None:
+    """Return the length of a request's body, None for chunks; gunicorn has refused whatever is no length."""
+    return None if "HTTP_TRANSFER_ENCODING" in environ else int(environ.get("CONTENT_LENGTH") or 0)
 
 
 class _Eye:
@@ -325,19 +323,8 @@ class _Eye:
     def _look(self) -> None:
         # A byte is the next request of a reader who does not wait: he is still there, and no longer watched.
         self.shut()
-        if _has_left(self._line):
+        if self._line.has_left():
             self._answering.kill(block=False)
-
-
-def _has_left(line: Any) -> bool:
-    """Say whether the reader on a connection that can be read has closed it."""
-    try:
-        # In the loop nobody may wait, as gevent's own method would.
-        return bool(line._sock.recv(1, socket.MSG_PEEK) == b"")
-    except BlockingIOError:
-        return False
-    except (OSError, ValueError):
-        return True
 
 
 class _Answer:

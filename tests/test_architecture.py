@@ -28,7 +28,8 @@ OURS: dict[str, set[str]] = {
     "pipeline": {"core", "ports"},
     "adapters": {"core", "ports", "adapters", "llm_templates"},
     "web": {"core", "ports", "pipeline", "protocols", "web", "resources"},
-    "server": {"bootstrap"},
+    "server": {"bootstrap", "connection", "core"},
+    "connection": {"core"},
     "ingest": {"core", "ports", "ingest", "resources"},
     "evaluation": {"core", "ports", "pipeline", "evaluation"},
     "services": {"core", "ports", "protocols", "adapters", "services"},
@@ -54,6 +55,7 @@ BESIDES: dict[str, set[str]] = {
         "orjson",
     },
     "server": {"gunicorn", "gevent"},
+    "connection": {"gunicorn", "gevent"},
     "commands": {"click", "rich"},
 }
 # Libraries that come in one file as one: what the first stands on, or what only describes the second.

@@ -1,10 +1,10 @@
-"""What the server's own classes do; with real processes: `end_to_end/test_server.py`."""
+"""What a caller's connection does; with real processes: `end_to_end/test_server.py` and `attack/test_front.py`."""
 
 from __future__ import annotations
 
 import pytest
 
-from datafari_rag.server import _Reader
+from datafari_rag.connection import Connection
 
 
 class Line:
@@ -32,9 +32,9 @@ class Line:
 )
 def test_a_token_is_one_call_and_what_the_kernel_does_not_take_follows(at_once: int, calls: list[str]) -> None:
     line = Line(at_once)
-    _Reader(line).sendall(b"token")
+    Connection(line).sendall(b"token")
     assert (line.taken, line.calls) == (b"token", calls)
 
 
 def test_all_else_is_asked_of_the_connection() -> None:
-    assert _Reader(Line(1)).fileno() == 7
+    assert Connection(Line(1)).fileno() == 7
