@@ -39,6 +39,7 @@ from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCo
 from datafari_rag.web.app import furnish
 from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
 from datafari_rag.web.pages import demo_users
+from datafari_rag.web.probes import Probes
 from datafari_rag.web.runtime import Line
 from datafari_rag.web.signing import Signer
 
@@ -76,6 +77,7 @@ class House:
         self._aside = aside_for_worker()
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[Snapshot, Line] | None = None
+        self._probes = Probes(self._probed, clock)
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -97,6 +99,9 @@ class House:
 
     def problems(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps questions from being answered now: settings, search engine, source of rights."""
+        return self._probes.problems()
+
+    def _probed(self) -> Sequence[Mapping[str, object]]:
         line = self.line()
         probes = {
             "settings": self._file.problem,

@@ -182,8 +182,8 @@ class Identity(Protocol):
 class Trail(Protocol):
     """Keeps one line for each answer, for auditors."""
 
-    def append(self, record: Mapping[str, object]) -> None:
-        """Take *record*, plain JSON values; returns at once and never fails."""
+    def append(self, record: Mapping[str, object], *, question: str | None = None) -> None:
+        """Take *record*, plain JSON values, and *question*, of which a keyed hash is kept; never waits, never fails."""
         ...
 
     def problem(self) -> str | None:

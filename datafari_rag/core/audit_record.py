@@ -9,6 +9,7 @@ files and clocks are the adapter's.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,9 +26,8 @@ class Happening:
     """
     One answer, or one failure to give one.
 
-    *at_s* is seconds since 1970; *user* None is the anonymous; *question* is hashed and never written, None where the
-    request failed before it was read; *outcome* is ok, passed, aborted, or a label of the errors. *tokens* is the
-    model's own count, None where it gave none.
+    *at_s* is seconds since 1970; *user* None is the anonymous; *outcome* is ok, passed, aborted, or a label of the
+    errors. *tokens* is the model's own count, None where it gave none.
     """
 
     at_s: float
@@ -36,7 +36,6 @@ class Happening:
     outcome: str
     user: str | None = None
     mode: str = "tokens"
-    question: str | None = None
     extracts: tuple[Extract, ...] = ()
     model: str | None = None
     tokens: int | None = None
@@ -59,7 +58,8 @@ def record_of(happening: Happening) -> dict[str, object]:
         "id": happening.request_id,
         "who": happening.user,
         "dialect": happening.dialect,
-        "question_sha256": _hashed(happening.question),
+        # The trail's, which has the key.
+        "question_hmac": None,
         "documents": [_document(extract) for extract in happening.extracts],
         "decision": {"mode": happening.mode, "access": _access(outcome)},
         "model": happening.model,
@@ -143,8 +143,13 @@ def _document(extract: Extract) -> dict[str, object]:
     }
 
 
-def _hashed(text: str | None) -> str | None:
-    return None if text is None else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+def keyed(question: str, key: bytes) -> str:
+    """
+    Return the keyed hash of *question* (HMAC-SHA256): alike for alike questions, and nothing without the key.
+
+    A plain hash of a short question is found by trying.
+    """
+    return hmac.new(key, question.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
 
 def _access(outcome: str) -> str:

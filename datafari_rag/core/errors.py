@@ -14,6 +14,7 @@ never holds a library's message, a filter, a document's text or a secret in what
         NotFound                404 notFound
             NoSuchIndex         404 notFound
         MethodNotAllowed        405 methodNotAllowed
+        UnknownHost             421 unknownHost
         UnsupportedMediaType    415 unsupportedMediaType
         QueryTooLong            413 queryTooLong
         BodyTooLarge            413 bodyTooLarge
@@ -130,6 +131,12 @@ class MethodNotAllowed(RagError):
     """The path exists, the method does not."""
 
     label, code, sentence = "methodNotAllowed", 405, "This address does not take this method."
+
+
+class UnknownHost(RagError):
+    """The request is for a name that is not in `server.hosts`."""
+
+    label, code, sentence = "unknownHost", 421, "This service does not answer under this name."
 
 
 class UnsupportedMediaType(RagError):

@@ -12,12 +12,24 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.answer import session_state
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Turn
-from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong, RagError
+from datafari_rag.core.errors import (
+    BadRequest,
+    ContextTooLong,
+    NoAnswer,
+    NoDocuments,
+    NoQuery,
+    QueryTooLong,
+    RagError,
+    TooManyValues,
+)
 from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import PATH, applied
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.protocols.request import Incoming
+
+MAX_MESSAGES = 1000
+"""Most messages of one conversation; what goes to the model is bounded in tokens besides."""
 
 ROLES = ("user", "assistant", "system")
 STATE_KEYS = ("session_state", "sessionState")
@@ -25,6 +37,8 @@ STATE_KEYS = ("session_state", "sessionState")
 
 MAX_STATE_BYTES = 65_536
 """Largest session state of a client's own: it stands in the first line of a stream, beside the context."""
+
+_STATE_FRAME_BYTES = 100
 
 HISTORY_SHARE = 4
 """History gets at most this part of the model's window, so that documents always have room."""
@@ -54,7 +68,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     body = body_of(incoming)
     said = _said(body)
     overrides = object_at(object_at(body, "context"), "overrides", PATH)
-    state = state_of(body)
+    state = state_of(body, settings)
     history = _history(said, state, incoming, settings)
     ask = Ask(
         question=said.question,
@@ -91,7 +105,7 @@ def object_at(parent: Mapping[str, object], key: str, path: str | None = None) -
     return value
 
 
-def state_of(body: Mapping[str, object]) -> object:
+def state_of(body: Mapping[str, object], settings: Settings) -> object:
     """
     Return the client's session state under either key, None when there is none.
 
@@ -101,8 +115,12 @@ def state_of(body: Mapping[str, object]) -> object:
     key = next((key for key in STATE_KEYS if body.get(key) is not None), None)
     if key is None:
         return None
-    if not session_state.is_ours(body[key]) and len(json.dumps(body[key])) > MAX_STATE_BYTES:
-        raise BadRequest(f"{key} must have at most {MAX_STATE_BYTES} bytes.", field=key)
+    most = MAX_STATE_BYTES
+    if settings.chat_memory_enabled and session_state.is_ours(body[key]):
+        # One that was issued here is as large as the setting lets it be, in braces and with its key.
+        most = max(most, settings.chat_memory_max_bytes + _STATE_FRAME_BYTES)
+    if len(json.dumps(body[key])) > most:
+        raise BadRequest(f"{key} must have at most {most} bytes.", field=key)
     return body[key]
 
 
@@ -110,6 +128,8 @@ def _said(body: Mapping[str, object]) -> Said:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("messages must be a list with at least one message.", field="messages")
+    if len(messages) > MAX_MESSAGES:
+        raise TooManyValues.of("messages", MAX_MESSAGES)
     turns = tuple(_turn(message, f"messages[{place}]") for place, message in enumerate(messages))
     last = turns[-1]
     if last.role != "user":

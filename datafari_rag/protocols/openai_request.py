@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from datafari_rag.core.answer.token_budget import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.ask import Turn
-from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex
+from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex, TooManyValues
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_request import is_unicode
+from datafari_rag.protocols.chat_request import MAX_MESSAGES, is_unicode
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """Roles that are read, and what they count as; any other passes the request through."""
@@ -26,6 +26,10 @@ _READ = frozenset(
     | {"max_completion_tokens", "tools", "functions", *SENT_ON}
 )
 _MAX_NOTED = 20
+_MAX_SHOWN = 100
+
+MAX_PARTS = 100
+"""Most parts of one message's content."""
 
 NO_PROMPT = "There must be a user prompt since the latest assistant message."
 
@@ -85,11 +89,15 @@ def messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise _bad("messages must be a list with at least one message.")
+    if len(messages) > MAX_MESSAGES:
+        raise TooManyValues.of("messages", MAX_MESSAGES)
     for message in messages:
         if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
             raise _bad("messages must contain 'role'.")
         if message["role"] != "assistant" and message.get("content") is None:
             raise _bad(f"messages must contain 'content' for role '{message['role'][:40]}'.")
+        if isinstance(message.get("content"), list) and len(message["content"]) > MAX_PARTS:
+            raise TooManyValues.of("content", MAX_PARTS)
     return tuple(messages)
 
 
@@ -137,7 +145,7 @@ def _index(name: object, settings: Settings) -> str | None:
     if not isinstance(name, str):
         raise BadRequest("index_name must be a string.", field="index_name")
     if name not in settings.openai_indexes:
-        raise NoSuchIndex(f"No such index: '{name}' exists.", field="index_name")
+        raise NoSuchIndex(f"No such index: '{name[:_MAX_SHOWN]}' exists.", field="index_name")
     return name
 
 

@@ -20,13 +20,12 @@ from datafari_rag.core.errors import (
     RagError,
     UnsupportedMediaType,
 )
-from datafari_rag.protocols.request import Incoming
-from datafari_rag.web import failure
-from datafari_rag.web.api.answers import Desk, answered, failed, internal, json_response, told_when
+from datafari_rag.web.admission import OPEN_PATHS, admit
+from datafari_rag.web.api.answers import Desk, answered, internal
 from datafari_rag.web.api.documents import document_view
 from datafari_rag.web.api.openapi import openapi_view
-from datafari_rag.web.api.search import search_failed, searched
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.api.search import searched
+from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.last_failures import Troubles
 from datafari_rag.web.ops.metrics import Metrics
@@ -34,18 +33,13 @@ from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import Limits
 from datafari_rag.web.ops.security_headers import missing
 from datafari_rag.web.pages.routes import add_pages
+from datafari_rag.web.refusing import bodyless, refused
 from datafari_rag.web.request_values import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import Keeper, Service
 from datafari_rag.web.signing import Signer
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-
-MAX_TARGET_BYTES = 65_536
-"""Longest path and query that is taken (SPEC.md §3)."""
-
-OPEN_PATHS = frozenset({"/documents", *(path for route in ROUTES for path in route.paths)})
-"""What pages of other sites may call, where `server.cors.origins` names them."""
 
 _BY_STATUS: dict[int, type[RagError]] = {
     404: NotFound,
@@ -62,6 +56,7 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
     *signer* signs forms and cookies; None makes one of this worker's own. *keeper* is the settings file, for the
     administration; None leaves that page out.
     """
+    app.request_class = CountedRequest
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
@@ -84,7 +79,7 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
         for path in route.paths:
             view = _view(desk, route) if route.view is None else _plain_view(desk, route.view)
             app.add_url_rule(path, f"{route.name}:{path}", view, methods=list(route.methods))
-    app.add_url_rule("/documents", "documents", lambda: document_view(desk, _bodyless()), methods=["GET"])
+    app.add_url_rule("/documents", "documents", lambda: document_view(desk, bodyless()), methods=["GET"])
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(desk, probe), methods=["GET"])
     add_pages(app, desk)
@@ -95,14 +90,10 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
 
 def _view(desk: Desk, route: Route) -> Callable[[], Response]:
     def view() -> Response:
-        settings = desk.service.line().settings
         try:
-            incoming = incoming_from(
-                request, max_body_bytes=settings.server_max_body_bytes, takes=route.takes, now_s=desk.now()
-            )
-            desk.limits.check_address(settings, incoming.headers, request.remote_addr or "")
+            incoming = incoming_from(request, takes=route.takes, now_s=desk.now())
         except RagError as error:
-            return _refused(desk, route, error)
+            return refused(desk, error)
         request.environ.get("datafari_rag.watch", _nobody_watches)()
         row = route.row_for(incoming)
         peer = request.remote_addr or ""
@@ -119,26 +110,6 @@ def _plain_view(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Re
     return lambda: view(desk)
 
 
-def _bodyless() -> Incoming:
-    """Return the request without a body, for what is decided before or without one."""
-    query = {name: tuple(several) for name, several in request.args.lists()}
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    return Incoming(request.path, query, headers=headers)
-
-
-def _refused(desk: Desk, route: Route | None, error: RagError) -> Response:
-    """Return a failure of HTTP itself in the shape of the path's dialect, under its own status."""
-    settings = desk.service.line().settings
-    if route is None:
-        status, body = failure.failure(error, settings)
-        return told_when(error, json_response(plain(body), status))
-    row = route.row_for(_bodyless())
-    response = search_failed(desk, error, settings) if row is None else failed(desk, row, error, settings)
-    if error.code in (405, 413, 415):
-        response.status_code = error.code
-    return response
-
-
 def _add_edges(app: Flask, desk: Desk) -> None:
     @app.before_request
     def begin() -> Response | None:
@@ -146,8 +117,10 @@ def _add_edges(app: Flask, desk: Desk) -> None:
         g.came_at = desk.service.line().parts.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         request_context.begin(g.request_id, request.headers)
-        if len(request.environ.get("QUERY_STRING", "")) + len(request.path) > MAX_TARGET_BYTES:
-            return _refused(desk, _route_of(request.path), BadRequest("The request line is longer than 64 KiB."))
+        try:
+            admit(request, desk)
+        except RagError as error:
+            return refused(desk, error)
         return cors.preflight(request, desk.service.line().settings, OPEN_PATHS)
 
     @app.after_request
@@ -158,19 +131,17 @@ def _add_edges(app: Flask, desk: Desk) -> None:
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response
 
+    @app.errorhandler(RagError)
+    def failed(error: RagError) -> Response:
+        return refused(desk, error)
+
     @app.errorhandler(HTTPException)
-    def refused(error: HTTPException) -> Response:
-        kind = _BY_STATUS.get(error.code or 500, BadRequest)
-        response = _refused(desk, _route_of(request.path), kind())
+    def wrong(error: HTTPException) -> Response:
+        response = refused(desk, _BY_STATUS.get(error.code or 500, BadRequest)())
         if isinstance(error, WrongMethod) and error.valid_methods:
             response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
         return response
 
     @app.errorhandler(Exception)
     def broken(defect: Exception) -> Response:
-        return _refused(desk, _route_of(request.path), internal(defect, g.get("request_id", uuid.uuid4().hex)))
-
-
-def _route_of(path: str) -> Route | None:
-    bare = path.rstrip("/")
-    return next((route for route in ROUTES if bare in route.paths), None)
+        return refused(desk, internal(defect, g.get("request_id", uuid.uuid4().hex)))

@@ -10,27 +10,25 @@ from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from datafari_rag.core.ask import Attachment
-from datafari_rag.core.errors import BadRequest, BodyTooLarge, UnsupportedMediaType
+from datafari_rag.core.errors import BadRequest, BodyTooLarge, TooManyValues, UnsupportedMediaType
 from datafari_rag.protocols.request import Incoming, Params
 
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
-MAX_PARAMETERS = 1000
-"""Most parts of one form; more is an attack on the parser."""
+MAX_FIELDS = 1000
+"""Most fields of a JSON body, of its context and of the overrides in it."""
 
 
-def incoming_from(request: Request, *, max_body_bytes: int, takes: frozenset[str], now_s: float) -> Incoming:
+def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> Incoming:
     """
     Return the request as plain values; *takes* are the body types of its path ("json", "form", "files").
 
     Raises:
-        BodyTooLarge: more bytes than *max_body_bytes*, announced or sent.
+        BodyTooLarge: more bytes than `admission` allowed were sent.
+        TooManyValues: more fields than any caller needs.
         UnsupportedMediaType: a body of a type this path does not take.
         BadRequest: a body that is not what it says it is.
     """
-    request.max_content_length = max_body_bytes
-    request.max_form_memory_size = max_body_bytes
-    request.max_form_parts = MAX_PARAMETERS
     headers = {name.lower(): value for name, value in request.headers.items()}
     bare = Incoming(request.path, _params(request.args), headers=headers, now_s=now_s)
     if request.method == "GET":
@@ -75,9 +73,19 @@ def _attachment(file: FileStorage) -> Attachment:
 
 def _json(data: bytes) -> object:
     try:
-        return orjson.loads(data)
+        body: object = orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError) as error:
         raise BadRequest("The request body is not valid JSON.") from error
+    _check_fields(body)
+    return body
+
+
+def _check_fields(body: object) -> None:
+    context = body.get("context") if isinstance(body, dict) else None
+    overrides = context.get("overrides") if isinstance(context, dict) else None
+    for name, part in (("the body", body), ("context", context), ("context.overrides", overrides)):
+        if isinstance(part, dict) and len(part) > MAX_FIELDS:
+            raise TooManyValues.of(name, MAX_FIELDS)
 
 
 def _params(values: MultiDict[str, str]) -> Params:

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.audit_record import GENESIS, Happening, Head, broken, chained, head_line, read_head, record_of
+from datafari_rag.core.audit_record import (
+    GENESIS,
+    Happening,
+    Head,
+    broken,
+    chained,
+    head_line,
+    keyed,
+    read_head,
+    record_of,
+)
 from datafari_rag.core.documents import Document, Extract, Passage
 
 EXTRACT = Extract(
@@ -17,7 +27,7 @@ EXTRACT = Extract(
     (Passage(0, 6), Passage(7, 11)), "secret … text",
 )  # fmt: skip
 OK = Happening(
-    1_700_000_000.25, "r1", "ragapi", "ok", user="ann", question="secret question", extracts=(EXTRACT,), model="m",
+    1_700_000_000.25, "r1", "ragapi", "ok", user="ann", extracts=(EXTRACT,), model="m",
     tokens=7,
 )  # fmt: skip
 
@@ -30,7 +40,7 @@ def test_a_record_says_who_when_what_and_how_it_went_and_nothing_of_the_content(
         "id": "r1",
         "who": "ann",
         "dialect": "ragapi",
-        "question_sha256": hashlib.sha256(b"secret question").hexdigest(),
+        "question_hmac": None,
         "documents": [{"id": "d1", "version": "17", "field": "exactContent", "passages": [[0, 6], [7, 11]]}],
         "decision": {"mode": "tokens", "access": "filtered"},
         "model": "m",
@@ -40,9 +50,16 @@ def test_a_record_says_who_when_what_and_how_it_went_and_nothing_of_the_content(
     assert "ecret" not in json.dumps(record)
 
 
+def test_a_question_is_known_by_its_hash_to_whoever_has_the_key_alone() -> None:
+    question = "common report"
+    assert keyed(question, b"k" * 32) == keyed(question, b"k" * 32) != keyed(question, b"l" * 32)
+    assert keyed(question, b"k" * 32) != hashlib.sha256(question.encode()).hexdigest()
+    assert len(keyed("\ud800", b"k")) == 64
+
+
 @pytest.mark.parametrize("outcome", ["notAuthenticated", "authorityTimeout", "tooManyRequests"])
 def test_an_outcome_in_which_nothing_was_searched_says_so(outcome: str) -> None:
-    record = record_of(Happening(0.0, "r", "chat", outcome, question="\ud800"))
+    record = record_of(Happening(0.0, "r", "chat", outcome))
     assert record["decision"] == {"mode": "tokens", "access": "refused"}
     assert record["who"] is None
 

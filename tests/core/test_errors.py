@@ -17,6 +17,7 @@ TABLE = {
     "notFound": {404},
     "methodNotAllowed": {405},
     "unsupportedMediaType": {415},
+    "unknownHost": {421},
     "queryTooLong": {413},
     "bodyTooLarge": {413},
     "noQuery": {422},

@@ -71,11 +71,11 @@ def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
     assert FLIGHT.text[citation["start"] : citation["end"]] == citation["quote"]
 
 
-def test_an_answer_says_which_model_gave_it_and_how_long_it_took() -> None:
+def test_an_answer_says_which_model_gave_it_and_to_strangers_no_times() -> None:
     response = get(line_of())
 
     assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
-    assert response.headers["Server-Timing"].startswith("total;dur=")
+    assert "Server-Timing" not in response.headers
     assert response.headers["Cache-Control"] == "no-store"
     assert response.headers["X-Request-ID"]
 

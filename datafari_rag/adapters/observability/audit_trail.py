@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import errno
 import os
 import secrets
 import sys
@@ -18,7 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from datafari_rag.core.audit_record import Head, chained, head_line
+from datafari_rag.core.audit_record import Head, chained, head_line, keyed
 
 MAX_WAITING = 10_000
 """Most records that wait for the disk; more are lost, and their number is told."""
@@ -27,6 +28,11 @@ RETRY_S = 1.0
 POLL_S = 0.05
 HEAD_BYTES = 96
 """Room of a head file, so that writing it never needs more disk than was there at first."""
+
+KEY_FILE = "audit.key"
+"""The key of the questions' hashes, beside the chains."""
+
+KEY_BYTES = 32
 
 Record = Mapping[str, object]
 
@@ -38,20 +44,25 @@ class AuditTrail:
         """Remember the folder; file and thread are made with the first record, after the worker was forked."""
         self._folder = folder
         # A deque and a sleep, no queue: gevent's queue cannot wake a thread that it does not know.
-        self._waiting: deque[Record] = deque()
+        self._waiting: deque[tuple[Record, str | None]] = deque()
         self._file = _ChainFile(folder, now)
+        self._key = b""
         self._lost = 0
         self._problem: str | None = None
         self._is_running = False
         self._is_closing = False
         self._is_ended = False
 
-    def append(self, record: Record) -> None:
-        """Hand *record* over to be written; returns at once, whatever the disk does."""
+    def append(self, record: Record, *, question: str | None = None) -> None:
+        """
+        Hand *record* over to be written; returns at once, whatever the disk does.
+
+        Of *question* the line has `question_hmac`, made with the folder's key; the text itself is never written.
+        """
         if len(self._waiting) >= MAX_WAITING:
             self._lost += 1
             return
-        self._waiting.append(record)
+        self._waiting.append((record, question))
         if not self._is_running:
             self._is_running = True
             start, sleep = _unpatched()
@@ -76,7 +87,7 @@ class AuditTrail:
         while self._waiting or not self._is_closing:
             if not self._waiting:
                 sleep(POLL_S)
-            elif self._is_written(self._waiting[0]):
+            elif self._is_written(*self._waiting[0]):
                 self._waiting.popleft()
             elif self._is_closing:
                 break
@@ -84,9 +95,12 @@ class AuditTrail:
                 sleep(RETRY_S)
         self._is_ended = True
 
-    def _is_written(self, record: Record) -> bool:
+    def _is_written(self, record: Record, question: str | None) -> bool:
         lost = self._lost
         try:
+            if question is not None:
+                self._key = self._key or key_in(self._folder)
+                record = {**record, "question_hmac": keyed(question, self._key)}
             if lost:
                 self._file.add({"kind": "gap", "lost": lost})
                 self._lost -= lost
@@ -99,6 +113,32 @@ class AuditTrail:
             self._lost += 1
         self._problem = None
         return True
+
+
+def key_in(folder: Path) -> bytes:
+    """
+    Return the key of the trail in *folder*; the first worker makes it, for its owner alone to read.
+
+    Raises:
+        OSError: it cannot be read or made.
+    """
+    path = folder / KEY_FILE
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = folder / f"{KEY_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, secrets.token_hex(KEY_BYTES).encode("ascii"))
+            # Whole or not at all, and never over one that another worker has made meanwhile.
+            with suppress(FileExistsError):
+                os.link(new, path)
+        finally:
+            os.close(handle)
+            new.unlink(missing_ok=True)
+    key = path.read_bytes().strip()
+    if len(key) < KEY_BYTES:
+        raise OSError(errno.EINVAL, "the key of the audit trail is too short")
+    return key
 
 
 def _unpatched() -> tuple[Callable[..., object], Callable[[float], None]]:

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
+from datafari_rag.core.hosts import normalized
 from datafari_rag.core.settings.checks import CONTROL, Check, filled, items_of, text
 
 BUILTIN_MODEL = "builtin:extractive"
@@ -28,6 +29,19 @@ _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
 def host() -> Check:
     """Return the check for an address to listen on; empty does not fit."""
     return filled(text("host names and IP addresses", _HOST))
+
+
+def hosts() -> Check:
+    """Return the check for a list of hosts that callers may name, each with or without a port."""
+    wanted = "Valid values are lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = items_of(value)
+        if not all(normalized(item) for item in found):
+            raise ValueError(wanted)
+        return tuple(dict.fromkeys(item.lower() for item in found))
+
+    return Check("list", read, wanted, is_optional=True)
 
 
 def path_or_url() -> Check:

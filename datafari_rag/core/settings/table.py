@@ -98,6 +98,13 @@ class Settings(SearchSettings):
         help="How long open streams may go on when the service is stopped, in seconds.",
         browser=True,
     )
+    server_hosts: tuple[str, ...] = setting(
+        "server.hosts",
+        (),
+        check=addresses.hosts(),
+        help="Names under which callers may address this service, as HOST or HOST:PORT; behind a proxy those it hands "
+        "on. A request for another one is refused with 421. Empty: any.",
+    )
     server_cors_origins: tuple[str, ...] = setting(
         "server.cors.origins",
         (),

@@ -126,6 +126,7 @@ def _phrases(_: Translate) -> tuple[str, ...]:
         _("http(s) addresses and {quoted}"),
         _("lists of http(s) addresses, of which the last may be {quoted}"),
         _("lists of IP networks such as 10.0.0.0/8"),
+        _("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"),
         _("lists of origins such as https://search.example.org, and {quoted}"),
         _("lists of NAME and NAME=SOLR-URL, each name once"),
         _("lists of names of fields, separated by commas"),

@@ -231,9 +231,7 @@ def _whole(asked: Asked) -> Response:
     _count(asked, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
-    response.headers["Server-Timing"] = server_timing(
-        whole.finished.timings_ms, asked.elapsed_ms(), is_admin=asked.user.is_admin
-    )
+    _say_how_long(response, asked, whole.finished.timings_ms)
     return response
 
 
@@ -251,9 +249,7 @@ def _streamed(asked: Asked) -> Response:
     asked.desk.metrics.time_first_words(asked.row.name, asked.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
-    response.headers["Server-Timing"] = server_timing(
-        first.sources.timings_ms, asked.elapsed_ms(), is_admin=asked.user.is_admin
-    )
+    _say_how_long(response, asked, first.sources.timings_ms)
     return response
 
 
@@ -295,6 +291,11 @@ def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extract
         facts.tries if facts else 0,
         bool(facts and facts.is_fallback),
     )
+
+
+def _say_how_long(response: Response, asked: Asked, stages_ms: tuple[tuple[str, float], ...]) -> None:
+    if asked.user.is_admin:
+        response.headers["Server-Timing"] = server_timing(stages_ms, asked.elapsed_ms())
 
 
 def _say_who_answered(response: Response, facts: ModelFacts) -> None:

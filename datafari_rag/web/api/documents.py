@@ -31,7 +31,7 @@ def document_view(desk: Desk, incoming: Incoming) -> Response:
         start, end = _span(incoming, len(document.text))
     except RagError as error:
         return _failed(desk, error)
-    return _as_json(document, field, start, end) if _wants_json() else _as_page(desk, document, start, end)
+    return _as_json(document, field, start, end) if wants_json() else _as_page(desk, document, start, end)
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
@@ -52,7 +52,8 @@ def _offset(incoming: Incoming, name: str) -> int | None:
     return int(text)
 
 
-def _wants_json() -> bool:
+def wants_json() -> bool:
+    """Say whether the caller prefers JSON to a page."""
     return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json"
 
 
@@ -85,7 +86,7 @@ def _as_page(desk: Desk, document: Document, start: int | None, end: int | None)
 
 
 def _failed(desk: Desk, error: RagError) -> Response:
-    if not _wants_json():
+    if not wants_json():
         return failure_page(desk, error)
     status, body = failure(error, desk.service.line().settings)
     return json_response(plain(body), status)

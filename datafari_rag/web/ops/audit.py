@@ -37,9 +37,8 @@ def audit(
         outcome=outcome,
         user=audited.user,
         mode=line.settings.security_mode,
-        question=audited.question,
         extracts=extracts,
         model=facts.name if facts else None,
         tokens=total if isinstance(total, int) else None,
     )
-    line.audit.append(record_of(happening))
+    line.audit.append(record_of(happening), question=audited.question)

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from flask import Request, Response
 
+from datafari_rag.core.hosts import authority_of, is_same
 from datafari_rag.core.settings.table import Settings
 
 ALLOWED = {
@@ -20,6 +21,10 @@ ALLOWED = {
     "Access-Control-Max-Age": "600",
 }
 EXPOSED = "X-RAG-Model, X-Request-ID, Retry-After, Server-Timing"
+
+
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing and that links of other sites may use."""
 
 
 class Headers(Protocol):
@@ -53,6 +58,35 @@ def allow(request: Request, headers: Headers, settings: Settings, paths: Collect
     headers.setdefault("Access-Control-Expose-Headers", EXPOSED)
     if origin != "*":
         headers.setdefault("Access-Control-Allow-Credentials", "true")
+
+
+def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> bool:
+    """
+    Say whether a browser sent *request* for a page of another site that may not call this service as its reader.
+
+    A form, or a script that does not ask first, may be sent from any page, and with the reader's cookies. What the
+    browser says of it is believed (Fetch Metadata, else `Origin`); programs that are no browsers say nothing.
+    """
+    if request.method in READING or _may_call(request, settings, paths):
+        return False
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    if origin is None:
+        return False
+    if origin == "null":
+        # Our pages send no referrer, and so no origin with their forms; these carry a token of their own.
+        return _bare(request) in paths
+    named = authority_of(origin)
+    # A page cannot set the second header without being asked first; a proxy sets it where it changes the first.
+    own = [request.host, *request.headers.get("X-Forwarded-Host", "").split(",")]
+    return named is None or not any(is_same(named, host.strip()) for host in own)
+
+
+def _may_call(request: Request, settings: Settings, paths: Collection[str]) -> bool:
+    """Say whether the page that sent *request* may call this path; where any may, none may bring cookies."""
+    origin = _origin(request, settings, paths)
+    return origin is not None and (origin != "*" or "Cookie" not in request.headers)
 
 
 def _origin(request: Request, settings: Settings, paths: Collection[str]) -> str | None:

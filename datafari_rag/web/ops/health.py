@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
 
 import orjson
-from flask import Response
+from flask import Response, request
 
+from datafari_rag.core.errors import RagError
 from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.user import is_admin
 
 PARTS = ("settings", "search", "rights", "model", "audit")
 """What a question needs, in the order in which readiness tells of it."""
+
+FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via")
+"""Headers by which a proxy on this machine says that it asks for somebody else."""
+
+UNWELL = "Not as it should be; this machine and administrators see more."
+"""What a stranger reads in place of a problem, which may name hosts, files and settings."""
 
 
 def live(desk: Desk) -> Response:
@@ -19,14 +28,21 @@ def live(desk: Desk) -> Response:
 
 
 def ready(desk: Desk) -> Response:
-    """Answer 200 when a question would be answered now, else 503; the body lists what is wrong, and each part."""
+    """
+    Answer 200 when a question would be answered now, else 503; the body lists what is wrong, and each part.
+
+    Only this machine and administrators read in which words, and where the model is.
+    """
     problems = list(desk.service.problems())
     if desk.streams.is_closing:
         problems.append({"what": "server", "problem": "This worker is stopping."})
+    parts = parts_of(desk, problems)
+    if not _may_see_more(desk):
+        problems, parts = [_blurred(one) for one in problems], [_blurred(one) for one in parts]
     body = {
         "status": "not ready" if problems else "ready",
         "problems": problems,
-        "dependencies": parts_of(desk, problems),
+        "dependencies": parts,
     }
     return json_response(orjson.dumps(body), 503 if problems else 200)
 
@@ -40,6 +56,28 @@ def metrics(desk: Desk) -> Response:
     """Answer Prometheus' text over all workers."""
     text = desk.metrics.exposition(is_rejected=desk.service.has_bad_settings())
     return Response(text, mimetype="text/plain; version=0.0.4")
+
+
+def _may_see_more(desk: Desk) -> bool:
+    """Say whether this is a request of the machine itself, or of an administrator."""
+    line, peer = desk.service.line(), request.remote_addr or ""
+    is_direct = not any(name in request.headers for name in FORWARDED)
+    try:
+        if is_direct and ip_address(peer).is_loopback:
+            return True
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        return is_admin(line.identity.identify(headers, peer).name, line.settings)
+    except (RagError, ValueError):
+        return False
+
+
+def _blurred(one: Mapping[str, object]) -> Mapping[str, object]:
+    """Return what a stranger may know of a problem or a part: what it is, whether it is well, the labels."""
+    endpoints = one.get("endpoints")
+    shown = {**one, "problem": UNWELL if one["problem"] else None}
+    if isinstance(endpoints, list):
+        shown["endpoints"] = [{"breaker": endpoint["breaker"]} for endpoint in endpoints]
+    return shown
 
 
 def _part(desk: Desk, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:

@@ -52,6 +52,7 @@ def _give(desk: Desk) -> Reader:
     if not settings.feedback_file:
         raise NotFound
     headers = {name.lower(): value for name, value in request.headers.items()}
+    request.max_content_length = MAX_BODY_BYTES
     reader = reader_of(desk)
     desk.limits.check_user(settings, reader.name)
     sent = _sent()
@@ -97,7 +98,6 @@ def append(path: Path, record: Mapping[str, object]) -> None:
 
 
 def _sent() -> Sent:
-    request.max_content_length = MAX_BODY_BYTES
     if request.mimetype != "application/json":
         several = {"documents", "cited"}
         return {name: values if name in several else values[0] for name, values in request.form.lists()}

@@ -23,7 +23,7 @@ Translate = Callable[[str], str]
 
 def language_of(request: Request) -> str:
     """Return the language to show: the one asked for in the address, else the browser's best, else English."""
-    wanted = request.args.get(PARAMETER) or request.form.get(PARAMETER)
+    wanted = request.args.get(PARAMETER)
     if wanted in LANGUAGES:
         return wanted
     return request.accept_languages.best_match(LANGUAGES, LANGUAGES[0])

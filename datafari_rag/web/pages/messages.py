@@ -35,6 +35,10 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
         "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
         "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),
         "notAllowed": (_("This is not for you"), _("Only administrators may open this page.")),
+        "unknownHost": (
+            _("This address is not known here"),
+            _("Open this service under the name that your administrator gave you."),
+        ),
         "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
     }
 

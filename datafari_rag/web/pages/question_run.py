@@ -20,8 +20,7 @@ def talk(desk: Desk) -> Response:
     """Return the stream of the answer to the last message that was sent."""
     settings, peer = desk.service.line().settings, request.remote_addr or ""
     try:
-        incoming = incoming_from(request, max_body_bytes=settings.server_max_body_bytes, takes=TAKES, now_s=desk.now())
-        desk.limits.check_address(settings, incoming.headers, peer)
+        incoming = incoming_from(request, takes=TAKES, now_s=desk.now())
     except RagError as error:
         return failed(desk, PAGE, error, settings)
     watch = request.environ.get("datafari_rag.watch")

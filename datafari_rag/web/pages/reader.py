@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flask import request
 
-from datafari_rag.core.errors import RagError
+from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
 from datafari_rag.web.api.answers import Desk
 from datafari_rag.web.pages.locale import Translate, language_of, translator
 from datafari_rag.web.runtime import Line
@@ -29,16 +29,16 @@ def reader_of(desk: Desk) -> Reader:
 
     Raises:
         NotAuthenticated: a credential was given and is not valid.
-        TooManyRequests: his address has asked for too many pages.
     """
     line = desk.service.line()
-    desk.limits.check_address(line.settings, _headers(), request.remote_addr or "")
     return _reader(_name(line), line)
 
 
-def reader_of_failure(desk: Desk) -> Reader:
-    """Return who is told of a failure: nobody, where who he is cannot be said."""
+def reader_of_failure(desk: Desk, error: RagError) -> Reader:
+    """Return who is shown *error*: nobody, where who he is cannot be known, or another site may read the page."""
     line = desk.service.line()
+    if isinstance(error, UnknownHost | TooManyRequests):
+        return _reader(None, line)
     try:
         return _reader(_name(line), line)
     except RagError:

@@ -48,7 +48,7 @@ def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object]
 
 def failure_page(desk: Desk, error: RagError) -> Response:
     """Return the page of one failure, in the reader's language."""
-    reader = reader_of_failure(desk)
+    reader = reader_of_failure(desk, error)
     title, hint = title_and_hint(error.label, reader.translate)
     values = {"code": error.code, "title": title, "hint": hint, "reason": error.reason}
     return page(desk, reader, "failure.html", values, status=error.code)

@@ -39,7 +39,6 @@ Arguments = Mapping[str, Sequence[str]]
 def search_page(desk: Desk) -> Response:
     """Return the page for the question in the address, the first page when there is none."""
     try:
-        desk.limits.check_address(desk.service.line().settings, _incoming({}).headers, request.remote_addr or "")
         reader = reader_of(desk)
     except RagError as error:
         return failure_page(desk, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -9,14 +10,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from datafari_rag.adapters.observability import audit_trail
-from datafari_rag.adapters.observability.audit_trail import MAX_WAITING, AuditTrail
-from datafari_rag.core.audit_record import broken, read_head
+from datafari_rag.adapters.observability.audit_trail import MAX_WAITING, AuditTrail, key_in
+from datafari_rag.core.audit_record import broken, keyed, read_head
 
 
 def chains(folder: Path) -> list[Path]:
@@ -50,6 +52,40 @@ def test_each_trail_has_a_chain_of_its_own_that_others_cannot_read(tmp_path: Pat
         trail.close()
     assert len(chains(tmp_path)) == 3
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_workers_of_one_folder_hash_a_question_alike_with_a_key_that_others_cannot_read(tmp_path: Path) -> None:
+    found = []
+    for _ in range(3):
+        trail = AuditTrail(tmp_path)
+        trail.append({"id": 1}, question="common report")
+        trail.close()
+    for chain in chains(tmp_path):
+        (record,) = records(chain)
+        found.append(record["question_hmac"])
+        assert problems(chain) == []
+    key = (tmp_path / "audit.key").read_bytes()
+    assert found == [keyed("common report", key)] * 3
+    assert hashlib.sha256(b"common report").hexdigest() not in found
+    assert sorted(path.stat().st_mode & 0o777 for path in tmp_path.iterdir()) == [0o600] * 7
+
+
+def test_a_key_that_another_worker_made_meanwhile_stays(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        keys = set(pool.map(lambda _: key_in(tmp_path / "audit"), range(64)))
+    assert len(keys) == 1
+    assert [path.name for path in (tmp_path / "audit").iterdir()] == ["audit.key"]
+
+
+def test_a_key_that_is_cut_is_said_and_nothing_is_written_with_it(tmp_path: Path) -> None:
+    (tmp_path / "audit.key").write_bytes(b"short")
+    trail = AuditTrail(tmp_path)
+    trail.append({"id": 1}, question="common report")
+    wait_for(trail, is_well=False)
+    (tmp_path / "audit.key").unlink()
+    wait_for(trail, is_well=True)
+    trail.close()
+    assert len(chains(tmp_path)) == 1
 
 
 def test_a_trail_without_records_makes_no_file(tmp_path: Path) -> None:

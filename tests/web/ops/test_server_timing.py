@@ -84,7 +84,7 @@ def timed(path: str, user: str) -> tuple[dict[str, float], float]:
     )
     client = app_of(replace(line, parts=replace(line.parts, clock=clock))).test_client()
     began = clock.now
-    header = client.get(path, headers={"X-User": user}).headers["Server-Timing"]
+    header = client.get(path, headers={"X-User": user}).headers.get("Server-Timing", "")
     parts = {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([\d.]+)", header)}
     return parts, (clock.now - began) * 1000
 
@@ -112,7 +112,7 @@ def test_the_stages_of_a_stream_are_those_before_its_first_words() -> None:
 
 
 @pytest.mark.parametrize("more", ["", "&stream=true"], ids=["whole", "streamed"])
-def test_others_than_administrators_see_the_total_alone(more: str) -> None:
+def test_others_than_administrators_see_no_times(more: str) -> None:
     parts, _ = timed(QUESTION + more, "ann")
 
-    assert list(parts) == ["total"]
+    assert parts == {}

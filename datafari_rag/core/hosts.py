@@ -1,0 +1,60 @@
+"""
+Names under which a service may be called: `server.hosts` against what a request says.
+
+A page of another site can have its own name resolved to this machine (DNS rebinding); then the browser takes this
+service for that site. What it cannot change is the name in `Host`. Pure rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+_WRITTEN = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::(\d{1,5}))?")
+_ADDRESS = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.]*")
+
+_TARGET = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+
+DEFAULT_PORTS = frozenset({"80", "443"})
+
+
+def normalized(text: str) -> tuple[str, str | None] | None:
+    """
+    Return host and port of `host`, `host:port`, `[IPv6]`, `[IPv6]:port` or a bare IPv6 address; None for anything else.
+
+    Hosts are compared without case; a port that is not written is None.
+    """
+    if text.count(":") > 1 and _ADDRESS.fullmatch(text):
+        return f"[{text.lower()}]", None
+    found = _WRITTEN.fullmatch(text)
+    return (found[1].lower(), found[2]) if found else None
+
+
+def authority_of(target: str) -> str | None:
+    """Return the authority in a request target of the absolute form (`http://host/path`), None in any other."""
+    found = _TARGET.match(target)
+    return found[1] if found else None
+
+
+def is_known(said: Sequence[str], hosts: Iterable[str]) -> bool:
+    """
+    Say whether each name that a request says is one of *hosts*; a host without a port is known on any.
+
+    A request that says none is not known. *said* are the `Host` header and the target's authority, where there is one.
+    """
+    known = [normalized(host) for host in hosts]
+    return bool(said) and all(_is_one(normalized(name), known) for name in said)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Say whether two authorities are one host and port, where the default port may be written or not."""
+    first, second = normalized(one), normalized(other)
+    return first is not None and second is not None and _without_default(first) == _without_default(second)
+
+
+def _is_one(name: tuple[str, str | None] | None, known: Sequence[tuple[str, str | None] | None]) -> bool:
+    return name is not None and (name in known or (name[0], None) in known)
+
+
+def _without_default(name: tuple[str, str | None]) -> tuple[str, str | None]:
+    return (name[0], None) if name[1] in DEFAULT_PORTS else name

@@ -1,0 +1,61 @@
+"""A failure of HTTP itself, before or instead of a view, in the shape of its path; no body is read for it."""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+from datafari_rag.core.errors import RagError
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web import failure
+from datafari_rag.web.api.answers import Desk, failed, json_response, told_when
+from datafari_rag.web.api.documents import wants_json
+from datafari_rag.web.api.search import search_failed
+from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.pages.rendering import failure_page
+from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.routes import ROUTES, Route
+
+SHOWN = frozenset({"/", "/admin", "/demo/user"})
+"""Paths that are pages whoever asks."""
+
+_OF_HTTP = frozenset({403, 405, 413, 415, 421})
+
+
+def bodyless() -> Incoming:
+    """Return the request without a body, for what is decided before or without one."""
+    query = {name: tuple(several) for name, several in request.args.lists()}
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return Incoming(request.path, query, headers=headers)
+
+
+def refused(desk: Desk, error: RagError) -> Response:
+    """Return *error* in the shape of the present path: its dialect's, a page, or JSON."""
+    route = _route_of(request.path)
+    if route is not None:
+        return _by_dialect(desk, route, error)
+    if request.path == "/talk":
+        return failed(desk, PAGE, error, desk.service.line().settings)
+    if _is_page():
+        return told_when(error, failure_page(desk, error))
+    status, body = failure.failure(error, desk.service.line().settings)
+    return told_when(error, json_response(plain(body), status))
+
+
+def _by_dialect(desk: Desk, route: Route, error: RagError) -> Response:
+    settings = desk.service.line().settings
+    row = route.row_for(bodyless())
+    response = search_failed(desk, error, settings) if row is None else failed(desk, row, error, settings)
+    if error.code in _OF_HTTP:
+        response.status_code = error.code
+    return response
+
+
+def _is_page() -> bool:
+    is_for_script = request.path == "/feedback" and request.mimetype == "application/json"
+    is_document = request.path == "/documents" and not wants_json()
+    return request.path in SHOWN or is_document or (request.path == "/feedback" and not is_for_script)
+
+
+def _route_of(path: str) -> Route | None:
+    bare = path.rstrip("/")
+    return next((route for route in ROUTES if bare in route.paths), None)
