@@ -9,7 +9,7 @@ from flask import Request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.formparser import FormDataParser
 
-from datafari_rag.core.errors import TooManyValues
+from datafari_rag.core.errors import BadRequest, BodyTooLarge, TooManyValues
 
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -32,21 +32,44 @@ class CountedForms(FormDataParser):
     def parse(
         self, stream: IO[bytes], mimetype: str, content_length: int | None, options: dict[str, str] | None = None
     ) -> Parsed:
-        """Return the rest of the stream, fields and files. Raises: TooManyValues, and as werkzeug does."""
+        """Return the rest of the stream, fields and files. Raises: TooManyValues, BadRequest, and as werkzeug does."""
         if mimetype == URLENCODED:
             data = stream.read()
+            _check_uncut(data, content_length, self.max_content_length)
             if data.count(b"&") >= MAX_PAIRS:
                 raise TooManyValues.of("the form", MAX_PAIRS)
             stream = BytesIO(data)
         elif mimetype == MULTIPART:
             stream = _CountedParts(stream, (options or {}).get("boundary", ""))
-        return super().parse(stream, mimetype, content_length, options)
+        # Not silent: half a form would be taken for a whole one.
+        self.silent = False
+        try:
+            return super().parse(stream, mimetype, content_length, options)
+        except ValueError as error:
+            raise BadRequest("The form could not be read.") from error
 
 
 class CountedRequest(Request):
     """A request whose forms are counted, whoever reads them."""
 
     form_data_parser_class = CountedForms
+
+
+def whole_body(request: Request) -> bytes:
+    """
+    Return the body of *request*, which is kept nowhere else.
+
+    Raises:
+        BodyTooLarge: it came in chunks and is as long as the limit: werkzeug hands over what fits as if it were all.
+    """
+    data = request.get_data(cache=False)
+    _check_uncut(data, request.content_length, request.max_content_length)
+    return data
+
+
+def _check_uncut(data: bytes, announced: int | None, limit: int | None) -> None:
+    if announced is None and limit is not None and len(data) >= limit:
+        raise BodyTooLarge
 
 
 class _CountedParts(BytesIO):

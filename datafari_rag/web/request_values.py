@@ -12,6 +12,7 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from datafari_rag.core.ask import Attachment
 from datafari_rag.core.errors import BadRequest, BodyTooLarge, TooManyValues, UnsupportedMediaType
 from datafari_rag.protocols.request import Incoming, Params
+from datafari_rag.web.forms import whole_body
 
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
@@ -48,7 +49,7 @@ def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incom
     if kind in FORM_TYPES and "form" in takes:
         return replace(bare, form=_params(request.form))
     if "json" in takes and (kind == "application/json" or kind.endswith("+json")):
-        return replace(bare, body=_json(request.get_data(cache=False)))
+        return replace(bare, body=_json(whole_body(request)))
     if not request.content_length and "Transfer-Encoding" not in request.headers and "form" in takes:
         return bare
     raise UnsupportedMediaType

@@ -19,6 +19,7 @@ from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.answers import Desk, json_response
 from datafari_rag.web.failure import failure
+from datafari_rag.web.forms import whole_body
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
@@ -102,7 +103,7 @@ def _sent() -> Sent:
         several = {"documents", "cited"}
         return {name: values if name in several else values[0] for name, values in request.form.lists()}
     try:
-        body = orjson.loads(request.get_data(cache=False))
+        body = orjson.loads(whole_body(request))
     except orjson.JSONDecodeError as error:
         raise BadRequest("The request body is not valid JSON.") from error
     if not isinstance(body, dict):
