@@ -20,14 +20,17 @@ DEFAULT_PORTS = frozenset({"80", "443"})
 
 def normalized(text: str) -> tuple[str, str | None] | None:
     """
-    Return host and port of `host`, `host:port`, `[IPv6]`, `[IPv6]:port` or a bare IPv6 address; None for anything else.
+    Return host and port of `host`, `host:port`, `[IPv6]` or `[IPv6]:port`; None for anything else.
 
     Hosts are compared without case; a port that is not written is None.
     """
-    if text.count(":") > 1 and _ADDRESS.fullmatch(text):
-        return f"[{text.lower()}]", None
     found = _WRITTEN.fullmatch(text)
     return (found[1].lower(), found[2]) if found else None
+
+
+def bracketed(text: str) -> str:
+    """Return a bare IPv6 address as `Host` has it, in brackets; any other text as it is."""
+    return f"[{text}]" if text.count(":") > 1 and _ADDRESS.fullmatch(text) else text
 
 
 def authority_of(target: str) -> str | None:

@@ -40,7 +40,9 @@ class CountedForms(FormDataParser):
                 raise TooManyValues.of("the form", MAX_PAIRS)
             stream = BytesIO(data)
         elif mimetype == MULTIPART:
-            stream = _CountedParts(stream, (options or {}).get("boundary", ""))
+            # A length that was announced is checked before; chunks are counted here.
+            most = self.max_content_length if content_length is None else None
+            stream = _CountedParts(stream, (options or {}).get("boundary", ""), most)
         # Not silent: half a form would be taken for a whole one.
         self.silent = False
         try:
@@ -73,17 +75,21 @@ def _check_uncut(data: bytes, announced: int | None, limit: int | None) -> None:
 
 
 class _CountedParts(BytesIO):
-    """A stream that fails when it has more delimiters of a multipart form than parts are allowed."""
+    """A stream that fails when it has more delimiters of a multipart form than parts are allowed, or *most* bytes."""
 
-    def __init__(self, stream: IO[bytes], boundary: str) -> None:
+    def __init__(self, stream: IO[bytes], boundary: str, most: int | None) -> None:
         super().__init__()
-        self._stream = stream
+        self._stream, self._left = stream, most
         self._delimiter = b"--" + boundary.encode("ascii", "replace")
         self._last = b""
         self._count = 0
 
     def read(self, size: int | None = -1) -> bytes:
         data = self._stream.read(-1 if size is None else size)
+        if self._left is not None:
+            self._left -= len(data)
+            if self._left <= 0:
+                raise BodyTooLarge
         seen = self._last + data
         self._count += seen.count(self._delimiter)
         # What was counted is not kept, and of the rest what may be the beginning of another one.

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from datafari_rag.core.hosts import normalized
+from datafari_rag.core.hosts import bracketed, normalized
 from datafari_rag.core.settings.checks import CONTROL, Check, filled, items_of, text
 
 BUILTIN_MODEL = "builtin:extractive"
@@ -36,10 +36,10 @@ def hosts() -> Check:
     wanted = "Valid values are lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]."
 
     def read(value: str, folder: str) -> tuple[str, ...]:
-        found = items_of(value)
+        found = [bracketed(item.lower()) for item in items_of(value)]
         if not all(normalized(item) for item in found):
             raise ValueError(wanted)
-        return tuple(dict.fromkeys(item.lower() for item in found))
+        return tuple(dict.fromkeys(found))
 
     return Check("list", read, wanted, is_optional=True)
 
