@@ -39,6 +39,10 @@ TAKEN = [
     ),
     pytest.param(addresses.networks(), "10.1.2.3/8, ::1", ("10.0.0.0/8", "::1/128"), id="networks and addresses"),
     pytest.param(addresses.networks(), "", (), id="no network"),
+    pytest.param(
+        addresses.hosts(), "LocalHost, a:80,::1,[::1]:80,a:80", ("localhost", "a:80", "[::1]", "[::1]:80"), id="hosts"
+    ),
+    pytest.param(addresses.hosts(), "", (), id="any host"),
     pytest.param(addresses.origins(), "*", ("*",), id="any origin"),
     pytest.param(addresses.origins(), "HTTPS://A.example/,http://b:81", ("https://a.example", "http://b:81"), id="two"),
     pytest.param(addresses.solr_url(), "http://h:8983/solr/c/", "http://h:8983/solr/c", id="a collection"),
@@ -58,6 +62,8 @@ TAKEN = [
         id="commas inside an address",
     ),
 ]
+
+HOSTS = "Valid values are lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]."
 
 REFUSED = [
     pytest.param(addresses.host(), "a b", "Valid values are host names and IP addresses.", id="a blank in a host"),
@@ -87,6 +93,8 @@ REFUSED = [
         "Valid values are lists of IP networks such as 10.0.0.0/8.",
         id="no network",
     ),
+    pytest.param(addresses.hosts(), "http://a", HOSTS, id="an address is no host"),
+    pytest.param(addresses.hosts(), "a,*", HOSTS, id="a star is no host"),
     pytest.param(addresses.origins(), "https://a/x", ORIGINS, id="a path is no origin"),
     pytest.param(addresses.origins(), "https://u@a", ORIGINS, id="a user is no origin"),
     pytest.param(addresses.origins(), "*,https://a", ORIGINS, id="any and one"),
