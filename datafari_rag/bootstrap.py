@@ -99,18 +99,21 @@ class House:
 
     def problems(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps questions from being answered now: settings, search engine, source of rights."""
-        return self._probes.problems()
-
-    def _probed(self) -> Sequence[Mapping[str, object]]:
-        line = self.line()
-        probes = {
-            "settings": self._file.problem,
-            "search": line.parts.retriever.probe,
-            "rights": getattr(line.rights, "probe", lambda: None),
-            "audit": line.audit.problem if line.audit else lambda: None,
+        trail = self.line().audit
+        said = {
+            "settings": self._file.problem(),
+            **self._probes.problems(),
+            "audit": trail.problem() if trail else None,
         }
-        said = {what: probe() for what, probe in probes.items()}
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
+
+    def _probed(self) -> Mapping[str, str | None]:
+        """Return what those say that have to be sent a request for it."""
+        line = self.line()
+        return {
+            "search": line.parts.retriever.probe(),
+            "rights": getattr(line.rights, "probe", lambda: None)(),
+        }
 
     def has_bad_settings(self) -> bool:
         """Say whether the settings file has a value that is not used."""

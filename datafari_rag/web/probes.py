@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 HELD_S = 1.0
 """How long what was found holds."""
 
-Problems = Sequence[Mapping[str, object]]
+Problems = Mapping[str, str | None]
+"""Part → its problem, None where it has none."""
 
 
 class Probes:

@@ -10,21 +10,21 @@ from datafari_rag.web.probes import HELD_S, Probes
 
 def test_what_was_found_holds_for_a_moment_and_a_clock_that_goes_back_ends_it() -> None:
     now, looked = [100.0], []
-    probes = Probes(lambda: looked.append(1) or [{"what": str(len(looked))}], lambda: now[0])  # type: ignore[func-returns-value]
-    assert [probes.problems() for _ in range(1000)] == [[{"what": "1"}]] * 1000
+    probes = Probes(lambda: looked.append(1) or {"search": str(len(looked))}, lambda: now[0])  # type: ignore[func-returns-value]
+    assert [probes.problems() for _ in range(1000)] == [{"search": "1"}] * 1000
     now[0] += HELD_S
-    assert probes.problems() == [{"what": "2"}]
+    assert probes.problems() == {"search": "2"}
     now[0] -= 50
-    assert probes.problems() == [{"what": "3"}]
+    assert probes.problems() == {"search": "3"}
 
 
 def test_of_many_at_once_one_looks() -> None:
     looked = []
 
-    def look() -> list[dict[str, object]]:
+    def look() -> dict[str, str | None]:
         looked.append(1)
         time.sleep(0.05)
-        return []
+        return {}
 
     probes = Probes(look, lambda: 100.0)
     threads = [threading.Thread(target=probes.problems) for _ in range(20)]
