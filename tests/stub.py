@@ -97,9 +97,8 @@ def read_request(connection: socket.socket) -> bytes:
             return b""
         data += more
     head, _, body = data.partition(b"\r\n\r\n")
-    length = next(
-        int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
-    )
+    lengths = [line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
+    length = int(lengths[0]) if lengths else 0
     while len(body) < length:
         body += connection.recv(65536)
-    return head + body
+    return head + b"\r\n\r\n" + body

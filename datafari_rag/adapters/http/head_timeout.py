@@ -1,22 +1,46 @@
 """
-A reply whose head has to be there within a time, all of it.
+A reply whose whole head has to arrive in time, and whose connection is reused only when the reply ended exactly.
 
-`http.client` gives each byte the socket's time-out anew, so that a server which drips its head holds a request for as
-long as it likes. Used for every part that is asked over HTTP: search engine, model, authority.
+`http.client` renews the socket's time-out for each byte, so that a server which drips its head holds a request for as
+long as it likes. It takes every interim reply but 100 for the final one, and the answer that follows for the answer to
+the next request. Used for every part that is asked over HTTP: search engine, model, authority, keys.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
+import re
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
+MAX_INTERIM = 16
+"""Most interim replies, 100 not counted, before a final one."""
+
+MAX_HEAD_BYTES = 262_144
+"""Longest head that is read, interim replies included."""
+
+_BODILESS = frozenset({204, 205, 304})
+_LENGTH = re.compile(r"[0-9]{1,18}")
+
+
+class HeadTooLong(http.client.HTTPException):
+    """The head, or what comes before the final one, does not end."""
+
+
+class NoLength(http.client.HTTPException):
+    """What is given as the body's length is none, or two that differ."""
+
 
 class HeadInTime(http.client.HTTPResponse):
-    """A response whose head is waited for as long as the socket's time-out says when it begins, and no longer."""
+    """
+    A response whose head is waited for as long as the socket's time-out says when it begins, and no longer.
+
+    `will_close` is true wherever the end of the reply is in doubt, so that its connection is not reused.
+    """
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         """Take over *sock*, as `http.client` does."""
@@ -24,22 +48,51 @@ class HeadInTime(http.client.HTTPResponse):
         self._line = sock
         self._raw = _Timed(sock)
         self.fp.close()
-        self.fp = io.BufferedReader(self._raw, io.DEFAULT_BUFFER_SIZE)
+        self.fp = _Buffer(self._raw, io.DEFAULT_BUFFER_SIZE)
 
     def begin(self) -> None:
-        """Read the head. Raises: TimeoutError, and what `http.client` raises."""
+        """Read the final reply's head. Raises: TimeoutError, HeadTooLong, NoLength, and what `http.client` raises."""
         limit_s = self._line.gettimeout()
-        if limit_s is None:
-            super().begin()
-            return
-        until = time.monotonic() + limit_s
-        self._raw.left_s = lambda: until - time.monotonic()
+        if limit_s is not None:
+            until = time.monotonic() + limit_s
+            self._raw.left_s = lambda: until - time.monotonic()
         try:
-            super().begin()
+            self._begin_final()
         finally:
             # The body has limits of its own.
             self._raw.untime()
             self._line.settimeout(limit_s)
+        self.will_close = not self._is_delimited() or self.will_close
+
+    def _begin_final(self) -> None:
+        """
+        Read heads until one is final.
+
+        "A client MUST be able to parse one or more 1xx responses received prior to a final response, even if the
+        client does not expect one" (RFC 9110, §15.2). 101 is final: nothing that follows it is HTTP.
+        """
+        for _ in range(MAX_INTERIM + 1):
+            super().begin()
+            if self.status >= 200 or self.status == http.client.SWITCHING_PROTOCOLS:
+                return
+            self.headers = self.msg = None  # type: ignore[assignment] # `begin` reads a head where there is none
+        raise HeadTooLong
+
+    def _is_delimited(self) -> bool:
+        """
+        Say whether the head leaves no doubt where the body ends: chunks alone, or one plain length.
+
+        Both at once "might indicate an attempt to perform request smuggling or response splitting" (RFC 9112, §6.3).
+        A reply without a body by its status is in doubt because not every server knows that it has none. A length that
+        is none is "an unrecoverable error" (same place). Raises: NoLength.
+        """
+        codings = [one.strip().lower() for one in self.headers.get_all("Transfer-Encoding", [])]
+        lengths = self.headers.get_all("Content-Length", [])
+        if not codings and lengths and (len(set(lengths)) > 1 or not _LENGTH.fullmatch(lengths[0].strip())):
+            raise NoLength
+        if self.status < 200 or self.status in _BODILESS:
+            return False
+        return (codings == ["chunked"] and not lengths) or (not codings and len(lengths) == 1)
 
     def behind_head(self) -> bytes:
         """Return what came with the head; all that follows is for whoever reads the socket from now on."""
@@ -47,11 +100,25 @@ class HeadInTime(http.client.HTTPResponse):
         return self.fp.read()
 
 
+class _Buffer(io.BufferedReader):
+    """The reply's buffered bytes; what is left in it when the reply is closed must not be the next one's."""
+
+    def close(self) -> None:
+        """Close, and shut the connection down when bytes behind the end of the reply were received."""
+        raw = self.raw
+        if not self.closed and isinstance(raw, _Timed) and not raw.closed:
+            raw.end()
+            if self.peek():
+                raw.hang_up()
+        super().close()
+
+
 class _Timed(io.RawIOBase):
-    """The socket's bytes; while *left_s* is set, each wait for some is cut to what is left."""
+    """The socket's bytes; of the head there are at most so many, and while *left_s* is set each wait is cut to it."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._file = sock, sock.makefile("rb", buffering=0)
+        self._size = 0
         self.left_s: Callable[[], float] | None = None
 
     def readable(self) -> bool:
@@ -63,7 +130,11 @@ class _Timed(io.RawIOBase):
             if left_s <= 0:
                 raise TimeoutError("the head takes too long")
             self._sock.settimeout(left_s)
-        return self._file.readinto(buffer)
+        if self._size > MAX_HEAD_BYTES:
+            raise HeadTooLong
+        size = self._file.readinto(buffer)
+        self._size += size or 0
+        return size
 
     def untime(self) -> None:
         """Read straight from the socket from now on, for each token of a stream comes through here."""
@@ -73,6 +144,11 @@ class _Timed(io.RawIOBase):
     def end(self) -> None:
         """Give nothing more."""
         self.readinto = lambda buffer: 0  # type: ignore[method-assign] # as above
+
+    def hang_up(self) -> None:
+        """End the connection for whoever keeps it: a pool sees that it was closed."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
 
     def fileno(self) -> int:
         return self._file.fileno()
