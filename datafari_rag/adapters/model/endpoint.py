@@ -19,12 +19,9 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.model.replies import RELAYED, Rejection, Tally, error_object, failure_for, refused_by_model
 from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
-from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, Limits, most_bytes
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, Piece
-
-MAX_REPLY_BYTES = 32_000_000
-"""Longest whole reply that is read; no answer is as long, and a fault must not fill the memory."""
 
 MAX_ERROR_BYTES = 65_536
 """Longest reply of a status other than 200 that is read."""
@@ -75,10 +72,13 @@ class HttpModel:
         if self._model is not None:
             prompt = replace(prompt, model=self._model)
         body = self._template.body(prompt, is_streamed)
+        most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
         tally = Tally(prompt.model)
         failure: RagError | None = None
         try:
-            patience = Patience(self._limits, self._clock, is_streamed=body.get("stream") is True, until=until)
+            patience = Patience(
+                self._limits, self._clock, is_streamed=body.get("stream") is True, until=until, most_bytes=most
+            )
             asked = encoded(body)
             del body, prompt  # sent once; held on to, they would be the largest part of an open stream
             with self._answered(asked, patience) as wire:
@@ -98,7 +98,9 @@ class HttpModel:
         tally = Tally(str(body.get("model") or ""))
         failure: RagError | None = None
         try:
-            patience = Patience(self._limits, self._clock, is_streamed=is_streamed, until=until)
+            patience = Patience(
+                self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
+            )
             with self._answered(encoded(body), patience, is_relayed=True) as wire:
                 read = openai.delta if _is_stream(wire, patience) else openai.answer
                 unfinished = _choices_asked(body)
@@ -125,9 +127,11 @@ class HttpModel:
             connect_s=self._limits.connect_s,
             left_s=patience.left_s,
         )
-        if wire.status == 200:
+        if wire.status == 200 and not _is_encoded(wire):
             return wire
         with wire:
+            if wire.status == 200:
+                raise ModelGarbled(log="a content coding that was not requested")
             rejection = _rejection(wire, patience)
         if is_relayed and rejection.status in RELAYED:
             raise refused_by_model(rejection)
@@ -163,16 +167,27 @@ class HttpModel:
         """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
         if _is_stream(wire, patience):
             return _streamed(wire, tally, patience)
-        return iter((decoded(_whole(wire, patience, MAX_REPLY_BYTES)),))
+        return iter((decoded(_whole(wire, patience, patience.most_bytes)),))
 
 
 class Patience:
-    """How much longer one answer is waited for: until its first text, then until the next, and never past the total."""
+    """
+    How much longer one answer is waited for: until its first text, then until the next, and never past the total.
+
+    *most_bytes* is how much of it is read.
+    """
 
     def __init__(
-        self, limits: Limits, clock: Callable[[], float], *, is_streamed: bool, until: float | None = None
+        self,
+        limits: Limits,
+        clock: Callable[[], float],
+        *,
+        is_streamed: bool,
+        until: float | None = None,
+        most_bytes: int = MAX_REPLY_BYTES,
     ) -> None:
         """Start now. *until* ends it sooner than the total limit would."""
+        self.most_bytes = most_bytes
         self._limits, self._clock = limits, clock
         self.is_streamed = is_streamed
         now = clock()
@@ -223,6 +238,8 @@ def _streamed(wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[
     try:
         while data := wire.read(patience.left_s()):
             size += len(data)
+            if size > patience.most_bytes:
+                raise ModelGarbled(log=f"more than {patience.most_bytes} bytes")
             for event in _fed(events, data):
                 if event.strip() == DONE:
                     _drain(wire, patience)
@@ -316,6 +333,11 @@ def _rejection(wire: Wire, patience: Patience) -> Rejection:
     except ModelGarbled:
         error = {}
     return Rejection(wire.status, wire.headers, len(data), error)
+
+
+def _is_encoded(wire: Wire) -> bool:
+    """Say whether the reply has a content coding: none is requested, and a few bytes might inflate to any number."""
+    return wire.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def _is_stream(wire: Wire, patience: Patience) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 
-MAX_EVENT_CHARS = 8_000_000
+MAX_EVENT_CHARS = 2_000_000
 """Longest line or event that is gathered; more is no model's token but a fault, and must not fill the memory."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -132,7 +132,7 @@ class Events:
             self._hold(line)
 
     def _hold(self, text: str) -> None:
-        self._chars += len(text)
+        self._chars += len(text) + 1  # a line feed joins it to the next; empty lines of data count too
         if self._chars > self._max_chars:
             raise TooLong
         self._data.append(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import socket
@@ -9,6 +10,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +20,7 @@ from datafari_rag.adapters.model.endpoint import HttpModel, Patience, decoded, e
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
-from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.model.timeouts import REPLY_BYTES, Limits
 from datafari_rag.ports import Ending, Piece
 from tests.stub import Stub, raw_server, read_request, running_stub
 
@@ -251,6 +253,40 @@ class TestReading:
         head = b"Content-Type: application/json\r\n"
         _, ending = from_bytes(*[b" " * 1_000_000] * 33, head=head, is_streamed=False)
         assert isinstance(ending.failure, ModelGarbled)
+
+    def test_a_stream_without_end_is_garbled_and_its_connection_closed(self) -> None:
+        sent, is_closed = [0], threading.Event()
+
+        def talk(connection: socket.socket) -> None:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            try:
+                while sent[0] < 4 * REPLY_BYTES:
+                    connection.sendall(event("word " * 1000))
+                    sent[0] += 5000
+            except OSError:
+                is_closed.set()
+
+        with raw_server(talk) as url:
+            texts, ending = told(HttpModel(Endpoint(url), limits=Limits()), replace(prompt("m"), max_tokens=1))
+            assert is_closed.wait(10)
+        assert isinstance(ending.failure, ModelGarbled)
+        assert 0 < len("".join(texts)) < 2 * REPLY_BYTES
+
+    def test_a_relayed_stream_without_end_is_garbled_too(self) -> None:
+        body = {"messages": [], "max_tokens": 1, "stream": True}
+        with raw_server(sending(*[event("word " * 1000)] * 300)) as url:
+            *chunks, ending = HttpModel(Endpoint(url), limits=QUICK).relay(body, is_streamed=True)
+        assert isinstance(ending, Ending)
+        assert isinstance(ending.failure, ModelGarbled)
+        assert 0 < len(chunks) < 250
+
+    @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+    @pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"deflate", b"br", b"identity, gzip"])
+    def test_nothing_is_inflated(self, coding: bytes, is_streamed: bool) -> None:
+        body = gzip.compress(event("x", "stop") + b"\n" * 50_000_000)
+        head = b"Content-Encoding: " + coding + b"\r\nContent-Length: %d\r\n" % len(body)
+        text, ending = from_bytes(body, head=head, is_streamed=is_streamed)
+        assert (text, type(ending.failure)) == ("", ModelGarbled)
 
     def test_what_follows_done_is_no_matter(self) -> None:
         is_told = threading.Event()

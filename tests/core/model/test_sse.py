@@ -121,6 +121,13 @@ def test_an_event_without_end_does_not_fill_the_memory() -> None:
         events.feed(["data: 678901"])
 
 
+def test_an_event_of_empty_lines_without_end_does_not_fill_the_memory() -> None:
+    events = Events(max_chars=10)
+    events.feed(["data"] * 10)
+    with pytest.raises(TooLong):
+        events.feed(["data:"])
+
+
 HALVES: dict[str, tuple[list[str], str]] = {
     "a character escaped in two tokens": (["a\ud83d", "\ude42b"], "a🙂b"),
     "a half alone at the end": (["a\ud83d"], "a\ufffd"),
