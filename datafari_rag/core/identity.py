@@ -7,7 +7,7 @@ Pure rules. What is proved, and by what, is an identity adapter's; nothing here 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from datafari_rag.core.errors import NotAuthenticated
 
@@ -26,15 +26,26 @@ def mapped_name(name: str, domain: str = "") -> str:
 
     The empty string when nothing is left of *name*. Case is kept, as Datafari keeps it.
     """
-    bare = name.strip().rpartition("\\")[2].strip()
-    if bare == "" or "@" in bare or domain == "":
+    return qualified_name(name.rpartition("\\")[2], domain)
+
+
+def qualified_name(name: str, domain: str = "") -> str:
+    r"""
+    Return *name* with `@domain` appended when it names no domain of its own; nothing is stripped but white space.
+
+    For names that an issuer signed: `EVIL\alice` and `alice` are two users of his, and only he knows which is ours.
+    """
+    bare = name.strip()
+    if bare == "" or "@" in bare or "\\" in bare or domain == "":
         return bare
     return f"{bare}@{domain.lstrip('@')}"
 
 
-def believed_name(value: str | None, domain: str = "") -> str | None:
+def believed_name(
+    value: str | None, domain: str = "", *, principal: Callable[[str, str], str] = mapped_name
+) -> str | None:
     """
-    Return the mapped name in a header's or a claim's *value*; None when it is absent or blank.
+    Return the name in a header's or a claim's *value*, mapped by *principal*; None when it is absent or blank.
 
     Raises:
         NotAuthenticated: the value cannot be a name: too long, a control character in it, two names joined by a
@@ -44,7 +55,7 @@ def believed_name(value: str | None, domain: str = "") -> str | None:
         return None
     if len(value) > MAX_NAME_CHARS or "," in value or not value.isprintable():
         raise NotAuthenticated
-    name = mapped_name(value, domain)
+    name = principal(value, domain)
     if name == "" or name.startswith("@"):
         raise NotAuthenticated
     return name

@@ -14,6 +14,7 @@ from datafari_rag.core.identity import (
     is_trusted,
     mapped_name,
     networks,
+    qualified_name,
 )
 
 NAMES = {
@@ -33,6 +34,22 @@ NAMES = {
 @pytest.mark.parametrize(("name", "domain", "wanted"), NAMES.values(), ids=NAMES.keys())
 def test_a_name_is_mapped_as_datafari_does(name: str, domain: str, wanted: str) -> None:
     assert mapped_name(name, domain) == wanted
+
+
+SIGNED = {
+    "a plain name gets the domain": ("ann", "example.org", "ann@example.org"),
+    "a plain name stays without a domain": (" ann ", "", "ann"),
+    "a Windows prefix stays": ("EVIL\\ann", "", "EVIL\\ann"),
+    "a Windows prefix is a domain of its own": ("EVIL\\ann", "example.org", "EVIL\\ann"),
+    "a name with a domain keeps it": ("ann@evil.example", "example.org", "ann@evil.example"),
+    "nothing is nothing": ("", "example.org", ""),
+}
+
+
+@pytest.mark.parametrize(("name", "domain", "wanted"), SIGNED.values(), ids=SIGNED.keys())
+def test_of_a_signed_name_nothing_is_stripped(name: str, domain: str, wanted: str) -> None:
+    assert qualified_name(name, domain) == wanted
+    assert believed_name(name or None, domain, principal=qualified_name) == (wanted or None)
 
 
 @pytest.mark.parametrize("value", [None, "", "   ", "(null)"])

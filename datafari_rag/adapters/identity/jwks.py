@@ -14,6 +14,7 @@ from pathlib import Path
 
 import requests
 
+from datafari_rag.adapters.http.punctual import Bounds, fetched, punctual_session
 from datafari_rag.adapters.http.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
@@ -23,7 +24,9 @@ STALE_S = 3600.0
 MIN_REFETCH_S = 5.0
 """Shortest time between two fetches because of unknown key ids."""
 
-_TIMEOUT_S = (5.0, 10.0)
+TIMEOUT_S = (5.0, 10.0)
+"""Longest time to connect to the provider, and for its whole answer."""
+
 _MAX_BYTES = 1_000_000
 
 Jwk = Mapping[str, object]
@@ -39,12 +42,14 @@ class JwkSet:
         fresh_s: float = 300.0,
         session: requests.Session | None = None,
         clock: Callable[[], float] = time.monotonic,
+        timeout_s: tuple[float, float] = TIMEOUT_S,
     ) -> None:
         """Remember where the keys are, an http(s) URL, else a file; *fresh_s* they are used without asking again."""
         self._source = source
         self._fresh_s = fresh_s
-        self._session = session or requests.Session()
+        self._session = session or punctual_session()
         self._clock = clock
+        self._bounds = Bounds(*timeout_s, _MAX_BYTES)
         self._flights: Flights[tuple[float, tuple[Jwk, ...]]] = Flights()
         self._held: tuple[float, tuple[Jwk, ...]] | None = None
         self._asked_at = float("-inf")
@@ -77,8 +82,10 @@ class JwkSet:
         return None
 
     def _current(self) -> tuple[float, tuple[Jwk, ...]]:
-        held = self._held
-        if held is not None and self._clock() - held[0] < self._fresh_s:
+        held, now = self._held, self._clock()
+        # A provider that fails or hangs is not asked by each request: those that come meanwhile use what is known.
+        is_just_asked = now - self._asked_at < MIN_REFETCH_S
+        if held is not None and now - held[0] < (max(STALE_S, self._fresh_s) if is_just_asked else self._fresh_s):
             return held
         try:
             return self._fetched()
@@ -101,26 +108,7 @@ class JwkSet:
                 return Path(self._source.removeprefix("file:")).read_bytes()
             except OSError as error:
                 raise AuthorityUnavailable(log=f"key file: {type(error).__name__}") from error
-        try:
-            with self._session.get(self._source, timeout=_TIMEOUT_S, stream=True, allow_redirects=False) as response:
-                if response.status_code != 200:
-                    raise AuthorityUnavailable(log=f"it answered {response.status_code}")
-                return _body(response, time.monotonic() + sum(_TIMEOUT_S))
-        except requests.Timeout as error:
-            raise AuthorityTimeout(log="it did not answer in time") from error
-        except (requests.RequestException, ValueError) as error:
-            raise AuthorityUnavailable(log=f"it could not be asked ({type(error).__name__})") from error
-
-
-def _body(response: requests.Response, deadline: float) -> bytes:
-    body = bytearray()
-    for chunk in response.iter_content(65_536):
-        body += chunk
-        if time.monotonic() > deadline:
-            raise AuthorityTimeout(log="its answer did not end in time")
-        if len(body) > _MAX_BYTES:
-            raise AuthorityUnavailable(log="its answer is too large")
-    return bytes(body)
+        return fetched(self._session, self._source, self._bounds)
 
 
 def _keys(body: bytes) -> tuple[Jwk, ...]:

@@ -16,7 +16,7 @@ import jwt
 
 from datafari_rag.adapters.identity.jwks import Jwk, JwkSet
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
-from datafari_rag.core.identity import believed_name
+from datafari_rag.core.identity import believed_name, qualified_name
 from datafari_rag.ports import Identified
 
 MAX_TOKEN_CHARS = 32_768
@@ -75,7 +75,8 @@ class JwtIdentity:
         if len(values) > 1 or scheme.lower() != "bearer" or len(token) > MAX_TOKEN_CHARS:
             raise NotAuthenticated
         claims = self._verified(token.strip())
-        name = believed_name(_user(claims, self._rules.user_claim), self._rules.domain)
+        user = _user(claims, self._rules.user_claim)
+        name = believed_name(user, self._rules.domain, principal=qualified_name)
         if name is None:
             raise NotAuthenticated
         return Identified(name=name, claims=_tokens(claims, self._rules.tokens_claim))
@@ -127,13 +128,14 @@ class JwtIdentity:
 
 
 def _key(data: Jwk, algorithm: str) -> jwt.PyJWK | None:
-    """Return the key when it is of the algorithm's kind and made for signatures, else None."""
+    """Return the key when it is public, of the algorithm's kind and made for signatures, else None."""
     is_fitting = data.get("kty") == KINDS[algorithm] and data.get("alg", algorithm) == algorithm
-    if not is_fitting or data.get("use", "sig") != "sig":
+    # Whoever publishes his private key (`d`) lets everybody sign with it.
+    if not is_fitting or data.get("use", "sig") != "sig" or "d" in data:
         return None
     try:
         return jwt.PyJWK(dict(data), algorithm)
-    except jwt.PyJWTError:
+    except (jwt.PyJWTError, ValueError, TypeError, AttributeError):  # the library reads what it takes for text
         return None
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import requests
 
-from datafari_rag.adapters.http.punctual import Punctual
+from datafari_rag.adapters.http.punctual import Bounds, fetched, punctual_session
 from datafari_rag.adapters.http.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
@@ -54,7 +54,7 @@ class AuthorityRights:
         self._headers = headers
         self._url = base_url.rstrip("/") + "/UserACLs"
         self._limits = limits or AuthorityLimits()
-        self._session = session or _session()
+        self._session = session or punctual_session()
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -96,46 +96,8 @@ class AuthorityRights:
         return tokens
 
     def _fetch(self, name: str) -> bytes:
-        deadline = time.monotonic() + self._limits.total_s
-        try:
-            # No redirect is followed: a login page that answers 200 would look like a user without tokens.
-            with self._session.get(
-                self._url,
-                params={"username": name},
-                headers=dict(self._headers()),
-                timeout=(self._limits.connect_s, self._limits.total_s),
-                allow_redirects=False,
-                stream=True,
-            ) as response:
-                if response.status_code != 200:
-                    raise AuthorityUnavailable(log=f"it answered {response.status_code}")
-                return _body(response, deadline)
-        except requests.Timeout as error:
-            raise AuthorityTimeout(log="it did not answer in time") from error
-        except (requests.RequestException, ValueError) as error:
-            raise AuthorityUnavailable(log=f"it could not be asked ({type(error).__name__})") from error
-
-
-def _session() -> requests.Session:
-    session = requests.Session()
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, Punctual())
-    return session
-
-
-def _body(response: requests.Response, deadline: float) -> bytes:
-    """Return the whole body; a server that drips is stopped at *deadline*, one that floods at the limit."""
-    body = bytearray()
-    for chunk in response.iter_content(65_536):
-        body += chunk
-        if time.monotonic() > deadline:
-            raise AuthorityTimeout(log="its answer did not end in time")
-        if len(body) > MAX_ANSWER_BYTES:
-            raise AuthorityUnavailable(log="its answer is too large")
-    length = response.headers.get("Content-Length", "")
-    if length.isdigit() and "Content-Encoding" not in response.headers and len(body) < int(length):
-        raise AuthorityUnavailable(log="its answer was cut off")
-    return bytes(body)
+        bounds = Bounds(self._limits.connect_s, self._limits.total_s, MAX_ANSWER_BYTES)
+        return fetched(self._session, self._url, bounds, params={"username": name}, headers=self._headers())
 
 
 def _tokens(body: bytes) -> tuple[tuple[str, ...], bool]:

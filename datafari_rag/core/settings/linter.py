@@ -140,7 +140,22 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
         if re.search(r"<[A-Z_]+>", entry.value):
             message = f"The value of {key} still has a placeholder."
             yield Problem(key, message, "warning", line=entry.line, kind="advice")
+    yield from _unchecked(settings, last)
     if settings.rag_template == "openai" and not settings.rag_add_instructions:
         message = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
         line = last["rag.addInstructions"].line
         yield Problem("rag.addInstructions", message, "warning", line=line, kind="advice")
+
+
+def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
+    """Warn where a token is believed that the issuer made for another application, or that names another issuer."""
+    if settings.security_identity != "jwt":
+        return
+    for key, value, consequence in (
+        ("security.jwt.audience", settings.security_jwt_audience, "tokens for other applications are accepted"),
+        ("security.jwt.issuer", settings.security_jwt_issuer, "the issuer that a token names is not checked"),
+    ):
+        if not value:
+            entry = last.get(key) or last.get("security.identity")
+            message = f"{key} is empty: {consequence}."
+            yield Problem(key, message, "warning", line=entry.line if entry else 1, kind="advice")

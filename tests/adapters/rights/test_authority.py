@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -81,6 +83,13 @@ def _slow(asked: Asked) -> Reply:
     return Reply(b"TOKEN:a\n")
 
 
+def _flood(out: object) -> None:
+    for _ in range(40):
+        out.write(b"TOKEN:aaaaaaaaaaaaaaa\n" * 25_000)  # type: ignore[attr-defined]
+
+
+BOMB = gzip.compress(b"TOKEN:a\n" * 5_000_000)
+
 BAD: dict[str, tuple[Callable[[Asked], Reply], type[AuthorityError]]] = {
     "500": (lambda asked: Reply(b"TOKEN:a\n", 500), AuthorityUnavailable),
     "404": (lambda asked: Reply(b"", 404), AuthorityUnavailable),
@@ -94,6 +103,9 @@ BAD: dict[str, tuple[Callable[[Asked], Reply], type[AuthorityError]]] = {
         lambda asked: Reply(b"UNREACHABLEAUTHORITY:ad\nTOKEN:s1\n"), AuthorityUnavailable),
     "compressed rubbish": (
         lambda asked: Reply(b"rubbish", headers=[("Content-Encoding", "gzip")]), AuthorityUnavailable),
+    "a compressed answer that nobody asked for": (
+        lambda asked: Reply(BOMB, headers=[("Content-Encoding", "gzip")]), AuthorityUnavailable),
+    "too much": (lambda asked: Reply(write=_flood), AuthorityUnavailable),
     "silence": (_slow, AuthorityTimeout),
     "a drip": (lambda asked: Reply(write=_drip), AuthorityTimeout),
 }  # fmt: skip
@@ -119,6 +131,28 @@ def test_no_connection_is_a_failure() -> None:
         asker = AuthorityRights(f"http://127.0.0.1:{unused.getsockname()[1]}", SHORT)
         with pytest.raises(AuthorityUnavailable):
             asker.tokens_of("ann", ())
+
+
+def test_nothing_of_the_environment_and_no_coding_is_used(
+    authority: Loopback, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login somebody password something\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    rights(authority).tokens_of("ann", ())
+    (asked,) = authority.asked
+    assert asked.headers["Accept-Encoding"] == "identity"
+    assert "Authorization" not in asked.headers
+
+
+def test_cookies_of_the_authority_are_not_sent_back(authority: Loopback) -> None:
+    """A session of the authority's web server would be shared by all users."""
+    authority.answer = lambda asked: Reply(GOOD.encode(), headers=[("Set-Cookie", "JSESSIONID=1; Path=/")])
+    asker = rights(authority)
+    for name in ("ann", "bob"):
+        asker.tokens_of(name, ())
+    assert [one for one in authority.asked if "Cookie" in one.headers] == []
 
 
 def test_an_answer_is_remembered_for_its_time_and_for_its_user(authority: Loopback) -> None:
