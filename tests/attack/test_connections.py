@@ -12,13 +12,14 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
 import pytest
 import requests
 
 from tests.attack.report import Record, judge
-from tests.attack.wrong_server import AUTHORITY, LATE_S, MODEL, SOLR, WORD, Plan, Wrong, wrong_server
+from tests.attack.wrong_server import AUTHORITY, LATE_S, MODEL, SOLR, WORD, Plan, Wrong, wrong_plan, wrong_server
 from tests.end_to_end.processes import Running, service
 
 SEED = int(os.environ.get("PROPERTY_SEED", "20261122"))
@@ -35,12 +36,12 @@ class Scene:
     server: Wrong
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def ask(self, user: str, kind: str) -> tuple[str, str]:
+    def ask(self, user: str, kind: str, running: Running | None = None) -> tuple[str, str]:
         """Send one question of *user*; return its word and all that came back."""
         word = f"word{user}{next(self.numbers)}"
         headers = {"X-Remote-User": word if self.server.wrong == AUTHORITY else user}
         try:
-            reply = KINDS[kind](self.service, word, headers)
+            reply = KINDS[kind](running or self.service, word, headers)
             return word, f"{reply.status_code} {reply.headers} {reply.text}"
         except requests.RequestException as error:
             return word, f"{type(error).__name__}"
@@ -125,6 +126,42 @@ def test_no_answer_ever_reaches_another_user(scene: Scene, part: str, count: int
     scene.server.plans.clear()
     holes = holes_in(scene, part, PARTS[part], count)
     judge(record_property, "wrong replies, two users in turn", against=part, tried=count, holes=holes)
+
+
+CLEAR = (
+    "interim replies", "a flood of interim replies", "a final reply without body before the true one", "two lengths",
+    "a length and chunks", "closed anywhere", "stopped anywhere", "no length", "a content coding", "the good reply",
+)  # fmt: skip
+"""Ways in which nothing follows a complete reply on a connection that might be reused."""
+
+AT_ONCE = 12
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.slow)], ids=["quick", "long"])
+@pytest.mark.parametrize("part", PARTS)
+def test_users_at_once_never_get_each_others_answers(
+    scene: Scene, part: str, count: int, record_property: Record
+) -> None:
+    server, usual = scene.server, scene.server.make
+    server.seen.clear()
+    server.wrong, server.make = part, lambda rng, good: wrong_plan(rng, good, CLEAR)
+
+    def user(number: int) -> list[str]:
+        with requests.Session() as session:
+            session.trust_env = False
+            running = replace(scene.service, session=session)
+            several = [scene.ask(f"user{chr(97 + number)}", kind, running) for kind in PARTS[part] * count]
+        return [f"{word} got {answer[:300]}" for word, answer in several if set(WORD.findall(answer)) - {word}]
+
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            holes = list(itertools.chain(*pool.map(user, range(AT_ONCE))))
+    finally:
+        server.wrong, server.make = None, usual
+    mixed = [text for what, text in server.seen if what == "tokens" and len(set(text.split())) > 1]
+    holes += [f"rights of others: {text}" for text in mixed if part == AUTHORITY]
+    tried = AT_ONCE * count * len(PARTS[part])
+    judge(record_property, f"wrong replies, {AT_ONCE} users at once", against=part, tried=tried, holes=holes)
 
 
 @pytest.mark.parametrize("part", PARTS)

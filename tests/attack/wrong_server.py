@@ -14,7 +14,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,8 +37,8 @@ SCHEMA = {"schema": {"fields": [{"name": name, "type": "s"} for name in ("id", "
 class Plan:
     """What is sent for one request: pieces with pauses between them; *is_pending* when more is to come after an end."""
 
-    pieces: Sequence[bytes]
-    pauses_s: Sequence[float]
+    pieces: Iterable[bytes]
+    pauses_s: Iterable[float]
     name: str
     is_pending: bool = False
     is_closed: bool = False
@@ -94,7 +94,8 @@ class Wrong:
 
     def _send(self, line: socket.socket, plan: Plan) -> None:
         for piece, pause_s in zip(plan.pieces, plan.pauses_s, strict=True):
-            time.sleep(pause_s)
+            if pause_s:
+                time.sleep(pause_s)
             line.sendall(piece)
 
     def _good(self, request: bytes) -> tuple[str, str, bytes]:
@@ -167,10 +168,10 @@ def parts_of(good: bytes) -> tuple[bytes, bytes]:
     return kind, body
 
 
-def wrong_plan(rng: random.Random, good: bytes) -> Plan:
-    """Draw one of all ways to answer wrongly; now and then the good reply, cut into pieces."""
-    name, make = rng.choice(list(WAYS.items()))
-    return make(rng, good, name)
+def wrong_plan(rng: random.Random, good: bytes, names: Sequence[str] = ()) -> Plan:
+    """Draw one of all ways to answer wrongly, or of those with *names*; now and then the good reply, in pieces."""
+    name = rng.choice(list(names or WAYS))
+    return WAYS[name](rng, good, name)
 
 
 def _pieces(rng: random.Random, data: bytes, name: str, **how: bool) -> Plan:

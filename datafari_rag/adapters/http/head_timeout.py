@@ -14,7 +14,7 @@ import io
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_INTERIM = 16
@@ -52,17 +52,35 @@ class HeadInTime(http.client.HTTPResponse):
 
     def begin(self) -> None:
         """Read the final reply's head. Raises: TimeoutError, HeadTooLong, NoLength, and what `http.client` raises."""
-        limit_s = self._line.gettimeout()
-        if limit_s is not None:
-            until = time.monotonic() + limit_s
-            self._raw.left_s = lambda: until - time.monotonic()
-        try:
+        self._raw.left_bytes = MAX_HEAD_BYTES
+        with self._in_time():
             self._begin_final()
-        finally:
-            # The body has limits of its own.
-            self._raw.untime()
-            self._line.settimeout(limit_s)
+        self._raw.left_bytes = None
         self.will_close = not self._is_delimited() or self.will_close
+
+    def read1(self, n: int = -1) -> bytes:
+        """
+        Return the bytes that are there, at most *n*, empty at the end of the body.
+
+        Raises: TimeoutError: none came in the socket's time-out, however slowly the size of a chunk or a trailer drips.
+        """
+        with self._in_time():
+            return super().read1(n)
+
+    @contextlib.contextmanager
+    def _in_time(self) -> Iterator[None]:
+        limit_s = self._line.gettimeout()
+        if limit_s is None:
+            yield
+            return
+        until = time.monotonic() + limit_s
+        self._raw.left_s = lambda: until - time.monotonic()
+        try:
+            yield
+        finally:
+            self._raw.left_s = None
+            with contextlib.suppress(OSError):  # closed, when this was the end
+                self._line.settimeout(limit_s)
 
     def _begin_final(self) -> None:
         """
@@ -96,7 +114,7 @@ class HeadInTime(http.client.HTTPResponse):
 
     def behind_head(self) -> bytes:
         """Return what came with the head; all that follows is for whoever reads the socket from now on."""
-        self._raw.end()
+        self._raw.is_ended = True
         return self.fp.read()
 
 
@@ -107,43 +125,38 @@ class _Buffer(io.BufferedReader):
         """Close, and shut the connection down when bytes behind the end of the reply were received."""
         raw = self.raw
         if not self.closed and isinstance(raw, _Timed) and not raw.closed:
-            raw.end()
+            raw.is_ended = True
             if self.peek():
                 raw.hang_up()
         super().close()
 
 
 class _Timed(io.RawIOBase):
-    """The socket's bytes; of the head there are at most so many, and while *left_s* is set each wait is cut to it."""
+    """The socket's bytes: while *left_s* is set each wait is cut to it, while *left_bytes* is, no more are read."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._file = sock, sock.makefile("rb", buffering=0)
-        self._size = 0
         self.left_s: Callable[[], float] | None = None
+        self.left_bytes: int | None = None
+        self.is_ended = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        if self.is_ended:
+            return 0
         if self.left_s is not None:
             left_s = self.left_s()
             if left_s <= 0:
-                raise TimeoutError("the head takes too long")
+                raise TimeoutError("it takes too long")
             self._sock.settimeout(left_s)
-        if self._size > MAX_HEAD_BYTES:
-            raise HeadTooLong
         size = self._file.readinto(buffer)
-        self._size += size or 0
+        if self.left_bytes is not None:
+            self.left_bytes -= size or 0
+            if self.left_bytes < 0:
+                raise HeadTooLong
         return size
-
-    def untime(self) -> None:
-        """Read straight from the socket from now on, for each token of a stream comes through here."""
-        self.left_s = None
-        self.readinto = self._file.readinto  # type: ignore[assignment] # the buffer asks the object, not its class
-
-    def end(self) -> None:
-        """Give nothing more."""
-        self.readinto = lambda buffer: 0  # type: ignore[method-assign] # as above
 
     def hang_up(self) -> None:
         """End the connection for whoever keeps it: a pool sees that it was closed."""

@@ -20,7 +20,9 @@ from datafari_rag.adapters.http.punctual import Bounds, fetched, punctual_sessio
 from datafari_rag.adapters.http.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
-MAX_ANSWER_BYTES = 16_000_000
+MAX_ANSWER_BYTES = 4_000_000
+"""Longest answer that is read: some 50,000 tokens; more holds a worker for too long."""
+
 MAX_REMEMBERED = 10_000
 
 _TOKEN = "TOKEN:"  # noqa: S105 - the word before each token in the answer, no secret

@@ -59,6 +59,12 @@ def test_a_reply_in_one_piece_with_a_second_one_behind_it_is_read_whole() -> Non
         assert client.getresponse().read() == b"body"
 
 
+def test_the_size_of_a_chunk_that_drips_is_ended_as_a_whole() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with speaking(head, *[b"0"] * 400, gap_s=0.05) as client, pytest.raises(TimeoutError):
+        client.getresponse().read1()
+
+
 def test_without_a_limit_it_waits() -> None:
     with speaking(HEAD[:20], HEAD[20:] + b"body", gap_s=0.7) as client:
         assert client.sock is not None
