@@ -1,12 +1,13 @@
 """
 Sessions of requests for parts that give rights: authority and keys of signed tokens.
 
-Nothing of the environment is used (proxies, passwords of a netrc), nothing is decompressed, and a reply's head has to
-be there in time (`head_in_time.py`).
+No proxy and no password of the environment is used, nothing is decompressed, and a reply's head has to be there in
+time (`head_in_time.py`).
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,9 +50,14 @@ class Punctual(HTTPAdapter):
 
 
 def punctual_session() -> requests.Session:
-    """Return a session that reads nothing of the environment and requests replies without a content coding."""
+    """
+    Return a session that requests replies without a content coding.
+
+    Of the environment it takes the certificates alone (`REQUESTS_CA_BUNDLE`), no proxy and no password.
+    """
     session = requests.Session()
     session.trust_env = False
+    session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or True
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
     session.headers["Accept-Encoding"] = "identity"
     for scheme in ("http://", "https://"):
