@@ -37,7 +37,7 @@ def test_what_cannot_be_searched_for_is_refused(params: dict[str, str], error: t
 def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> None:
     settings = replace(Settings(), solr_field={"title": "dc_title", "url": "link"})
     row = {
-        "id": "a b",
+        "id": "vbscript:x",
         "dc_title": ["x\u202ey", 3],
         "link": "javascript:1",
         "title": "x\u202ey",
@@ -49,7 +49,7 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
     assert solr_select.reply(found, settings) == {
         "response": {
             "numFound": 1,
-            "docs": [{**row, "dc_title": ["xy", 3], "link": "/documents?id=a+b"}],
+            "docs": [{**row, "dc_title": ["xy", 3], "link": "/documents?id=vbscript%3Ax"}],
         },
         "highlighting": {},
     }

@@ -16,21 +16,27 @@ class DatafariAnswer extends HTMLElement {
     this.place = document.createElement("div");
     /** @type {AbortController | null} */
     this.running = null;
+    /** @type {AbortController | null} */
+    this.listening = null;
     /** @type {Promise<any> | null} */
     this.setup = null;
     this.attachShadow({ mode: "open" }).append(this.place);
   }
 
   connectedCallback() {
-    const form = /** @type {HTMLFormElement | null} */ (document.querySelector(this.getAttribute("form") ?? "-none-"));
-    form?.addEventListener("submit", (event) => {
+    const form = formOf(this.getAttribute("form"));
+    const listening = new AbortController();
+    this.listening = listening;
+    const asks = (/** @type {Event} */ event) => {
       if (this.hasAttribute("stay")) event.preventDefault();
-      this.ask(String(new FormData(form).get(this.parameter) ?? ""));
-    });
+      this.ask(String((form && new FormData(form).get(this.parameter)) ?? ""));
+    };
+    form?.addEventListener("submit", asks, { signal: listening.signal });
     this.ask(this.getAttribute("question") ?? new URLSearchParams(location.search).get(this.parameter) ?? "");
   }
 
   disconnectedCallback() {
+    this.listening?.abort();
     this.running?.abort();
   }
 
@@ -50,7 +56,10 @@ class DatafariAnswer extends HTMLElement {
     const mine = new AbortController();
     this.running = mine;
     this.setup ??= this.prepared();
-    const { words } = await this.setup;
+    const setup = await this.setup.catch(() => null);
+    if (!setup) this.setup = null;
+    if (!setup || mine.signal.aborted) return;
+    const { words } = setup;
     const card = new Card(words, { base: BASE, stop: () => mine.abort(), retry: () => this.ask(question) });
     this.place.replaceChildren(card.root);
     /** @type {RequestCredentials} */
@@ -78,6 +87,16 @@ class DatafariAnswer extends HTMLElement {
     sheet.replaceSync(style.replaceAll(":root", ":host") + ":host{display:block;color:var(--ink);font:1rem/1.6 system-ui,sans-serif}.card{margin:0}");
     if (this.shadowRoot) this.shadowRoot.adoptedStyleSheets = [sheet];
     return setup;
+  }
+}
+
+/** The form that *selector* names; what names none, or is none, is no form. @param {string | null} selector */
+function formOf(selector) {
+  try {
+    const found = selector ? document.querySelector(selector) : null;
+    return found instanceof HTMLFormElement ? found : null;
+  } catch {
+    return null;
   }
 }
 

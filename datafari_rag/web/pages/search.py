@@ -122,7 +122,8 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
     for number, document in enumerate(content["documents"], 1):
         mine = [one for one in content["citations"] if one["document_id"] == document["id"]]
         once = {(one["start"], one["end"], one["status"]): one for one in mine}
-        cited = [{**one, "address": address_of(one)} for one in once.values()]
+        quoted = ({**one, "quote": without_invisible(one["quote"] or "")} for one in once.values())
+        cited = [{**one, "address": address_of(one)} for one in quoted]
         address = address_of({"document_id": document["id"]})
         sources.append(
             {"id": document["id"], "number": number, "title": document["title"], "address": address, "cited": cited}
