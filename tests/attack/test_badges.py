@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import create_app, writer_for
+from datafari_rag.commands.ask import ask
 from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
 
@@ -91,3 +93,21 @@ def misshown(content: Any, page: str) -> list[str]:
     if f"{verified} of {len(content['citations'])} citations word for word" not in page:
         holes.append("the count counts something else")
     return holes
+
+
+def test_no_document_commands_a_terminal(record_property: Record, tmp_path: Path) -> None:
+    """`ask` prints what documents and models wrote: without controls, with the place of each citation."""
+    index = f"embedded:{tmp_path / 'index'}"
+    hidden = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+    writer = writer_for(Settings(solr_url=index))
+    named = {name: f"{OFFICIAL[name]}{hidden}" for name in ("title", "exactContent")}
+    writer.add([{"id": f"official{hidden}", "url": f"https://h/{hidden}\r{hidden}", **named, "language": "en"}])
+    writer.commit()
+    writer.close()
+    conf = tmp_path / "rag.properties"
+    conf.write_text(f"solr.url={index}\nrag.api.endpoint=builtin:extractive\n")
+    runs = [CliRunner().invoke(ask, [QUESTION, "--conf", str(conf), *more]) for more in ([], ["--trace"])]
+
+    assert all(run.exit_code == 0 and "    at 76: [Official bank data" in run.output for run in runs), runs[0].output
+    holes = [repr(run.output) for run in runs if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", run.output)]
+    judge(record_property, "escape sequences of documents", against="terminal", tried=len(runs), holes=holes)

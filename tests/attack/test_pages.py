@@ -1,4 +1,4 @@
-"""Every page with hostile words in every place that callers and documents can fill, and what browsers are told of it."""
+"""Every page with hostile words in every place that callers and documents fill, and what browsers are told of it."""
 
 from __future__ import annotations
 

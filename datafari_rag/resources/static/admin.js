@@ -2,7 +2,7 @@
 /** The settings page at work: what is typed is checked as `datafari-rag check` would, before anything is saved. */
 import { Card, noticeOf } from "./card.js";
 import { Failure } from "./asking.js";
-import { counted, element, filled } from "./element.js";
+import { counted, element, filled, own } from "./element.js";
 import { watch } from "./live.js";
 import { openPassage } from "./passage.js";
 
@@ -133,7 +133,7 @@ async function attempt() {
     }
   } catch (error) {
     const failure = error instanceof Failure ? error : new Failure("network", "");
-    for (const { name } of cards) byId(name).replaceChildren(element("p", { class: "warn" }, failure.message || words.failures[failure.label]?.[0]));
+    for (const { name } of cards) byId(name).replaceChildren(element("p", { class: "warn" }, failure.message || own(words.failures, failure.label)?.[0]));
   }
 }
 

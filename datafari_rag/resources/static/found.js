@@ -1,6 +1,6 @@
 // @ts-check
 /** The plain results below the answer: the same search as any other caller's, as this reader may see it. */
-import { counted, element, filled } from "./element.js";
+import { counted, element, filled, own } from "./element.js";
 import { straight } from "./prose.js";
 
 const ROWS = 10;
@@ -103,7 +103,7 @@ function filters(fields, wanted, words) {
       const inner = [element("span", { dir: "auto" }, straight(String(flat[place]))), element("span", { class: "count" }, String(flat[place + 1]))];
       links.push(element("li", {}, element("a", { href: address, "aria-current": isOn && "true" }, ...inner)));
     }
-    return links.length ? [element("h3", {}, words.fields[name] ?? name), element("ul", {}, ...links)] : [];
+    return links.length ? [element("h3", {}, own(words.fields, name) ?? name), element("ul", {}, ...links)] : [];
   });
   return groups.length ? element("nav", { class: "facets", "aria-label": words.filters }, ...groups) : null;
 }

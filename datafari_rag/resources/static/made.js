@@ -1,6 +1,6 @@
 // @ts-check
 /** "How this answer was made": what the service says of its steps to this reader, with pictures. */
-import { counted, element, filled } from "./element.js";
+import { counted, element, filled, own } from "./element.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 
@@ -39,7 +39,7 @@ function modelOf(header, words) {
 function steps(all, words) {
   const only = all.length === 1 ? all[0] : null;
   if (only) return element("p", { class: "fine" }, `${only.found} ${words.found}`);
-  const rows = all.map((one) => element("tr", {}, element("td", {}, words.steps[one.step] ?? one.step), element("td", { dir: "auto" }, one.query), element("td", {}, String(one.found))));
+  const rows = all.map((one) => element("tr", {}, element("td", {}, own(words.steps, one.step) ?? one.step), element("td", { dir: "auto" }, one.query), element("td", {}, String(one.found))));
   const head = element("tr", {}, element("th", { scope: "col" }, words.step), element("th", { scope: "col" }, words.query_sent), element("th", { scope: "col" }, words.found));
   return element("div", { class: "wide" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
@@ -63,7 +63,7 @@ function candidates(all, words) {
   if (!all.length) return [];
   const rows = all.slice(0, 60).map((one) => {
     const place = one.start === undefined ? "" : `${one.start}–${one.end}`;
-    const cells = [String(one.score), place, words.verdicts[one.verdict] ?? one.verdict].map((text) => element("td", {}, text));
+    const cells = [String(one.score), place, own(words.verdicts, one.verdict) ?? one.verdict].map((text) => element("td", {}, text));
     return element("tr", {}, element("td", { dir: "auto" }, one.id), ...cells);
   });
   const head = element("tr", {}, ...words.columns.map((/** @type {string} */ name) => element("th", { scope: "col" }, name)));
@@ -82,7 +82,7 @@ function told(prompt, words) {
 
 /** @param {Answer} answer @param {Record<string, number>} stages @param {import("./types.js").Words} words */
 function times(answer, stages, words) {
-  const named = Object.entries(stages).map(([name, ms]) => /** @type {[string, number]} */ ([words.stages[name] ?? name, ms]));
+  const named = Object.entries(stages).map(([name, ms]) => /** @type {[string, number]} */ ([own(words.stages, name) ?? name, ms]));
   if (answer.firstMs !== undefined) named.push([words.first_words, answer.firstMs]);
   if (answer.wholeMs !== undefined) named.push([words.whole, answer.wholeMs]);
   const most = Math.max(1, ...named.map(([, ms]) => ms));

@@ -3,7 +3,7 @@
 import { asked, Failure } from "./asking.js";
 import { Card, noticeOf } from "./card.js";
 import { Conversation } from "./conversation.js";
-import { counted, element, filled } from "./element.js";
+import { counted, element, filled, own } from "./element.js";
 import { showFound } from "./found.js";
 import { openPassage } from "./passage.js";
 import { straight } from "./prose.js";
@@ -189,7 +189,7 @@ function failed(card, error, mine) {
   const failure = error instanceof Failure ? error : new Failure("internal", "");
   if (!(error instanceof Failure)) console.error(error);
   fail(card, failure);
-  say((words.failures[failure.label] ?? words.failures.internal).join(". "));
+  say((own(words.failures, failure.label) ?? words.failures.internal).join(". "));
 }
 
 function settle() {
