@@ -24,6 +24,7 @@ STRING: Schema = {"type": "string"}
 ANY: Schema = {}
 _NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
+_CITATION = "One mark of the answer, answer[answer_start:answer_end] in code points; text[start:end] is the quote."
 
 PARTIAL: Mapping[str, Schema] = {
     "partial_results": {"const": True, "description": "A shard did not answer (solr.shards.tolerant)."}
@@ -103,7 +104,7 @@ def _parts() -> dict[str, Schema]:
     score = {"type": "number", "description": "For administrators the engine's score, for all others 1/rank."}
     node = {"doc_id": STRING, "node_id": STRING, "text": STRING, "score": score, "metadata": record({})}
     return {
-        "Citation": schema_of(Citation) | {"description": "One mark of the answer; text[start:end] is the quote."},
+        "Citation": schema_of(Citation) | {"description": _CITATION},
         "Document": record({"id": STRING, "url": STRING, "title": STRING, "content": STRING}),
         "SourceNode": record(node, about="One passage that the model saw."),
         "DataPoints": record({"text": listed(STRING), "images": listed(ANY), "citations": listed(STRING)}),
