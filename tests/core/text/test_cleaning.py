@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.cleaning import clean, is_invisible
+from datafari_rag.core.text.cleaning import clean, is_invisible, without_directions
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,14 @@ def test_every_character_leads_back_to_itself(text: str, is_full: bool) -> None:
     assert stood == sorted({place for place in stood if place is not None})
     same = [(text[place], shown) for place, shown in zip(stood, cleaned, strict=True) if place is not None]
     assert all(one == other or other in " /" for one, other in same)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param("plain", "plain", id="plain"),
+        pytest.param("a\u202eb\u2066c\u200e\u05d0", "abc\u200e\u05d0", id="what turns round; marks of direction stay"),
+    ],
+)
+def test_what_turns_round_the_rest_is_taken_out(text: str, wanted: str) -> None:
+    assert without_directions(text) == wanted
