@@ -115,19 +115,6 @@ def test_a_mark_without_a_citation_at_its_place_is_text(
     assert workbench.evaluate(LAY, ["a [1] b", DOCUMENTS, known]) == '<p dir="auto">a [1] b</p>'
 
 
-@pytest.mark.parametrize("unit", ["**a ", "*a ", "`a", "[a](", "** **", " ", "[1]", "🏦[1]"])
-def test_long_answers_are_read_in_steps_that_grow_with_them(workbench: Page, unit: str) -> None:
-    """The page's own clock is no measure of time on a busy machine: sixteen times would be far over this margin."""
-    took = """async ([text, documents]) => {
-      const { Marks, proseInto } = await import("/static/prose.js");
-      const begun = performance.now();
-      proseInto(document.createElement("div"), text, new Marks(documents, [], {}));
-      return performance.now() - begun;
-    }"""
-    times = [workbench.evaluate(took, [unit * (length // len(unit)), DOCUMENTS]) for length in (1_000, 16_000, 64_000)]
-    assert times[2] < 10 * times[1] + 2_000
-
-
 def test_no_badge_claims_anything_before_the_answer_is_whole(zoo_service: Zoo, come: Come) -> None:
     reader = come(zoo_service.url)
     page = reader.open()

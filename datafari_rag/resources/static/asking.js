@@ -98,8 +98,9 @@ function take(line, answer) {
   } else if (type === "message.delta") {
     answer.content.message += data.text;
   } else if (type === "message.final") {
-    const { text, citations, thoughts, finish_reason, partial_results } = data;
-    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, partial_results });
+    const { text, citations, thoughts, finish_reason } = data;
+    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason });
+    if (data.partial_results) answer.content.partial_results = true;
     answer.followups = data.followup_questions;
     return "held";
   } else if (type === "error") throw new Failure(data.label, data.reason, answer);
