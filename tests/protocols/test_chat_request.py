@@ -66,6 +66,12 @@ BAD: list[tuple[str, object, str]] = [
         {"messages": [MESSAGE, {"role": "assistant", "content": "a"}]},
         "messages[1].role must be user: the last message is the question.",
     ),
+    ("too many messages", {"messages": [MESSAGE] * 1001}, "Too many values of messages: at most 1000."),
+    (
+        "a huge state that claims to be ours",
+        asking(session_state={"datafari_rag": "x" * 70_000}),
+        "session_state must have at most 65536 bytes.",
+    ),
     ("a huge state", asking(sessionState="x" * 70_000), "sessionState must have at most 65536 bytes."),
     ("context a list", asking(context=[]), "context must be an object."),
     ("overrides a list", asking(context={"overrides": []}), "context.overrides must be an object."),
@@ -160,6 +166,17 @@ def test_a_client_that_sends_its_history_keeps_its_own() -> None:
 def test_another_users_memory_is_refused() -> None:
     with pytest.raises(BadRequest, match="another user"):
         read(asking(session_state=STATE), MEMORY, user_name="bob")
+
+
+def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be() -> None:
+    roomy = replace(MEMORY, chat_memory_max_bytes=200_000, llm_context_window=1_000_000, chat_history_tokens=1_000_000)
+    talk = (Turn("user", "q" * 100_000), Turn("assistant", "a"))
+    state = issued(talk, Seal(roomy.chat_memory_secret, "alice", 990.0), memory_limits(roomy))
+    assert read(asking(session_state=state), roomy, user_name="alice").history == talk
+    with pytest.raises(BadRequest, match="at most 200100 bytes"):
+        read(asking(session_state={"datafari_rag": "x" * 300_000}), roomy, user_name="alice")
+    with pytest.raises(BadRequest, match="at most 65536 bytes"):
+        read(asking(session_state=state), user_name="alice")
 
 
 def test_without_memory_a_state_of_ours_is_only_echoed() -> None:

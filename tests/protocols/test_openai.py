@@ -17,6 +17,7 @@ from datafari_rag.core.errors import (
     NotAllowed,
     QueryTooLong,
     RagError,
+    TooManyValues,
     leaves,
 )
 from datafari_rag.core.events import Answer, Failed, Finished, Sources
@@ -147,6 +148,27 @@ def test_earlier_questions_are_kept_for_a_search_that_finds_nothing() -> None:
 REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
     ("no object", [], BadRequest, "The body must be a JSON object.", None),
     ("an unknown index", with_index(USER, index_name="X"), NoSuchIndex, "No such index: 'X' exists.", "index_name"),
+    (
+        "a long index",
+        with_index(USER, index_name="X" * 5000),
+        NoSuchIndex,
+        f"No such index: '{'X' * 100}' exists.",
+        "index_name",
+    ),
+    (
+        "too many messages",
+        with_index(*[USER] * 1001),
+        TooManyValues,
+        "Too many values of messages: at most 1000.",
+        "messages",
+    ),
+    (
+        "too many parts",
+        with_index({"role": "user", "content": ["a"] * 101}),
+        TooManyValues,
+        "Too many values of content: at most 100.",
+        "content",
+    ),
     (
         "an index that is a number",
         with_index(USER, index_name=5),

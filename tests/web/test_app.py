@@ -378,6 +378,21 @@ def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
     assert broken.get("/health/ready").get_json()["problems"] == [{"what": "search", "problem": "down"}]
 
 
+def test_strangers_read_which_part_is_not_well_and_nothing_more() -> None:
+    problems = [{"what": "search", "problem": "http://solr.example:8983 is down"}]
+    client = app_of(line_of(settings=replace(Settings(), security_admins=("root",))), problems).test_client()
+    far = {"REMOTE_ADDR": "192.0.2.1"}
+    for headers, environ in (({"X-Forwarded-For": "192.0.2.1"}, {}), ({}, far), ({"X-User": "ann"}, far)):
+        text = client.get("/health/ready", headers=headers, environ_overrides=environ).get_data(as_text=True)
+        assert "search" in text
+        assert "solr.example" not in text
+    seen = client.get("/health/ready", headers={"X-User": "root"}, environ_overrides=far).get_data(as_text=True)
+    assert "solr.example" in seen
+    refused = app_of(line_of(identity=FakeIdentity(NotAuthenticated())), problems).test_client()
+    answer = refused.get("/health/ready", environ_overrides=far)
+    assert (answer.status_code, "solr.example" in answer.get_data(as_text=True)) == (503, False)
+
+
 JSON = {"Accept": "application/json"}
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.ops.metrics import Ended, Metrics, model_label
+from datafari_rag.web.ops.metrics import Ended, Metrics, coarse_s, model_label
 
 SETTINGS = Settings(rag_model="gpt-4o", llm_fallback_models=("gpt-4o-mini",), openai_models=("local",))
 
@@ -54,6 +54,14 @@ def test_an_answer_is_counted_by_its_model(ended: Ended, rows: list[str]) -> Non
 
     assert set(rows) <= {row.removeprefix("datafari_rag_") for row in told}
     assert bool(rows) == any("_total" in row for row in told)
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "seconds"),
+    [(0.0, 0.01), (0.093, 0.01), (3.0, 0.01), (3.093, 0.01), (10.0, 0.01), (10.1, 0.02), (1234.5, 1.24)],
+)
+def test_times_are_counted_in_whole_steps(took_ms: float, seconds: float) -> None:
+    assert coarse_s(took_ms) == pytest.approx(seconds)
 
 
 def test_a_rejected_file_shows() -> None:
