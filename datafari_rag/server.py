@@ -250,7 +250,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
 
 
 def _refusal(problem: BaseException) -> dict[str, object]:
-    """Return what is said of a request that is no HTTP, or whose head is over a limit."""
+    """Return the error for a request that is not HTTP, or whose head is over a limit."""
     if isinstance(problem, HeadTooLarge):
         return {"code": 400, "label": BadRequest.label, "reason": str(problem)}
     # gunicorn has one class for both, and "size" in one of its sentences.

@@ -1,5 +1,5 @@
 """
-Names under which a service may be called: `server.hosts` against what a request says.
+Names under which a service may be called: `server.hosts` against the names in a request.
 
 A page of another site can have its own name resolved to this machine (DNS rebinding); then the browser takes this
 service for that site. What it cannot change is the name in `Host`. Pure rules.
@@ -39,18 +39,18 @@ def authority_of(target: str) -> str | None:
     return found[1] if found else None
 
 
-def is_known(said: Sequence[str], hosts: Iterable[str]) -> bool:
+def is_known(named: Sequence[str], hosts: Iterable[str]) -> bool:
     """
-    Say whether each name that a request says is one of *hosts*; a host without a port is known on any.
+    Return whether each name in a request is one of *hosts*; a host without a port is known on any.
 
-    A request that says none is not known. *said* are the `Host` header and the target's authority, where there is one.
+    A request without a name is not known. *named* are the `Host` header and the target's authority, where there is one.
     """
     known = [normalized(host) for host in hosts]
-    return bool(said) and all(_is_one(normalized(name), known) for name in said)
+    return bool(named) and all(_is_one(normalized(name), known) for name in named)
 
 
 def is_same(one: str, other: str) -> bool:
-    """Say whether two authorities are one host and port, where the default port may be written or not."""
+    """Return whether two authorities are one host and port, where the default port may be written or not."""
     first, second = normalized(one), normalized(other)
     return first is not None and second is not None and _without_default(first) == _without_default(second)
 

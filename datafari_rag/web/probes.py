@@ -1,4 +1,4 @@
-"""What readiness found, held for a moment: whoever reads it a thousand times has Solr and the authority asked once."""
+"""What readiness found, held for a moment: a thousand readings send Solr and the authority one request."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def _whole(asked: Asked) -> Response:
     _count(asked, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
-    _say_how_long(response, asked, whole.finished.timings_ms)
+    _add_timing(response, asked, whole.finished.timings_ms)
     return response
 
 
@@ -249,7 +249,7 @@ def _streamed(asked: Asked) -> Response:
     asked.desk.metrics.time_first_words(asked.row.name, asked.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
-    _say_how_long(response, asked, first.sources.timings_ms)
+    _add_timing(response, asked, first.sources.timings_ms)
     return response
 
 
@@ -293,7 +293,7 @@ def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extract
     )
 
 
-def _say_how_long(response: Response, asked: Asked, stages_ms: tuple[tuple[str, float], ...]) -> None:
+def _add_timing(response: Response, asked: Asked, stages_ms: tuple[tuple[str, float], ...]) -> None:
     if asked.user.is_admin:
         response.headers["Server-Timing"] = server_timing(stages_ms, asked.elapsed_ms())
 

@@ -64,7 +64,7 @@ def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> 
     """
     Say whether a browser sent *request* for a page of another site that may not call this service as its reader.
 
-    A form, or a script that does not ask first, may be sent from any page, and with the reader's cookies. What the
+    A form, or a script without a preflight, may be sent from any page, with the reader's cookies. What the
     browser says of it is believed (Fetch Metadata, else `Origin`); programs that are no browsers say nothing.
     """
     if request.method in READING or _may_call(request, settings, paths):
@@ -78,7 +78,7 @@ def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> 
         # Our pages send no referrer, and so no origin with their forms; these carry a token of their own.
         return _bare(request) in paths
     named = authority_of(origin)
-    # A page cannot set the second header without being asked first; a proxy sets it where it changes the first.
+    # A page cannot set the second header without a preflight; a proxy sets it where it changes the first.
     own = [request.host, *request.headers.get("X-Forwarded-Host", "").split(",")]
     return named is None or not any(is_same(named, host.strip()) for host in own)
 
