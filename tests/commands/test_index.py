@@ -126,6 +126,32 @@ def test_a_file_that_cannot_be_read_is_told_on_stderr_and_by_the_exit_code(place
     assert "1 documents written" in result.stdout
 
 
+def test_a_name_of_a_file_is_no_command_to_the_terminal(place: Place) -> None:
+    (place.files / "a\x1b[2J\n\u202eb.pdf").write_text("no PDF")
+    assert place.run(place.files).stderr == f"{place.files}/a\\x1b[2J\\n\\u202eb.pdf: This PDF is broken.\n"
+
+
+def test_a_file_that_needs_too_much_is_named_and_the_others_are_taken(place: Place) -> None:
+    (place.files / "a.txt").touch()
+    os.truncate(place.files / "a.txt", 190_000_000)
+    (place.files / "b.html").write_text("<p>fine")
+    (place.files / "c.html").touch()
+    os.truncate(place.files / "c.html", 190_000_000)
+    result = place.run(place.files, "--file-memory", "300", "--file-seconds", "30")
+    assert result.exit_code == 1
+    assert f"{place.files}/c.html: " in result.stderr
+    assert place.texts() == {"b.html": "fine"}
+
+
+@pytest.mark.parametrize("option", [(), ("--trust-jsonl",)], ids=["in a folder", "in a folder, trusted"])
+def test_rights_of_a_jsonl_in_a_folder(place: Place, option: tuple[str, ...]) -> None:
+    public = {"allow_token_document": ["__nosecurity__"], "deny_token_document": ["__nosecurity__"]}
+    (place.files / "a.jsonl").write_text(json.dumps({"id": "x", "content": "text", **public}))
+    place.run(place.files, "--allow", "hr", *option)
+    assert place.texts("hr") == {"x": "text"}
+    assert place.texts() == ({"x": "text"} if option else {})
+
+
 def on_a_terminal(*arguments: str) -> tuple[str, str]:
     """Run the command in a process whose stderr is a terminal; return its stdout and what the terminal was given."""
     ours, its = pty.openpty()

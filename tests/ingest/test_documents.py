@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
-from datafari_rag.ingest.documents import BadDocument, Rights, from_file, from_line
-from datafari_rag.ingest.parsers.parsed import Parsed
+from datafari_rag.ingest.documents import MAX_PREVIEW_CHARS, BadDocument, Rights, from_file, from_line
+from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed
 
 NOBODY_SAID = {name: [NO_SECURITY] for name in ACL_FIELDS}
 LINE = {"id": "a", "content": "Where is the pump? It is in the cellar."}
@@ -45,6 +45,58 @@ LINE = {"id": "a", "content": "Where is the pump? It is in the cellar."}
 def test_rights(fields: dict[str, object], rights: Rights, wanted: dict[str, list[str]]) -> None:
     document = from_line({**LINE, **fields}, rights)
     assert {name: document[name] for name in ACL_FIELDS} == {**NOBODY_SAID, **wanted}
+
+
+OPEN = {"allow_token_document": [NO_SECURITY], "deny_token_document": [NO_SECURITY]}
+BOUND = Rights(("x",), ("y",), is_bound=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rights", "wanted"),
+    [
+        pytest.param({}, BOUND, {"allow_token_document": ["x"], "deny_token_document": ["y"]}, id="none of its own"),
+        pytest.param(
+            {"allow_token_document": ["own"]},
+            BOUND,
+            {"allow_token_document": ["own"], "allow_token_share": ["x"], "deny_token_share": ["y"]},
+            id="its own narrow those of the run",
+        ),
+        pytest.param(OPEN, BOUND, {"allow_token_share": ["x"], "deny_token_share": ["y"]}, id="open for everybody"),
+        pytest.param(
+            {**OPEN, "allow_token_share": ["s"]},
+            BOUND,
+            {"allow_token_share": ["s"], "allow_token_parent": ["x"], "deny_token_parent": ["y"]},
+            id="the next level is taken when one has rights",
+        ),
+        pytest.param(
+            {**OPEN, "allow_token_share": [NO_SECURITY]},
+            BOUND,
+            {"allow_token_share": ["x"], "deny_token_share": ["y"]},
+            id="a level open for everybody is free",
+        ),
+        pytest.param(
+            OPEN, Rights((), ("y",), is_bound=True), {"deny_token_share": ["y"]}, id="a denial alone hides it from all"
+        ),
+        pytest.param(
+            {"allow_token_document": ["own"]},
+            Rights(is_bound=True),
+            {"allow_token_document": ["own"]},
+            id="a run without rights is open for everybody",
+        ),
+    ],
+)
+def test_rights_bound_to_those_of_the_run(
+    fields: dict[str, object], rights: Rights, wanted: dict[str, list[str]]
+) -> None:
+    document = from_line({**LINE, **fields}, rights)
+    assert {name: document[name] for name in ACL_FIELDS} == {**NOBODY_SAID, **wanted}
+
+
+def test_rights_on_all_levels_cannot_be_bound() -> None:
+    fields = {**LINE, "allow_token_share": "s", "deny_token_parent": "p", "allow_token_document": "d"}
+    assert from_line(fields, Rights(("x",)))["allow_token_document"] == ["d"]
+    with pytest.raises(BadDocument, match="no place for those of --allow"):
+        from_line(fields, BOUND)
 
 
 @pytest.mark.parametrize("value", [7, {"a": 1}, [1], [["a"]], ["x" * 5000], ["\ud800"], True], ids=repr)
@@ -95,6 +147,8 @@ def test_an_address_without_a_plain_ending_gives_no_extension(url: str) -> None:
         ({"content": None}, "content"),
         ({"content": ["a", "b"]}, "content"),
         ({"title": {"a": 1}}, "title"),
+        ({"url": "x" * 5000}, "url"),
+        ({"source": "x" * 5000}, "source"),
         ({"title": ["a", "b"]}, "title"),
         ({"last_modified": "yesterday"}, "last_modified"),
         ({"last_modified": 17}, "last_modified"),
@@ -105,10 +159,20 @@ def test_a_bad_line_is_told_by_its_field(fields: dict[str, object], message: str
         from_line({**LINE, **fields}, Rights())
 
 
+def test_long_titles_and_previews_are_cut() -> None:
+    document = from_line({**LINE, "title": "t" * 5000, "preview_content": "p" * 50_000}, Rights())
+    assert (document["title"], document["preview_content"]) == ("t" * MAX_TITLE_CHARS, "p" * MAX_PREVIEW_CHARS)
+
+
 def test_an_unknown_language_fills_the_unstemmed_field_alone() -> None:
     document = from_line({"id": "x", "content": "企业搜索引擎"}, Rights())
     assert document["language"] == "zh"
     assert not [name for name in document if name.startswith("content_")]
+
+
+def test_a_name_with_line_ends_is_a_title_of_one_line() -> None:
+    document = from_file(Path("/a\n b.txt"), Parsed("t"), modified_s=0, source="s", rights=Rights())
+    assert (document["id"], document["title"]) == ("file:///a%0A%20b.txt", "a b.txt")
 
 
 def test_a_file_is_known_by_its_address() -> None:

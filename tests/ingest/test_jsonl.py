@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from datafari_rag.ingest import jsonl
-from datafari_rag.ingest.jsonl import Line
+from datafari_rag.ingest.jsonl import MAX_VALUES, Line
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
 RAW = b'\xef\xbb\xbf{"id": "1"}\n\n[1]\nnot json\n{"id": "\\ud800"}\r\n' + b"[" * 100_000 + b'\n{"id": "3"}'
@@ -62,3 +63,32 @@ def test_a_line_over_the_limit_is_passed_over_and_the_next_is_read(
     found = lines(path)
     assert [line.fields for line in found] == [None, {"id": "2"}]
     assert sum(line.size_bytes for line in found) == path.stat().st_size
+
+
+def test_only_known_names_with_flat_values_are_handed_on(tmp_path: Path) -> None:
+    """What is nested may be small on disk and large in memory; False is what no field takes."""
+    path = tmp_path / "a.jsonl"
+    values = ["a", ["a", "b"], None, {"a": 1}, [[]], ["a", 7], ["t"] * (MAX_VALUES + 1), 7, True]
+    path.write_text("".join(json.dumps({"id": "x", "unknown": [{}], "title": value}) + "\n" for value in values))
+    found = [line.fields for line in lines(path)]
+    assert found == [{"id": "x", "title": value} for value in (*values[:3], *[False] * 6)]
+
+
+def test_a_packed_file_that_unpacks_without_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
+    path = tmp_path / "a.jsonl.gz"
+    for raw in (b"0" * 2_000_000, b"\n" * 2_000_000, b"{}\n" * 700_000):
+        path.write_bytes(gzip.compress(raw))
+        with pytest.raises(Unreadable, match="unpacks to more than 200 times its size"):
+            lines(path)
+
+
+def test_a_file_that_grows_is_read_up_to_the_size_that_it_had(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": "a"}\n{"id": "b"}\n')
+    with path.open("rb") as file, path.open("ab") as other:
+        rows = jsonl.lines(file, path.name)
+        assert next(rows).fields == {"id": "a"}
+        other.write(b'{"id": "c"}\n' * 10_000)
+        other.flush()
+        assert [line.fields for line in rows] == [{"id": "b"}]

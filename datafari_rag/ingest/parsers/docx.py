@@ -56,9 +56,13 @@ def _blocks(document: docx.document.Document) -> Iterator[str]:
 
 def _cells(table: Table) -> Iterator[str]:
     for row in table.rows:
+        # A cell over several columns comes once for each; its text is made once.
+        last, text = None, ""
         for number, cell in enumerate(row.cells):
+            if cell is not last:
+                last, text = cell, cell.text
             yield "\t" if number else ""
-            yield cell.text
+            yield text
         yield "\n"
 
 

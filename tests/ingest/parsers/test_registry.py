@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -12,7 +13,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from datafari_rag.ingest.parsers import registry
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, MAX_TITLE_CHARS, Parsed, Unreadable, parsed
 from datafari_rag.ingest.parsers.registry import is_jsonl, is_known
 
 PAGE = """<!DOCTYPE html><html><head><title>The &amp; title</title><style>p {}</style></head><body>
@@ -208,3 +209,51 @@ def test_what_is_taken_from_a_folder() -> None:
     assert [is_known(Path(name)) for name in ("a.PDF", "b.jsonl", "c.ndjson", "d.jsonl.gz")] == [True] * 4
     assert [is_known(Path(name)) for name in ("a.exe", "b.gz", "c", "d.json")] == [False] * 4
     assert (is_jsonl(Path("X.JSONL")), is_jsonl(Path("x.json"))) == (True, False)
+
+
+def test_a_cell_over_very_many_columns_is_told(tmp_path: Path) -> None:
+    """The library makes one cell for each column: 5,000,000 of them took minutes, in a file of 900 bytes."""
+    document = docx.Document()
+    cell = document.add_table(1, 1).cell(0, 0)
+    cell.text = "wide"
+    cell._tc.grid_span = 1000
+    document.save(str(tmp_path / "a.docx"))
+    assert parse(tmp_path / "a.docx").text == "\t".join(["wide"] * 1000)
+    cell._tc.grid_span = 1001
+    document.save(str(tmp_path / "a.docx"))
+    with pytest.raises(Unreadable, match="a row of more than 1,000 cells"):
+        parse(tmp_path / "a.docx")
+
+
+def test_merged_cells_do_not_make_a_text_without_end(tmp_path: Path) -> None:
+    document = docx.Document()
+    cell = document.add_table(1, 1).cell(0, 0)
+    cell.text = "long " * 10_000
+    cell._tc.grid_span = 1000
+    document.save(str(tmp_path / "a.docx"))
+    assert len(parse(tmp_path / "a.docx").text) <= MAX_CHARS
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["<a ", "<!--", "</", "<![CDATA[", '<a b="', "<?", "<!x", "<", "&", "&lt", "<title>", "<script>", "<p", "<a b=c "],
+)
+def test_broken_tags_need_time_in_step_with_their_number(tmp_path: Path, unit: str) -> None:
+    """Python's own HTML parser needed its square: 500 KB were an hour."""
+    began_s = time.process_time()
+    (tmp_path / "a.html").write_text(unit * (500_000 // len(unit)))
+    parse(tmp_path / "a.html")
+    assert time.process_time() - began_s < 20
+
+
+@pytest.mark.parametrize("unit", ["\t", " ", " \n", "\n", "\n\t", "\r", "\x0b", "\n ", "\n  "])
+def test_kept_white_space_needs_time_in_step_with_its_length(tmp_path: Path, unit: str) -> None:
+    began_s = time.process_time()
+    (tmp_path / "a.html").write_text("<pre>x" + unit * 300_000 + "x</pre>")
+    parse(tmp_path / "a.html")
+    assert time.process_time() - began_s < 20
+
+
+def test_a_title_has_an_end(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(f"<title>{'t' * 5000}</title>text")
+    assert parse(tmp_path / "a.html") == Parsed("text", "t" * MAX_TITLE_CHARS)
