@@ -465,13 +465,9 @@ def test_ids_and_fields_of_a_jsonl(share: Share, record_property: Record) -> Non
     judge(record_property, "ids and fields of a .jsonl", against="index", tried=len(rows), holes=holes)
 
 
-@pytest.mark.slow
-def test_very_many_and_very_large_files(share: Share, record_property: Record) -> None:
-    """100,000 empty files, folders nested 3,000 deep, a line of 1 GB, a packed one of 2 GB, and a bomb of each kind."""
-    for number in range(100_000):
-        folder = share.root / f"{number % 100}"
-        folder.mkdir(exist_ok=True)
-        (folder / f"{number}.txt").touch()
+@pytest.fixture
+def deep(share: Share) -> Iterator[None]:
+    """Nest 3,000 folders in the share, more than a path can name, and take them away: pytest itself cannot."""
     number = os.open(share.root, os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("deep", dir_fd=number)
@@ -479,6 +475,18 @@ def test_very_many_and_very_large_files(share: Share, record_property: Record) -
         os.close(number)
         number = inner
     os.close(number)
+    yield
+    subprocess.run(["rm", "-rf", str(share.root)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("deep")
+def test_very_many_and_very_large_files(share: Share, record_property: Record) -> None:
+    """100,000 empty files, folders nested 3,000 deep, a line of 1 GB, a packed one of 2 GB, and a bomb of each kind."""
+    for number in range(100_000):
+        folder = share.root / f"{number % 100}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{number}.txt").touch()
     with (share.root / "line.jsonl").open("wb") as file:
         file.truncate(1_000_000_000)
         file.seek(0, os.SEEK_END)
