@@ -152,7 +152,7 @@ def test_a_process_that_ended_between_two_files_is_replaced(before: set[int], go
         text_of(reader, good)
         (one,) = processes() - before
         os.kill(one, signal.SIGKILL)
-        # Its socket is closed by the time that it waits to be buried ("Z").
+        # In state Z, ended but not waited for, its socket is closed.
         while Path(f"/proc/{one}/stat").read_text().rpartition(") ")[2][0] != "Z":
             time.sleep(0.01)
         assert text_of(reader, good) == "good text"
