@@ -52,3 +52,16 @@ UNICODE = (
 """Equal after folding or normalisation, invisible, or at the edges of Unicode."""
 
 ALL = (*MACROS, *REFERENCES, *QUERIES, *QUOTES, *SEPARATORS, *UNICODE)
+
+ROUTES = (
+    "a/2!b", "a/999!b", "!", "a!", "!b", "a/x!b", "a!b!c", "a!b!c!d", "/1!x", "a/!b", "shard2!x", "id,with,commas",
+    "file:///share/a b%20c/d,e;f.txt", "../../x", "http://h/p?q=1&r=2#s", "x\u2028y", "\U0001f600!\U0001f600",
+)  # fmt: skip
+"""Ids as crawlers make them, and such as choose a shard."""
+
+LOUD_MACROS = tuple(
+    f'"${{restriction_{number}}}] OR {{!join from=language to=language}}exactContent:{words} OR source:[a TO a"'
+    for number in range(3)
+    for words in ("valve", "bolt", "/va.*/", "*")
+)
+"""Bounds that once closed their range by another parameter's quotation mark."""
