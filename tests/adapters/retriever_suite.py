@@ -164,6 +164,24 @@ def test_a_token_is_matched_as_it_is_and_in_no_part(retriever: Retriever, load: 
     assert ids(retriever, asked("pump"), who("gate 7", token)) == ["secret"]
 
 
+INVISIBLE = (
+    *("\x00", "a\x00b", "\x01", "\x1f", "\x7f", "\x85", "\u2028", "\ufeff", "\u200b", "\t", "\n", "a\r\nb", "a\x0bb"),
+    *("é", "e\u0301", "\U0010ffff", "__nosecurity__\u200b", "__NOSECURITY__", "x" * 4000),
+)
+
+
+def test_tokens_and_values_that_look_alike_are_not_the_same(retriever: Retriever, load: Load) -> None:
+    load([doc(f"d{n:02}", source=text, allow_token_document=[text]) for n, text in enumerate(INVISIBLE)])
+
+    counted = browsed(retriever, Browse(None, rows=0, facet_fields=("source",)), EVERYTHING)["facet_counts"]
+    assert {*counted["facet_fields"]["source"][::2]} == {*INVISIBLE}
+    for number, text in enumerate(INVISIBLE):
+        for narrowed in (Restriction("source", value=text), Restriction("source", low=text, high=text)):
+            assert listed(retriever, Browse(None, restrictions=(narrowed,)), EVERYTHING) == [f"d{number:02}"]
+        assert ids(retriever, asked("pump"), who(text)) == [f"d{number:02}"]
+        assert ids(retriever, asked("pump"), who(f"{text}\u200b\u200b", f" {text}", "z" * 100_000)) == []
+
+
 def test_a_document_of_single_letter_rights_is_not_seen_by_a_token_with_these_letters(
     retriever: Retriever, load: Load
 ) -> None:

@@ -10,12 +10,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from datafari_rag.core.access import NO_SECURITY, is_visible
 from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.settings.table import ROWS
+from datafari_rag.core.solr.schema import Schema
 from tests.attack import engines
 from tests.attack.engines import Engine, Service, quoted, said
 from tests.attack.report import Record, judge
@@ -371,3 +373,34 @@ def test_a_question_of_syntax_shows_nothing_that_is_hidden(
         ):
             holes.append(f"{text!r}: {response.status_code}")
     judge(record_property, f"questions at {dialect}", against=engine.name, tried=len(ALL), holes=holes)
+
+
+# --- names from the settings ------------------------------------------------------------------------------------------
+
+NAMES = ("solr.facets", "solr.field", "chat.category.field", "solr.handler", "solr.languages")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_the_settings_is_no_syntax(name: str, record_property: Record) -> None:
+    row = next(row for row in ROWS if row.key == name)
+    holes = []
+    for text in [
+        *ALL,
+        *(f"title{text}" for text in ALL),
+        "/../../admin/info/system",
+        "/select/..",
+        "/a/../b",
+        "/./select",
+    ]:
+        try:
+            taken = row.check.read(text, "/")
+        except ValueError:
+            continue
+        if name == "solr.languages":
+            # A language is only ever the end of a field's name, and such a field has to be one.
+            schema = Schema(languages=cast("tuple[str, ...]", taken))
+            taken = (*schema.contents("en"), *schema.titles("en"))
+        named = (taken,) if isinstance(taken, str) else cast("tuple[str, ...]", taken)
+        if not all(re.fullmatch(r"/?[A-Za-z_][A-Za-z0-9_.-]*", one) for one in named):
+            holes.append(f"{text!r} as {taken!r}")
+    judge(record_property, f"names in {name}", against="settings", tried=2 * len(ALL) + 4, holes=holes)

@@ -24,6 +24,9 @@ MAX_START = 100_000
 MAX_VALUES = 100
 """Most values of one parameter that takes several (fl, fq, facet.field, sort): more can only be meant to cost time."""
 
+MAX_FILTER_CHARS = 10_000
+"""Longest `fq`; no term that an engine keeps is as long."""
+
 SORTS = ("score", "title", "last_modified")
 """What a caller may sort on."""
 
@@ -145,8 +148,8 @@ def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
     A value is quoted, or has no white space, bracket or quotation mark; a backslash takes the next character as it
     is. It is a raw term: a star in it is a star.
     """
-    field, colon, rest = _trimmed(text).partition(":")
-    if not colon or field not in facets or _CONTROLS.search(rest):
+    field, colon, rest = _trimmed(text[: MAX_FILTER_CHARS + 1]).partition(":")
+    if not colon or field not in facets or len(text) > MAX_FILTER_CHARS or _CONTROLS.search(rest):
         return None
     if span := _RANGE.fullmatch(rest):
         low, high = (None if bound == "*" else _bare(bound) for bound in span.groups())

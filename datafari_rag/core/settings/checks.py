@@ -21,6 +21,7 @@ Reader = Callable[[str, str], object]
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What no value has: control characters, line ends, halves of a character."""
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_HANDLER = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -110,8 +111,8 @@ def header_name() -> Check:
 
 
 def search_handler() -> Check:
-    """Return the check for the path of a request handler; empty does not fit."""
-    return filled(text("paths of request handlers such as /select", re.compile(r"(/[\w.-]+)+")))
+    """Return the check for the path of a request handler; empty does not fit, nor do steps upwards."""
+    return filled(text("paths of request handlers such as /select", _HANDLER))
 
 
 def claim() -> Check:

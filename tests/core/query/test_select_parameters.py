@@ -129,6 +129,7 @@ IGNORED = {
     "an fq with brackets": ("fq", "source:(a b)"),
     "an fq with an open quote": ("fq", 'source:"a'),
     "an fq without a value": ("fq", "source:"),
+    "an fq longer than any term": ("fq", "source:" + "a" * 10_000),
     "an fq with a line end": ("fq", "source:a\nb"),
     "an fq with a lone surrogate": ("fq", "source:\ud800"),
     "a range that is open": ("fq", "last_modified:{a TO b}"),

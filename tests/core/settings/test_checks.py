@@ -57,6 +57,15 @@ REFUSED = [
     pytest.param(checks.header_name(), "", "Valid values are names of HTTP headers.", id="no header"),
     pytest.param(checks.claim(), "", "Valid values are names of claims.", id="no claim"),
     pytest.param(
+        checks.search_handler(), "/../x", "Valid values are paths of request handlers such as /select.", id="a step up"
+    ),
+    pytest.param(
+        checks.search_handler(),
+        "/a/..",
+        "Valid values are paths of request handlers such as /select.",
+        id="the last one",
+    ),
+    pytest.param(
         checks.search_handler(), "select", "Valid values are paths of request handlers such as /select.", id="no slash"
     ),
     pytest.param(checks.field_name(), "{!x}", "Valid values are names of fields.", id="query syntax for a field"),
