@@ -106,7 +106,8 @@ def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, s
 def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
     step = Step("asked", sought_in(browse.text or "", browse.language), browse.operator)
-    words = {"q": "*:*", "defType": "lucene"} if browse.text is None else words_params(step, browse.language, schema)
+    everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
+    words = everything if browse.text is None else words_params(step, browse.language, schema)
     params = _merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
     params |= {"start": str(browse.start), "rows": str(browse.rows), "fl": ",".join(fields) or "*"}

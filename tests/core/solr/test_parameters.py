@@ -343,6 +343,9 @@ def test_a_plain_search_names_each_thing_itself() -> None:
 def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
     params = browse_params(Browse(None, fields=("allow_token_share",)), who(), SCHEMA)
 
+    # Whatever the handler counts, marks and tells by itself.
+    assert [params[name] for name in ("facet", "hl", "spellcheck", "echoParams")] == ["false", "false", "false", "none"]
+
     assert (params["q"], params["defType"], params["fl"]) == ("*:*", "lucene", "*")
     assert "sort" not in params
     assert "facet.field" not in params
