@@ -80,6 +80,9 @@ _OTHER_CONFIG = """<config>
     <lst name="defaults"><str name="df">body</str><str name="echoParams">all</str></lst>
   </requestHandler>
   <requestHandler name="/select" class="solr.SearchHandler"/>
+  <requestHandler name="/expanding" class="solr.SearchHandler">
+    <lst name="invariants"><str name="expandMacros">true</str></lst>
+  </requestHandler>
 </config>"""
 
 

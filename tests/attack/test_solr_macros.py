@@ -29,7 +29,7 @@ from tests.attack.engines import Engine, Service, quoted, said
 from tests.attack.report import Record, judge
 from tests.attack.syntaxes import ALL, MACROS
 from tests.loopback import Asked, Loopback, Reply, serving
-from tests.real_solr import Collection
+from tests.real_solr import OTHER, Collection
 
 HIDDEN = "kumquatlaser"
 STAFF = {"allow_token_document": ["g:bob"]}
@@ -124,6 +124,18 @@ def test_solr_reads_each_name_of_a_user_as_it_was_sent(solr: Engine, record_prop
         if (read := reply["responseHeader"]["params"]["AuthenticatedUserName"]) != text:
             holes.append(f"{text!r} became {read!r}")
     judge(record_property, "names of users", against="Solr", tried=len(ALL) + len(MACROS), holes=holes)
+
+
+@pytest.mark.solr
+@pytest.mark.parametrize(("handler", "expands"), [("/select", False), ("/find", False), ("/expanding", True)])
+def test_the_doctor_finds_a_handler_that_expands_in_spite_of_all(solr_url: str, handler: str, expands: bool) -> None:
+    settings = Settings(solr_url=solr_url.replace("FileShare", OTHER))
+    connection = connection_of(settings)
+    nodes = Nodes(addresses_of(settings.solr_url, connection), connection)
+
+    facts, _ = facts_of(nodes, schema_of(settings), handler=handler)
+
+    assert facts.expands is expands
 
 
 # --- that Solr is told ------------------------------------------------------------------------------------------------

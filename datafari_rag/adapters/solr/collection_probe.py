@@ -36,6 +36,7 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[Facts, Schem
             public=_count(nodes, {"fq": unset}) if is_whole else None,
             without=without,
             has_component=_has_component(nodes, handler),
+            expands=_expands(nodes, handler.strip("/")),
         ),
         schema,
     )
@@ -65,6 +66,18 @@ def _flags(nodes: Nodes) -> Mapping[str, frozenset[str]]:
 def _has_component(nodes: Nodes, handler: str) -> bool | None:
     reply = _optional(nodes, f"config/requestHandler?componentName=/{handler.strip('/')}&wt=json")
     return None if reply is None else COMPONENT in str(reply).lower()
+
+
+def _expands(nodes: Nodes, handler: str) -> bool:
+    """Say whether *handler* expands a macro although every request forbids it: its invariants stand above that."""
+    sent = {"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "all", "probe": "${nothing:expanded}"}
+    try:
+        reply = nodes.ask(lambda node: node.search(handler, sent))
+    except (Unfit, Refused):
+        return False
+    header = reply.get("responseHeader")
+    params = header.get("params") if isinstance(header, Mapping) else None
+    return isinstance(params, Mapping) and params.get("probe") == "expanded"
 
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:

@@ -33,7 +33,8 @@ class Facts:
 
     *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
     those that nobody's rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
-    whether Solr's own rights component stands in the handler, None when the configuration cannot be read.
+    whether Solr's own rights component stands in the handler, None when the configuration cannot be read. *expands*
+    says that the handler expands `${name}` in parameters although it is told not to.
     """
 
     flags: Mapping[str, frozenset[str]]
@@ -41,6 +42,7 @@ class Facts:
     public: int | None
     without: Mapping[str, int]
     has_component: bool | None
+    expands: bool = False
 
 
 def findings(facts: Facts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
@@ -50,6 +52,7 @@ def findings(facts: Facts, schema: Schema, *, mode: str, facets: Iterable[str]) 
         *_of_texts(facts, schema),
         *_of_extras(schema, facets),
         *_of_rights(facts, schema, mode),
+        *_of_macros(facts),
     )
 
 
@@ -160,6 +163,16 @@ def _of_component(facts: Facts, mode: str) -> Iterator[Finding]:
         )
     elif mode == "plugin":
         yield Finding("rights component", "ok", "the handler has it")
+
+
+def _of_macros(facts: Facts) -> Iterator[Finding]:
+    if facts.expands:
+        yield Finding(
+            "macros",
+            "problem",
+            "the handler expands ${name} in ids, rights and names of users: callers can write others into them",
+            "Remove expandMacros from the invariants of the handler",
+        )
 
 
 def _of_acl_field(name: str, facts: Facts, schema: Schema) -> Finding:

@@ -111,3 +111,9 @@ def test_the_components_rights_fields_are_its_own_business() -> None:
 
 def test_how_many_are_open_is_not_said_when_it_is_not_known() -> None:
     assert "rights" not in found(replace(GOOD, public=None))
+
+
+def test_a_handler_that_expands_macros_is_a_problem() -> None:
+    assert "macros" not in found()
+    assert found(replace(GOOD, expands=True))["macros"].verdict == "problem"
+    assert found(replace(GOOD, expands=True), mode="plugin")["macros"].verdict == "problem"
