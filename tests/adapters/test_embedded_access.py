@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import pytest
 from tantivy import Query, Searcher
 
 from datafari_rag.adapters.embedded import filters
-from datafari_rag.adapters.embedded.filters import restriction_query, rights_query
+from datafari_rag.adapters.embedded.filters import restriction_query, rights_query, values_in
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.schema import opened
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
@@ -229,9 +230,9 @@ def listed_for(tmp_path: Path, hidden: int) -> tuple[int, list[str]]:
     listing = Listing(index.searcher())
     within = rights_query(access(), index.schema, index.searcher())
     assert within is not None
-    restriction_query(Restriction("source", low="b", high="d"), index.schema, cast("Searcher", listing), within=within)
-    found = retriever.browse(Browse(None, restrictions=(Restriction("source", low="b", high="d"),)), access())
-    return listing.values, [row["id"] for row in cast("Any", found)["response"]["docs"]]
+    values_in("source", within, cast("Searcher", listing))
+    found: Any = retriever.browse(Browse(None, restrictions=(Restriction("source", low="b", high="d"),)), access())
+    return listing.values, [row["id"] for row in found["response"]["docs"]]
 
 
 def test_a_range_costs_the_same_whatever_is_hidden(tmp_path: Path) -> None:
@@ -249,3 +250,20 @@ def test_a_range_over_more_values_than_are_listed_at_a_time_finds_them_all(
     found: Any = retriever.browse(Browse(None, restrictions=(Restriction("source", low="010", high="029"),)), access())
 
     assert found["response"]["numFound"] == 20
+
+
+def test_a_hundred_ranges_list_the_values_of_a_field_once(tmp_path: Path) -> None:
+    index_of = indexed(tmp_path, [{"id": name, "exactContent": "pump", "source": name} for name in "abc"])
+    looked: list[str] = []
+
+    def listed(field: str) -> list[str]:
+        looked.append(field)
+        return ["a", "b", "c"]
+
+    schema = opened(tmp_path).schema
+    ranges = [Restriction("source", low="a", high=f"b{number}") for number in range(100)]
+    values_of = cache(listed)
+    assert len([restriction_query(one, schema, values_of) for one in ranges]) == 100
+    assert looked == ["source"]
+    found: Any = index_of.browse(Browse(None, restrictions=tuple(ranges)), access())
+    assert found["response"]["numFound"] == 2

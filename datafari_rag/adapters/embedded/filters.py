@@ -6,7 +6,8 @@ Tokens and values are raw terms: no analyser and no parser sees them. What canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
 
@@ -43,17 +44,34 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
     return _all(_level_query(level, tokens, schema, searcher) for level in LEVELS)
 
 
-def restriction_query(restriction: Restriction, schema: Schema, searcher: Searcher, *, within: Query) -> Query:
+def restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     """
     Return what one restriction narrows to: nothing, for a field that cannot be filtered or a value that is none.
 
-    *within* finds what the user may see. A range is made of the values of those documents and of no others, so that
-    what it costs does not tell of the others.
+    *values_of* returns the values of a field, sorted, that documents of this user have: `values_in`, remembered. A
+    range is made of them and of no others, so that what it costs does not tell of other documents.
     """
-    found = _restricted(restriction, schema, searcher, within)
+    found = _restricted(restriction, schema, values_of)
     if not restriction.is_excluded:
         return found
     return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, found)])
+
+
+def values_in(field: str, within: Query, searcher: Searcher) -> list[str]:
+    """
+    Return every value of *field* that a document of *within* has, once each, sorted.
+
+    tantivy has no range over texts. It counts at most 65,000 values at a time, so the rest is looked for in turn.
+    """
+    found: list[str] = []
+    while True:
+        wanted: dict[str, object] = {"field": field, "size": LISTED_VALUES, "segment_size": LISTED_VALUES}
+        if found:
+            wanted["exclude"] = found
+        reply = searcher.aggregate(within, {"values": {"terms": wanted}})["values"]
+        found += [str(bucket["key"]) for bucket in reply["buckets"]]
+        if not reply["buckets"] or not reply["sum_other_doc_count"]:
+            return sorted(found)
 
 
 def narrowed(query: Query, filters: Sequence[Query]) -> Query:
@@ -85,7 +103,7 @@ def _all(queries: Iterable[Query]) -> Query:
     return Query.boolean_query([(Occur.Must, query) for query in queries])
 
 
-def _restricted(restriction: Restriction, schema: Schema, searcher: Searcher, within: Query) -> Query:
+def _restricted(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     if restriction.field == DATE_FIELD:
         return _date_query(restriction, schema)
     if restriction.field not in RAW_FIELDS:
@@ -94,26 +112,11 @@ def _restricted(restriction: Restriction, schema: Schema, searcher: Searcher, wi
         return _term_query(restriction.field, restriction.value, schema)
     if not all(is_term(bound) for bound in (restriction.low, restriction.high) if bound is not None):
         return Query.empty_query()
-    values = _values(restriction.field, within, searcher)
-    terms = [value for value in values if _is_between(value, restriction)]
+    values = values_of(restriction.field)
+    start = 0 if restriction.low is None else bisect_left(values, restriction.low)
+    end = len(values) if restriction.high is None else bisect_right(values, restriction.high)
+    terms = list(values[start:end])
     return Query.term_set_query(schema, restriction.field, terms) if terms else Query.empty_query()
-
-
-def _values(field: str, within: Query, searcher: Searcher) -> list[str]:
-    """
-    Return every value of *field* that a document of *within* has, once each.
-
-    tantivy has no range over texts. It counts at most 65,000 values at a time, so the rest is looked for in turn.
-    """
-    found: list[str] = []
-    while True:
-        wanted: dict[str, object] = {"field": field, "size": LISTED_VALUES, "segment_size": LISTED_VALUES}
-        if found:
-            wanted["exclude"] = found
-        reply = searcher.aggregate(within, {"values": {"terms": wanted}})["values"]
-        found += [str(bucket["key"]) for bucket in reply["buckets"]]
-        if not reply["buckets"] or not reply["sum_other_doc_count"]:
-            return found
 
 
 def _date_query(restriction: Restriction, schema: Schema) -> Query:
@@ -128,11 +131,6 @@ def _date_query(restriction: Restriction, schema: Schema) -> Query:
 
 def _term_query(field: str, value: str, schema: Schema) -> Query:
     return Query.term_query(schema, field, value) if is_term(value) else Query.empty_query()
-
-
-def _is_between(term: str, restriction: Restriction) -> bool:
-    low, high = restriction.low, restriction.high
-    return (low is None or low <= term) and (high is None or term <= high)
 
 
 def is_term(text: str) -> bool:

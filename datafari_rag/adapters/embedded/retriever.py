@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from tantivy import Index, Order, Query, Searcher
 
 from datafari_rag.adapters.embedded.files import META_FILE
-from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query
+from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
 from datafari_rag.adapters.embedded.replies import Snippets, document_of, facet_counts, row_of, stored_of, text_of
 from datafari_rag.adapters.embedded.schema import analyzers, opened, translated
@@ -134,9 +134,11 @@ class EmbeddedRetriever:
         return None
 
     def _filters(self, view: _View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
-        schema, searcher, rights = view.index.schema, view.searcher, view.rights(access)
+        rights = view.rights(access)
         within = Query.all_query() if rights is None else rights
-        narrower = [restriction_query(one, schema, searcher, within=within) for one in restrictions]
+        # A hundred ranges over one field list its values once.
+        values_of = cache(lambda field: values_in(field, within, view.searcher))
+        narrower = [restriction_query(one, view.index.schema, values_of) for one in restrictions]
         return narrower if rights is None else [rights, *narrower]
 
     def _current(self) -> _View:
