@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 MACROS = (
     "we${x}b", "${x:web}", "${nothing:web}", "${q}", "${rows}", "${restriction_0}", "${restriction_1}", "${tokens}",
     "${document}", "${AuthenticatedUserName}", "${wt:json}", "${x", "$${x}", "${}", "${${x}}", "${x:${q:web}}",
@@ -65,3 +67,9 @@ LOUD_MACROS = tuple(
     for words in ("valve", "bolt", "/va.*/", "*")
 )
 """Bounds that once closed their range by another parameter's quotation mark."""
+
+
+def woven(rng: random.Random) -> str:
+    """Return a text that weaves pieces of syntax together, none of them a control character."""
+    pieces = [*ALL, *'${}[]():"\\!*?^~+-&|/ ', "restriction_0", " TO ", "source:", " OR ", "v=", "f=id", "\\u0022", "'"]
+    return "".join(rng.choice(pieces) for _ in range(rng.randint(1, 6)))

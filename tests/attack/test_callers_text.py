@@ -7,9 +7,11 @@ The oracle is the literal meaning of each text, found by looking through plain v
 from __future__ import annotations
 
 import json
+import random
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,7 +23,7 @@ from datafari_rag.core.solr.schema import Schema
 from tests.attack import engines
 from tests.attack.engines import Engine, Service, quoted, said
 from tests.attack.report import Record, judge
-from tests.attack.syntaxes import ALL
+from tests.attack.syntaxes import ALL, woven
 from tests.real_solr import Collection
 from tests.security.corpora import word
 
@@ -189,6 +191,35 @@ def test_an_index_is_named_by_its_whole_name(engine: Engine, service: Service, r
         if response.status_code not in (400, 404):
             holes.append(f"{name!r}: {response.status_code}")
     judge(record_property, "index_name of /v1", against=engine.name, tried=len(names), holes=holes)
+
+
+@pytest.mark.solr
+@pytest.mark.slow
+def test_woven_syntax_means_its_text(tmp_path: Path, record_property: Record, solr_collection: Collection) -> None:
+    """Both engines, side by side, over texts that nobody thought of; the seed is fixed."""
+    rng = random.Random(15)
+    texts = sorted({woven(rng) for _ in range(400)})
+    docs = [{"id": text, "exactContent": "pump", "source": text, "extension": text, "language": "en"} for text in texts]
+    tried, holes = 0, []
+    with engines.embedded(tmp_path) as embedded:
+        for place, engine in enumerate((embedded, engines.solr(solr_collection))):
+            engine.load(docs)
+            folder = tmp_path / str(place)
+            folder.mkdir()
+            service = Service(folder, engine.url)
+            for text in texts:
+                low, high = sorted((text, rng.choice(texts)))
+                between = [one for one in texts if low <= one <= high]
+                tried += 3
+                if (found := service.found([("fq", f"source:{quoted(text)}")])) != (200, (text,)):
+                    holes.append(f"{engine.name}: {text!r}: {found}")
+                narrowed = [("rows", "0"), ("fl", "id"), ("fq", f"extension:[{quoted(low)} TO {quoted(high)}]")]
+                response = service.form("/search/select", narrowed).get_json()
+                if response.get("response", {}).get("numFound") != len(between):
+                    holes.append(f"{engine.name}: {low!r} to {high!r}: {response}")
+                if opened(service, text).get_json().get("id") != text:
+                    holes.append(f"{engine.name}: id {text!r}")
+    judge(record_property, "woven syntax", against="embedded and Solr", tried=tried, holes=holes)
 
 
 # --- ids --------------------------------------------------------------------------------------------------------------
