@@ -62,7 +62,7 @@ ROUTES = (
 """Ids as crawlers make them, and such as choose a shard."""
 
 LOUD_MACROS = tuple(
-    f'"${{restriction_{number}}}] OR {{!join from=language to=language}}exactContent:{words} OR source:[a TO a"'
+    f"${{restriction_{number}}}] OR {{!join from=language to=language}}exactContent:{words} OR source:[a TO a"
     for number in range(3)
     for words in ("valve", "bolt", "/va.*/", "*")
 )

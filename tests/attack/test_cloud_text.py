@@ -37,7 +37,8 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SolrRetrieve
             writer.add(
                 [
                     {"id": text, "exactContent": f"pump {key}", "language": "en", "source": text},
-                    {"id": f"in {number}", "exactContent": f"valve {key}", "allow_token_document": [f"gate {text}"]},
+                    {"id": f"in {number}", "exactContent": f"valve {key}", "language": "en"}
+                    | {"allow_token_document": [f"gate {text}"]},
                     {"id": f"out {number}", "exactContent": f"bolt {key}", "allow_token_share": ["gate of all"]}
                     | {"deny_token_share": [f"gate {text}"]},
                 ]
