@@ -115,7 +115,8 @@ class Visit:
         return reader
 
     def replying(self, answer: str) -> Callable[[Route], None]:
-        return replying(answer, NDJSON, **{"Access-Control-Allow-Origin": self.site.url})
+        headers = {"Access-Control-Allow-Origin": self.site.url, "Access-Control-Allow-Credentials": "true"}
+        return replying(answer, NDJSON, **headers)
 
     def judged(self, reader: Surfer) -> list[str]:
         """Return what ran, was asked elsewhere or was complained of; nothing of it is left."""
@@ -135,6 +136,7 @@ def visit(come: Come, site: Site, zoo_service: Zoo) -> Visit:
     return Visit(come, site, zoo_service)
 
 
+@pytest.mark.slow
 def test_hostile_answers_on_hostile_pages(record_property: Record, visit: Visit) -> None:
     holes, tried = [], 0
     for (name, before), text in product(BEFORE.items(), HOSTILE[::3]):
@@ -235,6 +237,7 @@ def test_messages_of_other_frames_do_nothing(record_property: Record, visit: Vis
     judge(record_property, "widget: messages of other frames", against="pages", tried=len(MESSAGES), holes=holes)
 
 
+@pytest.mark.slow
 def test_no_page_of_ours_is_framed(record_property: Record, visit: Visit) -> None:
     paths = ("/", "/?q=giraffe", "/documents?id=plain", "/admin", "/nowhere", "/search/select?q=giraffe")
     holes = []
@@ -284,6 +287,7 @@ def streams_with(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_hostile_results_and_streams_on_our_page(record_property: Record, zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("cite")
     reader = come(zoo_service.url)
