@@ -15,6 +15,7 @@ MAX_LABEL_CHARS = 60
 _BRACKETS = re.compile(r"[\[\]［］【】]+")
 _LINE_ENDS = re.compile(f"[{LINE_ENDS}]+")
 _SPACES = re.compile(r"\s+")
+_COLONS = re.compile(r"(?<!:):++(?= )")
 
 
 def title_of(document: Document) -> str:
@@ -47,8 +48,7 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
 def plain_label(text: str) -> str:
     """Return *text* without what a label cannot have, at most 60 characters; may be empty."""
     text = _SPACES.sub(" ", clean(_LINE_ENDS.sub(" ", _BRACKETS.sub("", text)), is_full=False)[0])
-    while ": " in text:
-        text = text.replace(": ", " ")
+    text = _COLONS.sub("", text)
     return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")
 
 

@@ -26,7 +26,7 @@ class Followups:
 
     def __init__(self) -> None:
         """Begin with nothing held and no question."""
-        self.questions: list[str] = []
+        self._questions: dict[str, None] = {}
         self._held = ""
         self._is_line_start = True
 
@@ -49,11 +49,16 @@ class Followups:
         if half is not None and len(half.group()) > 2:
             self._held = self._held[: self._before_mark(half.start())]
         rest, self._held = self._held, ""
-        return rest.rstrip() if self.questions else rest
+        return rest.rstrip() if self._questions else rest
+
+    @property
+    def questions(self) -> list[str]:
+        """Return the questions so far, each once."""
+        return list(self._questions)
 
     def _note(self, question: str) -> None:
-        if question.strip() and question.strip() not in self.questions:
-            self.questions.append(question.strip())
+        if question.strip():
+            self._questions[question.strip()] = None
 
     def _open_at(self) -> int:
         match = _OPEN.search(self._held, max(0, len(self._held) - MAX_QUESTION_CHARS - 4))

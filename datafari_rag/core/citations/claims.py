@@ -9,21 +9,20 @@ that the answer quotes are no marks.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS, Marks
 from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
+from datafari_rag.core.code_spans import code_spans
 from datafari_rag.core.text.sentences import spans
 
-_CODE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?^[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)"
-    r"|(?P<tick>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=tick)(?!`)",
-    re.MULTILINE | re.DOTALL,
-)
 _OPENER = re.compile(r"[\[【［]")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
+_BRACKET_OR_END = re.compile(r"[\[\]【】［］\n]")
 _TARGET = re.compile(r"\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)")
 _NO_MARK = re.compile(r"\W*|[xX]|sic|\w{1,2}(?<!\d)|[ivxlc]+", re.IGNORECASE)
 _JOINING = re.compile(r"[\s,;&/+\-–]*(?:(?:and|et|und|y|e|en|и|和|及)[\s,]*)?")
@@ -61,13 +60,14 @@ def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tu
     *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own. In
     other quotations, which may be a document's words with a link or a tag less, those are that a document has too.
     """
-    code = [match.span() for match in _CODE.finditer(answer)]
+    code = code_spans(answer)
     quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span)]
     own = [span for span in quotes if is_quoted(answer[slice(*span)])]
+    closings = _closings(answer)
     found, at = [], 0
     while (opener := _OPENER.search(answer, at)) is not None:
         inside = _span_around(code, opener.start()) or _span_around(own, opener.start())
-        mark = None if inside else _mark_at(answer, opener.start(), labels)
+        mark = None if inside else _mark_at(answer, opener.start(), closings, labels)
         at = inside[1] if inside else opener.end()
         if mark is not None and _span_around(quotes, mark.start) and is_quoted(answer[mark.start : mark.end]):
             at = mark.end
@@ -79,9 +79,7 @@ def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tu
 
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:
     """Return the claim of each mark; *has_content* says whether some words state anything."""
-    quotes = tuple(
-        span for span in quotations(answer) if not any(mark.start < span[1] and span[0] < mark.end for mark in marks)
-    )
+    quotes = tuple(span for span in quotations(answer) if not _has_mark(marks, *span))
     page = _Page(answer, tuple(marks), quotes, tuple(spans(_masked(answer, marks, quotes))))
     claims: list[Claim] = []
     for number in range(len(marks)):
@@ -114,10 +112,17 @@ def _claim(page: _Page, number: int, earlier: Sequence[Claim], has_content: Call
     return earlier[-1] if earlier else Claim("")
 
 
+def _has_mark(marks: Sequence[Mark], start: int, end: int) -> bool:
+    """Say whether one of *marks*, which stand in order, stands from *start* to *end* or reaches into that."""
+    place = bisect_left(marks, end, key=attrgetter("start")) - 1
+    return place >= 0 and marks[place].end > start
+
+
 def _claim_in(page: _Page, region: tuple[int, int]) -> Claim:
     start, end = region
     text = page.answer[start:end]
-    spans_ = [(a - start, b - start) for a, b in page.quotes if start <= a and b <= end]
+    inside = page.quotes[bisect_left(page.quotes, (start, 0)) : bisect_right(page.quotes, (end, sys.maxsize))]
+    spans_ = [(a - start, b - start) for a, b in inside if b <= end]
     around = _around(text, spans_)
     if QUOTATION_MARK.search(around) is not None:
         marks = [match.start() for match in QUOTATION_MARK.finditer(text)]
@@ -155,12 +160,13 @@ def _after(page: _Page, number: int) -> tuple[int, int] | None:
     """Return the words from the mark to the next one or the sentence's end; None when nothing follows on the line."""
     mark = page.marks[number]
     limit = page.marks[number + 1].start if number + 1 < len(page.marks) else len(page.answer)
-    for start, end in page.sentences:
-        if end > mark.end:
-            if "\n" in page.answer[mark.end : max(start, mark.end)]:
-                return None
-            return (max(start, mark.end), min(end, limit)) if max(start, mark.end) < limit else None
-    return None
+    place = bisect_right(page.sentences, mark.end, key=itemgetter(1))
+    if place == len(page.sentences):
+        return None
+    start, end = page.sentences[place]
+    if "\n" in page.answer[mark.end : max(start, mark.end)]:
+        return None
+    return (max(start, mark.end), min(end, limit)) if max(start, mark.end) < limit else None
 
 
 def _is_in_a_row(page: _Page, number: int) -> bool:
@@ -190,19 +196,25 @@ def _masked(answer: str, marks: Sequence[Mark], quotes: Sequence[tuple[int, int]
     return "".join(pieces)
 
 
-def _mark_at(answer: str, at: int, labels: Marks) -> Mark | None:
+def _closings(answer: str) -> dict[int, int]:
+    """Return for each opening bracket where it is closed on its line, brackets of one kind within each other."""
+    found: dict[int, int] = {}
+    waiting: dict[str, list[int]] = {closer: [] for closer in _CLOSERS.values()}
+    for bracket in _BRACKET_OR_END.finditer(answer):
+        sign = bracket.group()
+        if sign == "\n":
+            waiting = {closer: [] for closer in _CLOSERS.values()}
+        elif sign in _CLOSERS:
+            waiting[_CLOSERS[sign]].append(bracket.start())
+        elif waiting[sign]:
+            found[waiting[sign].pop()] = bracket.start()
+    return found
+
+
+def _mark_at(answer: str, at: int, closings: Mapping[int, int], labels: Marks) -> Mark | None:
     """Return the mark that opens at *at*: the widest bracket that names a document, else a plain one."""
-    closer, depth = _CLOSERS[answer[at]], 0
-    for end in range(at + 1, min(len(answer), at + 2 + MAX_MARK_CHARS)):
-        if answer[end] == "\n":
-            return None
-        if answer[end] == answer[at]:
-            depth += 1
-        elif answer[end] == closer and depth:
-            depth -= 1
-        elif answer[end] == closer:
-            return _mark_between(answer, at, end, labels)
-    return None
+    end = closings.get(at)
+    return None if end is None or end - at > MAX_MARK_CHARS + 1 else _mark_between(answer, at, end, labels)
 
 
 def _mark_between(answer: str, at: int, end: int, labels: Marks) -> Mark | None:

@@ -16,9 +16,9 @@ MAX_MARK_CHARS = 4 * MAX_LABEL_CHARS
 """Longer brackets are not read as a mark."""
 
 _PLACE = re.compile(
-    r"(?:\^|(?:documents?|docs?\.?|sources?|quelle|fuente|dokument|documento)\s*[#:]?\s*)?(\d{1,4})(?:†.*)?"
+    r"(?:\^|(?:documents?|docs?\.?|sources?|quelle|fuente|dokument|documento)\s*+(?:[#:]\s*+)?)?(\d{1,4})(?:†.*)?"
 )
-_PLACES = re.compile(r"\d{1,4}(?:\s*[,;]\s*\d{1,4})+")
+_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
 
 
 class Marks:

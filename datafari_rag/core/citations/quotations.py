@@ -31,6 +31,8 @@ _OPENERS_OF = {mark: [opener for opener, closers in _CLOSERS.items() if mark in 
 _MARK = re.compile("[" + "".join(sorted(_ALL)) + "]")
 _MARK_OR_BREAK = re.compile(rf"{_MARK.pattern}|\n\n")
 _WORD = re.compile(r"[^\W_]")
+_SPACE = re.compile(" ")
+_SEEN = re.compile(r"\S")
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
@@ -41,7 +43,7 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     An empty line ends a quotation that was never closed: such a one is none. Single marks count when they hold more
     than one word.
     """
-    ends = _ends(text)
+    ends, inside = _ends(text), _Inside(text)
     found: list[tuple[int, int]] = []
     at = 0
     for opener in _MARK.finditer(text):
@@ -49,14 +51,39 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
         if start <= at or not _may_open(text, opener.start()):
             continue
         end = ends.get(start, -1)
-        if end >= 0 and _is_quotation(opener.group(), text[start:end]):
+        if end >= 0 and inside.is_quotation(opener.group(), start, end):
             found.append((start, end))
             at = end + 1
     return tuple(found)
 
 
-def _is_quotation(mark: str, inside: str) -> bool:
-    return _WORD.search(inside) is not None and (mark not in _SINGLE or " " in inside.strip())
+class _Inside:
+    """What stands between two marks: never looked at twice, however many of them stand in each other."""
+
+    def __init__(self, text: str) -> None:
+        self._word, self._seen = _Next(_WORD, text), _Next(_SEEN, text)
+        self._space, self._last = _Next(_SPACE, text), _Next(_SEEN, text)
+
+    def is_quotation(self, mark: str, start: int, end: int) -> bool:
+        """Say whether *mark* opens a quotation from *start* to *end*; in the order of *start*."""
+        if self._word.at(start) >= end:
+            return False
+        return mark not in _SINGLE or self._last.at(self._space.at(self._seen.at(start))) < end
+
+
+class _Next:
+    """Where *pattern* is found next in *text*, from places that only grow: the text is read once."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._found = -1
+
+    def at(self, start: int) -> int:
+        """Return the first place from *start* on, the end of the text when there is none."""
+        if self._found < start:
+            match = self._pattern.search(self._text, start)
+            self._found = len(self._text) if match is None else match.start()
+        return self._found
 
 
 def _ends(text: str) -> dict[int, int]:

@@ -274,13 +274,11 @@ def _is_within(wanted: Sequence[str], there: Sequence[str]) -> bool:
 
 
 def _shares_pairs(wanted: Sequence[str], there: Sequence[str]) -> bool:
-    having = set(there)
+    having, asked = set(there), set(wanted)
+    first = {pair[0] for pair in wanted}
     negating = [pair for pair in (*wanted, *there) if NEGATING_CHARACTERS.intersection(pair)]
-    if any((pair in having) != (pair in wanted) for pair in negating if _is_about(pair, wanted)):
+    # A negated pair speaks of something that is wanted when the character after the negation is.
+    about = [pair for pair in negating if pair in asked or pair[-1] in first]
+    if any((pair in having) != (pair in asked) for pair in about):
         return False
     return sum(pair in having for pair in wanted) >= PAIR_SHARE * len(wanted)
-
-
-def _is_about(negating: str, wanted: Sequence[str]) -> bool:
-    """Say whether a negated pair speaks of something that is wanted: the character after the negation is."""
-    return negating in wanted or any(negating[-1] == pair[0] for pair in wanted)

@@ -273,8 +273,8 @@ def _between(text: str, start: int, end: int) -> str:
     own = text[start:end]
     if text[start - 1].isdigit() and text[end].isdigit():
         return re.escape(own)
-    # Never two ways to match the same signs: over a hundred words they would be tried in all combinations.
-    return _BETWEEN if re.fullmatch(_BETWEEN, own) else f"(?:{re.escape(own)}|{_BETWEEN})"
+    # Atomic, for a word follows in any case: two ways to match the same signs would be tried in all combinations.
+    return rf"(?>{re.escape(own)}(?=\w)|{_BETWEEN})"
 
 
 def _has_all(text: str, beginnings_: Sequence[str]) -> bool:

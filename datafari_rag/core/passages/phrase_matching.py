@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.term_matching import Term, Traces
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.stemmer import stem
@@ -25,6 +26,9 @@ WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
 MAX_PHRASES = 60
 MAX_PLACES = 300
 """Phrases of a question that are looked for, and places of a text at which each is."""
+
+MAX_PHRASE_CHARS = 200
+"""Two or three words are no longer; what is would be compared with a text at each of the places."""
 
 _SPACE = re.compile(r"\s+")
 _SAME = {ord(space): " " for space in "\t\n\r\u00a0\u202f"} | {ord(mark): "'" for mark in "\u2019\u02bc"}
@@ -47,7 +51,7 @@ class Phrase:
 
 def phrases_of(question: str, terms: Sequence[Term], language: str) -> tuple[Phrase, ...]:
     """Return the pairs and triples of neighbours that have one of *terms* in them, each once."""
-    words = words_of(question, language)
+    words = words_of(question[:MAX_QUESTION_CHARS], language)
     places = {term.stem: index for index, term in enumerate(terms)}
     indices = [_term_of(word, places, language) for word in words]
     found: dict[str, Phrase] = {}
@@ -55,7 +59,7 @@ def phrases_of(question: str, terms: Sequence[Term], language: str) -> tuple[Phr
         for first in range(len(words) - size + 1):
             run = words[first : first + size]
             phrase = _phrase(question, run, indices[first : first + size])
-            if phrase.anchors:
+            if phrase.anchors and len(phrase.text) <= MAX_PHRASE_CHARS:
                 found.setdefault(phrase.text, phrase)
     return tuple(found.values())[:MAX_PHRASES]
 

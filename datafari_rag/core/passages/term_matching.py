@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.text.lowering import lowered
-from datafari_rag.core.text.stemmer import stem
+from datafari_rag.core.text.stemmer import LONGEST_ENDING_CHARS, stem
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tokenizer import Word, is_unspaced, pieces_of, words_of
 
@@ -72,7 +73,7 @@ class Traces:
 
 def terms_of(question: str, language: str) -> tuple[Term, ...]:
     """Return what to look for in a text for *question*; empty only when it has no word at all."""
-    words = words_of(question, language)
+    words = words_of(question[:MAX_QUESTION_CHARS], language)
     content = [word for word in words if not is_empty_word(word.text.lower(), language)] or list(words)
     shares = _capital_shares(content, language)
     best: dict[str, Term] = {}
@@ -198,7 +199,8 @@ def _is_word_at(small: str, at: int, needle: str, language: str) -> bool:
     if at > 0 and small[at - 1].isalnum() and language != "ar":
         return False
     end = at + len(needle)
-    while end < len(small) and small[end].isalnum():
+    limit = min(len(small), end + LONGEST_ENDING_CHARS + 1)
+    while end < limit and small[end].isalnum():
         end += 1
     word = small[at:end]
     # "notes" and "noted" share a stem with "not", which says nothing.

@@ -66,9 +66,9 @@ def is_follow_up(question: str, *, language: str) -> bool:
     if not has_own_words(question, language):
         return True
     refers_back = _REFERS_BACK.get(language)
-    if refers_back is None or not refers_back.search(question):
+    if refers_back is None or not refers_back.search(question, 0, MAX_QUESTION_CHARS):
         return False
-    words = words_of(question, language)
+    words = words_of(question[:MAX_QUESTION_CHARS], language)
     own = {word.text.lower() for word in words if not is_empty_word(word.text.lower(), language)}
     return len(own) <= _MOST_OWN_WORDS and not any(word.is_identifier for word in words)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.query.search_request import Operator, Step
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tokenizer import is_unspaced, sought_in, words_of
@@ -34,7 +35,7 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     words stand together in some long document about something else often enough (docs/quality.md), and the texts of
     the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
-    asked = _distinct(sought_in(question, language))
+    asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
     if not asked:
         return ()
     content = tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
@@ -54,7 +55,9 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
 
 def has_own_words(question: str, language: str) -> bool:
     """Say whether *question* can be searched for without the turns before it: "Install Git?" can, "Why?" not."""
-    return any(not is_empty_word(word.text.lower(), language) for word in words_of(question, language))
+    return any(
+        not is_empty_word(word.text.lower(), language) for word in words_of(question[:MAX_QUESTION_CHARS], language)
+    )
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:

@@ -21,9 +21,12 @@ REGION_CHARS = 2000
 
 # The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
 # all line ends at once, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
+# A run of signs with no end behind it is one match as a whole (`none`): each later sign of it would begin a search
+# through all of the rest.
 _MARK = re.compile(
-    r"[.!?…؟۔।。！？\n](?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
+    r"[.!?…؟۔।。！？\n](?:(?:(?![a-z]{4})|(?<![^.!?…:;。！？؟]\n))"
     r"[.!?…؟۔।。！？\n]*(?:(?<!\n)[\"'»”“’)\]」』）]+|[\xa0 ]»)?(?:(?<!\n)\[\d+\])*(?:\s+|(?<=[。！？」』”’）\n]))"
+    r"|(?P<none>[.!?…؟۔।。！？\n]++))"
 )
 _OPENERS = "\"'«“”„‘([¿¡ \u00a0"
 _BULLETS = frozenset("•*-–—·▪●○◦■□►➢✓")
@@ -87,7 +90,7 @@ def _block_end(text: str, begin: int, least_chars: int) -> int:
     limit = begin + MAX_CHARS + least_chars
     high = min(limit, len(text))
     for match in _MARK.finditer(text, min(begin + least_chars, high), high):
-        if match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
+        if match["none"] is None and match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
             return match.end()
     return high if limit >= len(text) else _cut(text, begin + least_chars, limit)
 
@@ -97,7 +100,7 @@ def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
     begin = low
     for match in _MARK.finditer(text, low, high):
         run, after = match.group(), match.end()
-        if after < high and _is_boundary(text, run, begin, after):
+        if match["none"] is None and after < high and _is_boundary(text, run, begin, after):
             _add(found, text, begin, match.start() + len(run.rstrip()))
             begin = after
     _add(found, text, begin, high)

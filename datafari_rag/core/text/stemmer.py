@@ -41,13 +41,24 @@ _SHORT_WORDS_TOO = frozenset({"ing", "ings", "ies", "ied", "ers"})
 _VOWELS = frozenset("aeiouyàâéèêëîïôöùûüáíóú")
 
 
-@lru_cache(maxsize=20_000)
+LONGEST_ENDING_CHARS = max(len(suffix) for table in _TABLES.values() for suffix in table) + 2
+"""No stem is shorter than its word by more: a suffix, the double of a letter, a vowel."""
+
+LONG_CHARS = 60
+"""No word of a language is so long; such ones are neither stemmed nor kept in memory."""
+
+
 def stem(word: str, language: str) -> str:
     """
     Return the beginning of the lower-case *word* that its inflections share; never empty for a word that is not.
 
-    A language without a table, a short word and anything with a digit come back whole.
+    A language without a table, a short word, a very long one and anything with a digit come back whole.
     """
+    return word if len(word) > LONG_CHARS else _stem(word, language)
+
+
+@lru_cache(maxsize=20_000)
+def _stem(word: str, language: str) -> str:
     if len(word) <= _DEFAULT_MIN_STEM or language not in _TABLES or not word.isalpha():
         return word
     least = _MIN_STEM.get(language, _DEFAULT_MIN_STEM)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_ELISION = re.compile(r"^(?:l|d|j|m|n|s|t|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)['’ʼ](?=\w)", re.IGNORECASE)
-_ITALIAN_ELISION = re.compile(r"^(?:l|d|c|s|un|all|dell|dall|nell|sull|quell|quest|cos)['’ʼ](?=\w)", re.IGNORECASE)
+_ELISION = re.compile(r"(?:l|d|j|m|n|s|t|c|qu|jusqu|lorsqu|puisqu|quoiqu|quelqu|presqu)['’ʼ](?=\w)", re.IGNORECASE)
+_ITALIAN_ELISION = re.compile(r"(?:l|d|c|s|un|all|dell|dall|nell|sull|quell|quest|cos)['’ʼ](?=\w)", re.IGNORECASE)
 _ELISIONS = {"fr": _ELISION, "it": _ITALIAN_ELISION}
 _FIXED = frozenset({"aujourd'hui", "aujourd’hui"})
+_LONGEST_FIXED = max(map(len, _FIXED))
 
 # What Python does not count among a word's characters: vowel signs and tone marks of the scripts of India and
 # South-East Asia, points of Hebrew and Arabic, accents that stand by themselves.
@@ -20,9 +21,12 @@ _MARKS = (
     r"\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0983\u09bc-\u0df3"
     r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u109d\u17b4-\u17d3"
 )
-_CHARS = rf"(?:[^\W_]|[{_MARKS}])+"
+_CHAR = rf"(?:[^\W_]|[{_MARKS}])"
+# Possessive: what a word has taken it never gives back, however the rest goes on. A run of underscores is looked into
+# from its first one alone.
+_CHARS = f"{_CHAR}++"
 _TOKEN = re.compile(
-    rf"{_CHARS}(?:(?:[.\-_/@:+&'’ʼ‑–]|::){_CHARS})*(?:\+\+|#)?|_+{_CHARS}(?:_+{_CHARS})*_*",
+    rf"{_CHARS}(?:(?:[.\-_/@:+&'’ʼ‑–]|::){_CHARS})*+(?:\+\+|#)?|(?<!_)_++{_CHARS}(?:_++{_CHARS})*+_*+",
 )
 _CODE = re.compile(r"[\d_./@:+#]|(?<=[a-z])[A-Z]")
 _PART = re.compile(_CHARS)
@@ -93,23 +97,34 @@ def is_unspaced(text: str) -> bool:
 def _words_at(token: str, start: int, language: str) -> list[Word]:
     if _UNSPACED.search(token):
         return _unspaced_words(token, start)
+    own = _after_elisions(token, language)
+    token, start = token[own:], start + own
     if token.casefold() in _FIXED:
         return [Word(token, start, False, (token,))]
-    elision = _ELISIONS.get(language, _ELISION if language == "fr" else None)
-    if elision is not None and (match := elision.match(token)):
-        return _words_at(token[match.end() :], start + match.end(), language)
     bare = _POSSESSIVE.sub("", token)
     if _CODE.search(bare):
         return [Word(bare, start, True, _parts_of(bare))]
     return [Word(part.group(), start + part.start(), False, (part.group(),)) for part in _PART.finditer(bare)]
 
 
+def _after_elisions(token: str, language: str) -> int:
+    """Return where in *token* the word begins that has no article or such before it: "l'eau", "qu'd'eau"."""
+    elision = _ELISIONS.get(language)
+    at = 0
+    while elision is not None and token[at : at + _LONGEST_FIXED + 1].casefold() not in _FIXED:
+        match = elision.match(token, at)
+        if match is None:
+            break
+        at = match.end()
+    return at
+
+
 def _parts_of(token: str) -> tuple[str, ...]:
-    parts = [piece for part in _PART.findall(token) for piece in _CAMEL.findall(part) or [part]]
-    plain = [part for part in _PART.findall(token) if part not in parts]
-    return tuple(dict.fromkeys(plain + parts)) or (token,)
+    parts = dict.fromkeys(piece for part in _PART.findall(token) for piece in _CAMEL.findall(part) or [part])
+    plain = dict.fromkeys(part for part in _PART.findall(token) if part not in parts)
+    return tuple(plain | parts) or (token,)
 
 
 def _unspaced_words(token: str, start: int) -> list[Word]:
-    pieces = re.finditer(rf"{_UNSPACED.pattern}|{_CHARS}?(?={_UNSPACED.pattern}|\W|_|$)", token)
+    pieces = re.finditer(rf"{_UNSPACED.pattern}|{_CHAR}+?(?={_UNSPACED.pattern}|\W|_|$)", token)
     return [Word(piece.group(), start + piece.start(), False, (piece.group(),)) for piece in pieces]

@@ -10,6 +10,9 @@ from datafari_rag.core.text.sentences import bounds_around
 _JOINERS = "\u200d\ufe0e\ufe0f"
 _NEAR_CHARS = 1500
 
+MAX_CHARACTER_CHARS = 200
+"""No reader takes more code points for one character: a longer run of accents or joiners is cut like any other text."""
+
 
 def cut_at(text: str, end: int) -> int:
     """
@@ -32,9 +35,10 @@ def cut_at(text: str, end: int) -> int:
 
 def between_characters(text: str, offset: int) -> int:
     """Return the nearest place at or before *offset* that is not inside a character as a reader sees it."""
-    while 0 < offset < len(text) and _is_inside(text, offset):
-        offset -= 1
-    return offset
+    low, place = max(0, offset - MAX_CHARACTER_CHARS), offset
+    while low < place < len(text) and _is_inside(text, place):
+        place -= 1
+    return offset if 0 < low == place else place
 
 
 def longest_prefix(text: str, chars: int, size_of: Callable[[str], int] | None, size: int | None) -> int:
@@ -67,6 +71,6 @@ def _is_flag(character: str) -> bool:
 
 def _flags_before(text: str, offset: int) -> int:
     flags = 0
-    while flags < offset and _is_flag(text[offset - 1 - flags]):
+    while flags < min(offset, MAX_CHARACTER_CHARS) and _is_flag(text[offset - 1 - flags]):
         flags += 1
     return flags
