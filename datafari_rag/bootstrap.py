@@ -74,7 +74,7 @@ class House:
         self._signer = signer
         self._clock = clock
         self._tracing = tracing
-        self._aside = aside_for_worker()
+        self._aside = aside_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[Snapshot, Line] | None = None
         self._probes = Probes(self._probed, clock)
@@ -123,7 +123,9 @@ class House:
         settings = snapshot.settings
         kept = self._kept
         model = kept(
-            "model", _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"), lambda: model_for(settings)
+            "model",
+            _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"),
+            lambda: model_for(settings, self._aside),
         )
         parts = Parts(
             retriever=kept(
@@ -248,9 +250,9 @@ def writer_for(settings: Settings) -> Writer:
     return factory.writer_for(settings)
 
 
-def model_for(settings: Settings) -> Chain:
-    """Return what answers: `rag.api.endpoint`, then the fallbacks in order."""
-    return chain_for(settings, ExtractiveModel(), headers=outgoing)
+def model_for(settings: Settings, aside: Aside = at_once) -> Chain:
+    """Return what answers: `rag.api.endpoint`, then the fallbacks in order; long work is done *aside*."""
+    return chain_for(settings, ExtractiveModel(aside), headers=outgoing)
 
 
 def counter_for(settings: Settings) -> TokenCounter:

@@ -19,7 +19,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.reasoning_steps import Trace, Tried, thoughts_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
-from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError, SearchUnavailable
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
@@ -55,7 +55,7 @@ class Parts:
     clock: Callable[[], float]
     endpoint: str = ""
     aside: Aside = at_once
-    """Where passages are chosen from long documents."""
+    """Where long texts are worked through: documents, attachments, answers."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
@@ -82,7 +82,7 @@ def _answered(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Gene
     del user  # may have thousands of tokens
     try:
         # The prompt has no name here: it is the largest part of an open stream, and let go when the model speaks.
-        yield from _spoken(ask, (yield from prompted), settings=settings, model=parts.model, laps=laps)
+        yield from _spoken(ask, (yield from prompted), settings=settings, parts=parts, laps=laps)
     except RagError as error:
         yield Failed(error)
 
@@ -208,8 +208,9 @@ def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: L
 
 
 def _selected(ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, parts: Parts) -> Selected:
-    """Choose the passages; from documents of many megabytes aside, so that other answers go on meanwhile."""
-    chars = sum(len(document.text) for document in documents)
+    """Choose the passages; from long texts aside, so that other answers go on meanwhile."""
+    sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
+    chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
     choose = partial(evidence_for, ask, documents, language=language, settings=settings, count=parts.counter.count)
     return parts.aside(choose, chars)
 
@@ -252,21 +253,21 @@ def _search(
     return found, tuple(tried), searched
 
 
-def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps: Laps) -> Iterator[Event]:
+def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps: Laps) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     voice = Voice(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
     language, extracts = prompt.language, prompt.extracts
     kept: tuple[Kept, ...] = ()
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
-    with closing(model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
+    with closing(parts.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
         del prompt
         for said in said_by_model:
             if isinstance(said, Ending):
                 ending = said
                 break
             known = known or said.facts
-            if text := voice.feed(said.text):
+            if text := parts.aside(partial(voice.feed, said.text), len(said.text)):
                 yield Delta(text, known)
             if extracts and ask.is_streamed:
                 kept, extracts = kept_of(extracts), ()
@@ -280,19 +281,26 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, model: Model, laps:
         yield Failed(NoAnswer(), ending.facts)
         return
     extracts = extracts or given_back(kept, is_cleaned=settings.rag_clean)
-    yield _finished(voice, ending, extracts, language=language, laps=laps)
-
-
-def _finished(voice: Voice, ending: Ending, extracts: tuple[Extract, ...], *, language: str, laps: Laps) -> Finished:
-    citations = resolve(voice.text, extracts, language=language)
+    chars = len(voice.text) + sum(len(extract.text) for extract in extracts)
+    citations = parts.aside(partial(resolve, voice.text, extracts, language=language), chars)
     laps.lap("citations")
+    yield _finished(voice, ending, extracts, citations, laps.ms)
+
+
+def _finished(
+    voice: Voice,
+    ending: Ending,
+    extracts: tuple[Extract, ...],
+    citations: tuple[Citation, ...],
+    timings_ms: tuple[tuple[str, float], ...],
+) -> Finished:
     return Finished(
         voice.text,
         ending.finish_reason or "stop",
         citations,
         voice.followups,
         facts=ending.facts,
-        timings_ms=laps.ms,
+        timings_ms=timings_ms,
         extracts=extracts,
     )
 

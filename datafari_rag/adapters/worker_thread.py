@@ -1,53 +1,136 @@
 """
-Long work in a thread of its own, so that the many streams of a worker go on meanwhile.
+Long work in a thread of its own, so that the many streams of a worker go on meanwhile, and only up to a bound.
 
-The greenlets of a worker share one thread; who goes through megabytes there keeps every open stream waiting. A thread
+The greenlets of a worker share one thread; who goes through much text there keeps every open stream waiting. A thread
 has to give the interpreter up every few milliseconds. One such thread is enough: two would only share the interpreter,
-and the memory of two such answers would be held at once.
+and the memory of two such answers would be held at the same time. Work that is still not done after
+`server.work_timeout_s` is ended, and its caller gets an error of its own.
 """
 
 from __future__ import annotations
 
-import sys
+import ctypes
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
+import gevent
+import gevent.lock
 import gevent.monkey
 import gevent.threadpool
 
+from datafari_rag.core.errors import Overloaded, TooMuchWork
 from datafari_rag.ports import Aside, at_once
 
 T = TypeVar("T")
 
-LONG_CHARS = 400_000
-"""From so much text on work is long: some ten milliseconds."""
+LONG_CHARS = 100_000
+"""From so much text on work is long: some ten milliseconds, and some hundred where the text is made to be slow."""
 
-SWITCH_S = 0.0002
-"""
-How long a thread may keep the interpreter while another wants it.
-
-The greenlets' thread lets go of it at every read and write, and with the usual 5 ms it would wait as long for each:
-three times for one token.
-"""
+LIMIT_S = 10.0
+ATTEMPTS, PAUSE_S = 20, 0.1
+"""How often, and how many seconds apart, work is ended until it has: what is in a call of the library ends behind it."""
 
 
-def aside_for_worker() -> Aside:
-    """Return the thread for long work where greenlets share one, which is then started when first needed."""
-    return _Thread() if gevent.monkey.is_module_patched("socket") else at_once
+class Ended(BaseException):
+    """Raised inside work that took too long; no `except Exception` of the work catches it."""
 
 
-class _Thread:
+def aside_for_worker(limit_s: Callable[[], float] = lambda: LIMIT_S) -> Aside:
+    """
+    Return the thread for long work where greenlets share one, which is then started when first needed.
+
+    *limit_s* gives the seconds that a piece of work may take. Without greenlets nobody else waits, and all is done in
+    place, without a bound.
+    """
+    return WorkThread(limit_s) if gevent.monkey.is_module_patched("socket") else at_once
+
+
+class WorkThread:
     """An `Aside` of one thread, which long work waits for in turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit_s: Callable[[], float]) -> None:
+        """Start no thread yet."""
+        self._limit_s = limit_s
+        self._turn = gevent.lock.BoundedSemaphore(1)
         self._pool: gevent.threadpool.ThreadPool | None = None
 
     def __call__(self, work: Callable[[], T], chars: int) -> T:
+        """
+        Return what *work* returns.
+
+        Raises:
+            Overloaded: other long work had the thread for as long as one may take.
+            TooMuchWork: it took too long and was ended.
+        """
         if chars < LONG_CHARS:
             return work()
+        limit_s = self._limit_s()
+        if not self._turn.acquire(timeout=limit_s):
+            raise Overloaded(log="the thread for long work was not free in time")
+        try:
+            return self._bounded(_Work(work), limit_s)
+        finally:
+            self._turn.release()
+
+    def _bounded(self, work: _Work[T], limit_s: float) -> T:
         if self._pool is None:
             # Made by whom it serves: a thread does not outlive a fork.
             self._pool = gevent.threadpool.ThreadPool(1)
-            sys.setswitchinterval(SWITCH_S)
-        done: T = self._pool.apply(work)
-        return done
+        result = self._pool.spawn(work)
+        try:
+            result.wait(timeout=limit_s)
+            if result.ready():
+                found: T = result.get()
+                return found
+            self._end(work, result)
+            raise TooMuchWork(log=f"ended after {limit_s:g} s")
+        finally:
+            if not result.ready():  # whoever waited was ended, or the work does not end
+                work.end()
+            if work.was_ended:
+                # An end that came late may be raised in the idle thread, so that this one is used no more.
+                gevent.spawn(self._pool.kill)
+                self._pool = None
+
+    def _end(self, work: _Work[T], result: Any) -> None:
+        for _ in range(ATTEMPTS):
+            work.end()
+            result.wait(timeout=PAUSE_S)
+            if result.ready():
+                return
+
+
+class _Work(Generic[T]):
+    """Work that another thread can end."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._thread_id: int | None = None
+        self.was_ended = False
+
+    def __call__(self) -> T | None:
+        """Return what the work returns, None when it was ended."""
+        self._thread_id = _thread_id()
+        try:
+            return self._work()
+        except Ended:
+            return None
+        finally:
+            self._thread_id = None
+
+    def end(self) -> None:
+        """
+        Have `Ended` raised in the thread of the work, at its next step in Python.
+
+        That is CPython's own way to end a thread from outside (`PyThreadState_SetAsyncExc`). It interrupts every loop
+        and call of Python code, a pattern or another call of the library only behind its end; no pattern takes long.
+        """
+        self.was_ended = True
+        if self._thread_id is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread_id), ctypes.py_object(Ended))
+
+
+def _thread_id() -> int:
+    """Return the id of the system's thread, not of a greenlet."""
+    own: int = gevent.monkey.get_original("_thread", "get_ident")()
+    return own

@@ -37,6 +37,7 @@ never holds a library's message, a filter, a document's text or a secret in what
             ModelTimeout        504 modelTimeout
         TooManyRequests         429 tooManyRequests
         Overloaded              503 overloaded
+        TooMuchWork             503 tooMuchWork
         Internal                500 internal
 """
 
@@ -283,6 +284,15 @@ class Overloaded(RagError):
     """Too many open streams."""
 
     label, code, sentence = "overloaded", 503, "This service is answering as many questions as it can. Try again soon."
+
+
+class TooMuchWork(RagError):
+    """Documents, question or attachments took more time than `server.work_timeout_s` allows."""
+
+    label, code = "tooMuchWork", 503
+    sentence = (
+        "Working through the documents for this answer took too long. Ask a shorter question, or attach shorter files."
+    )
 
 
 class Internal(RagError):

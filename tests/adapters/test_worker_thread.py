@@ -1,20 +1,28 @@
-"""Real threads and real greenlets: who works long, and who goes on meanwhile."""
+"""Real threads and real greenlets: who works long, who goes on meanwhile, and what is ended."""
 
 import subprocess
 import sys
 import threading
+import time
 
+import gevent
 import pytest
 
-from datafari_rag.adapters.worker_thread import LONG_CHARS, _Thread, aside_for_worker
+from datafari_rag.adapters.worker_thread import LONG_CHARS, WorkThread, aside_for_worker
+from datafari_rag.core.errors import Overloaded, TooMuchWork
 from datafari_rag.ports import at_once
 
-UNDER_GREENLETS = """
+BEGINNING = """
 import gevent.monkey
 gevent.monkey.patch_all()
-import gevent
+import gevent, threading
 from datafari_rag.adapters.worker_thread import LONG_CHARS, aside_for_worker
+from datafari_rag.core.errors import TooMuchWork
+"""
 
+UNDER_GREENLETS = (
+    BEGINNING
+    + """
 steps, aside = [], aside_for_worker()
 
 def long_work():
@@ -26,6 +34,42 @@ others = gevent.spawn(lambda: [(gevent.sleep(0.001), steps.append("went on")) fo
 assert aside(long_work, LONG_CHARS) == sum(number % 7 for number in range(8_000_000))
 print(*steps)
 """
+)
+
+ENDLESS = (
+    BEGINNING
+    + """
+get_ident = gevent.monkey.get_original("_thread", "get_ident")
+steps, aside = [], aside_for_worker(lambda: 0.2)
+
+def endless():
+    while True:
+        try:
+            sum(range(100))
+        except Exception:
+            pass
+
+others = gevent.spawn(lambda: [(gevent.sleep(0.01), steps.append("went on")) for _ in range(3)])
+for _ in range(3):
+    try:
+        aside(endless, LONG_CHARS)
+    except TooMuchWork:
+        steps.append("ended")
+assert aside(get_ident, LONG_CHARS) != get_ident()
+print(*steps)
+"""
+)
+
+
+def printed_by(program: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def endless() -> None:
+    while True:
+        sum(range(100))
 
 
 def test_where_there_are_no_greenlets_work_is_done_at_once() -> None:
@@ -34,16 +78,49 @@ def test_where_there_are_no_greenlets_work_is_done_at_once() -> None:
 
 
 def test_only_long_work_gets_a_thread() -> None:
-    aside = _Thread()
+    aside = WorkThread(lambda: 10.0)
     assert aside(threading.get_ident, LONG_CHARS - 1) == threading.get_ident()
     assert aside(threading.get_ident, LONG_CHARS) != threading.get_ident()
 
 
 def test_what_the_work_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        _Thread()(lambda: 1 // 0, LONG_CHARS)
+        WorkThread(lambda: 10.0)(lambda: 1 // 0, LONG_CHARS)
 
 
 def test_other_greenlets_go_on_during_long_work() -> None:
-    done = subprocess.run([sys.executable, "-c", UNDER_GREENLETS], capture_output=True, text=True, timeout=60)
-    assert done.stdout.split() == ["went", "on", "went", "on", "went", "on", "worked"], done.stderr
+    assert printed_by(UNDER_GREENLETS) == ["went", "on", "went", "on", "went", "on", "worked"]
+
+
+def test_work_without_end_is_ended_and_its_thread_is_free_for_the_next() -> None:
+    assert printed_by(ENDLESS) == ["went", "on", "went", "on", "went", "on", "ended", "ended", "ended"]
+
+
+def test_what_waits_for_the_thread_waits_no_longer_than_work_may_take() -> None:
+    aside = WorkThread(lambda: 0.2)
+    first = gevent.spawn(aside, endless, LONG_CHARS)
+    gevent.sleep(0.05)
+    with pytest.raises((Overloaded, TooMuchWork)):
+        WorkThread.__call__(aside, endless, LONG_CHARS)
+    first.join()
+    assert isinstance(first.exception, TooMuchWork)
+
+
+def test_work_whose_caller_is_gone_is_ended() -> None:
+    before = threading.active_count()
+    steps = 0
+
+    def counting() -> None:
+        nonlocal steps
+        while True:
+            steps += 1
+
+    caller = gevent.spawn(WorkThread(lambda: 60.0), counting, LONG_CHARS)
+    while not steps:
+        gevent.sleep(0.01)
+    caller.kill()
+    gevent.sleep(0.2)
+    reached = steps
+    time.sleep(0.1)
+    assert steps == reached
+    assert threading.active_count() <= before + 1

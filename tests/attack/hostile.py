@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (the rows of the tables stay rows)
 """Hostile units of text: what is repeated to make a pattern or a loop go back over what it has read already."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (the rows of the tables stay rows)
 """Every function that a caller's, a document's or a model's text reaches, as one that takes the text alone."""
 
 from __future__ import annotations
@@ -151,7 +152,9 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 READERS: dict[str, Reader] = {
     "citations.resolve, the answer": lambda text: resolution.resolve(text, SMALL, language="en"),
-    "citations.resolve, the end of a claim": lambda text: resolution.resolve(text + " [1]. " + CLAIM, SMALL, language="en"),
+    "citations.resolve, the end of a claim": lambda text: resolution.resolve(
+        text + " [1]. " + CLAIM, SMALL, language="en"
+    ),
     "citations.resolve, the document": lambda text: resolution.resolve(CLAIM, seen(text + PLAIN), language="en"),
     "citations.resolve, both": lambda text: resolution.resolve(text[:2000] + " [1]", seen(text + PLAIN), language="en"),
     "citations.resolve, a quotation": lambda text: resolution.resolve(
@@ -164,7 +167,9 @@ READERS: dict[str, Reader] = {
     "cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
     "cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
     "clipping.clipped": clipped_from,
-    "conversation.search_text_for": lambda text: conversation.search_text_for(text, (Turn("user", text),), language="en"),
+    "conversation.search_text_for": lambda text: conversation.search_text_for(
+        text, (Turn("user", text),), language="en"
+    ),
     "conversation.within": lambda text: list(merged_turns(text)),
     "conversation.is_follow_up": lambda text: [
         conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
@@ -177,8 +182,12 @@ READERS: dict[str, Reader] = {
     "evidence.sentence_scores": scored,
     "evidence.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
     "evidence.traces_of": lambda text: [term_matching.traces_of(TERMS, text, code) for code in ("en", "ar")],
-    "evidence.traces_of, its own words": lambda text: term_matching.traces_of(term_matching.terms_of(text[:300], "en"), text, "en"),
-    "extractive.answer, the document": lambda text: extractive_answer.answer(QUESTION, seen(text + PLAIN), language="en"),
+    "evidence.traces_of, its own words": lambda text: term_matching.traces_of(
+        term_matching.terms_of(text[:300], "en"), text, "en"
+    ),
+    "extractive.answer, the document": lambda text: extractive_answer.answer(
+        QUESTION, seen(text + PLAIN), language="en"
+    ),
     "extractive.answer, the question": lambda text: extractive_answer.answer(text, SMALL, language="en"),
     "extractive.answer, both": lambda text: extractive_answer.answer(text[:4000], seen(text), language="en"),
     "extracts.extracts_for": seen,
@@ -210,7 +219,9 @@ READERS: dict[str, Reader] = {
     "gate.evidence_in": lambda text: evidence_threshold.evidence_in(QUESTION, seen(text + PLAIN), language="en"),
     "gate.evidence_in, the question": lambda text: evidence_threshold.evidence_in(text, SMALL, language="en"),
     "identity.believed_name": lambda text: identity.believed_name(text, "corp"),
-    "identity.client_address": lambda text: identity.client_address("127.0.0.1", text, identity.networks(["127.0.0.0/8"])),
+    "identity.client_address": lambda text: identity.client_address(
+        "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
+    ),
     "kept.kept_of": lambda text: stream_retention.given_back(stream_retention.kept_of(seen(text)), is_cleaned=True),
     "labels.plain_label": labels.plain_label,
     "labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
@@ -222,20 +233,26 @@ READERS: dict[str, Reader] = {
     "lowering.lowered": lowering.lowered,
     "marks.Marks": lambda text: (markers.Marks([text, "b"]).places(text), markers.Marks(["a"]).is_beginning(text)),
     "marks.numbers_in": lambda text: markers.numbers_in(text[: markers.MAX_MARK_CHARS]),
-    "memory.issued": lambda text: session_state.issued([Turn("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.Limits()),
+    "memory.issued": lambda text: session_state.issued(
+        [Turn("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.Limits()
+    ),
     "memory.is_ours": session_state.is_ours,
     "openai.parse": lambda text: openai.parse(
         Incoming(path="/v1/chat/completions", body={"messages": [{"role": "user", "content": text[:20_000]}]}),
-        Settings(openai_prompt_max_tokens=10**9) if False else Settings(),
+        Settings(),
     ),
-    "overrides.applied": lambda text: chat_overrides.applied(Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()),
+    "overrides.applied": lambda text: chat_overrides.applied(
+        Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
+    ),
     "overrides.instructed": lambda text: chat_overrides.instructed(text, text),
     "parameters.restriction_of": lambda text: [
         select_parameters.restriction_of(f"source:{one}", ("source",))
         for one in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}')
     ],
     "parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
-    "passages.nodes": lambda text: selection.nodes(QUESTION, [document(text)], node_size=300, size_of=token_estimate.estimate),
+    "passages.nodes": lambda text: selection.nodes(
+        QUESTION, [document(text)], node_size=300, size_of=token_estimate.estimate
+    ),
     "passages.select": lambda text: selection.select(
         QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
     ),
@@ -259,19 +276,27 @@ READERS: dict[str, Reader] = {
     "regions.bounds_in": in_regions,
     "relations.agrees": lambda text: term_relations.agrees(text[:700], [text[:700], text[700:1400]], "en"),
     "results.marked_html": results.marked_html,
-    "results.hits_of": lambda text: results.hits_of({"response": {"docs": [{"id": text, "url": text, "preview_content": text}]}}),
+    "results.hits_of": lambda text: results.hits_of(
+        {"response": {"docs": [{"id": text, "url": text, "preview_content": text}]}}
+    ),
     "rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
     "select.parse": lambda text: asked_by(solr_select.parse, text),
     "sentences.spans": sentences.spans,
     "sentences.blocks": lambda text: sentences.blocks(text, 350),
-    "sentences.bounds_around": lambda text: [sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)],
+    "sentences.bounds_around": lambda text: [
+        sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
+    ],
     "solr_params.escaped": parameters.escaped,
     "solr_params.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
     "stems.stem": lambda text: stemmer.stem(text.lower(), "en"),
     "stopwords.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
     "streams.ServerSentEvents": events_of,
-    "support.Seen.carrying": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying("The ferry leaves at nine"),
-    "support.Seen.carrying, its own words": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(text[:700]),
+    "support.Seen.carrying": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(
+        "The ferry leaves at nine"
+    ),
+    "support.Seen.carrying, its own words": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(
+        text[:700]
+    ),
     "support.Seen.spelled": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").spelled(text[:2000]),
     "support.Seen.quoted": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").quoted(text[:600]),
     "tokens.estimate": token_estimate.estimate,
@@ -279,4 +304,4 @@ READERS: dict[str, Reader] = {
     "voice.Voice, by fives": lambda text: fed(new_voice(), text, 5),
     "words.words_of": lambda text: [tokenizer.words_of(text, code) for code in ("en", "fr", "it")],
     "words.sought_in": lambda text: tokenizer.sought_in(text, "en"),
-}  # fmt: skip
+}

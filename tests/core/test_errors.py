@@ -34,6 +34,7 @@ TABLE = {
     "modelGarbled": {502},
     "modelBusy": {503},
     "overloaded": {503},
+    "tooMuchWork": {503},
     "modelTimeout": {504},
     "internal": {500},
 }

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.passages.extractive_answer import pieces
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Aside, Ending, Piece, at_once
 
 NAME = "builtin:extractive"
 
 
 class ExtractiveModel:
-    """A `ports.Model` that never fails, never waits and knows nothing but the extracts of the prompt."""
+    """A `ports.Model` that waits for nobody and knows nothing but the extracts of the prompt."""
+
+    def __init__(self, aside: Aside = at_once) -> None:
+        """Look for sentences in long texts *aside*."""
+        self._aside = aside
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
         """Yield the answer, sentence by sentence when it is streamed, then an `Ending` with "stop"."""
         facts = ModelFacts(name=NAME)
-        found = pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)
+        chars = sum(len(extract.text) for extract in prompt.extracts)
+        try:
+            found = self._aside(partial(_pieces, prompt), chars)
+        except RagError as error:
+            yield Ending(None, error, facts)
+            return
         for text in found if is_streamed else ("".join(found),):
             yield Piece(text, facts)
         yield Ending("stop", facts=facts)
+
+
+def _pieces(prompt: Prompt) -> tuple[str, ...]:
+    return pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)

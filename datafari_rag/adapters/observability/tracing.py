@@ -41,7 +41,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"}
 UNTRACED = ("/health/", "/metrics", "/static/")
 """What probes ask every few seconds; a trace of that is noise."""
 
-OUR_FAULTS = ("search", "authority", "model", "internal", "badSetting", "overloaded")
+OUR_FAULTS = ("search", "authority", "model", "internal", "badSetting", "overloaded", "tooMuchWork")
 """How the labels begin of what is an error of the service, and not of its caller; see `core/errors.py`."""
 
 FINISHES = frozenset({"stop", "length", "content_filter"})

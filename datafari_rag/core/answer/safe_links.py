@@ -3,8 +3,10 @@ The answer's text without links that lead elsewhere than to its documents, as it
 
 What comes out has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
 this answer's documents. It fails closed: what one reader of Markdown might take for a link is none for any of them,
-because the characters that make it one (`](`, `]:` at a line's start, `<` before a letter) never come out together. It
-knows no code blocks, since two readers need not agree where those end. Marks of citations come out whole.
+because the characters that make it one (`![`, `](`, `]:` on a line that begins with a bracket, `<` before a letter)
+never come out together. Some readers (showdown) allow blanks between `]` and `(`; a target behind such gets two blanks
+in front, which none of them allows. It knows no code blocks, since two readers need not agree where those end. Marks of
+citations come out whole.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Collection
+from copy import copy
 from typing import NamedTuple
 
 from datafari_rag.core.citations.markers import Marks
@@ -26,14 +29,20 @@ MAX_OPEN = 32
 """Brackets in brackets beyond this are text; so are those of which more than this are open at once."""
 
 _SPECIAL = re.compile(r"[!\[\]<【［]")
-_PLAIN = re.compile(r"[^!\[\]<【［\r\n]+")
+# What begins a line in any reader: JavaScript's patterns (snarkdown) know two ends of lines more than Markdown.
+_LINE_ENDS = "\n\r\u2028\u2029"
+_PLAIN = re.compile(rf"[^!\[\]<【［{_LINE_ENDS}]+")
 _CLASHING = frozenset("]<!")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
 _BRACKETS = {opener: re.compile(rf"{_BLANK_LINE}|[\{opener}\{closer}]") for opener, closer in _CLOSERS.items()}
 _PARENTHESES = re.compile(rf"{_BLANK_LINE}|[()]")
 _TAG_END = re.compile(rf"{_BLANK_LINE}|>")
-_AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\s<>]*|[^\s<>@/]+@[^\s<>@]+")
+# CommonMark ends an autolink at ASCII controls and the space alone: a no-break space may stand in it.
+_AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>]*|[^\x00-\x20<>@/]+@[^\x00-\x20<>@]+")
+_SPACES = re.compile(r"\s*")
+_WORDS = re.compile(r"[^\s()]+\s+[^\s\"'()]")
+_WORDS_BEGUN = re.compile(r"[^\s()]*\s*")
 _TAG_NAME = re.compile(r"/?\s*([A-Za-z][A-Za-z0-9]*)\s*(/?$)?")
 _PROSE = re.compile(r"[^\s:/<>\\#?=&@%]+\s+[^\s:/<>\\#?=&@%\"'(][^:/<>\\#?=&@%]*")
 _TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
@@ -62,21 +71,27 @@ class SafeLinks:
     characters.
     """
 
-    def __init__(self, urls: Collection[str], labels: Collection[str], *, depth: int = 0) -> None:
+    def __init__(self, urls: Collection[str], labels: Collection[str]) -> None:
         """Let through links to *urls*, the documents' (none: an empty collection), and marks that name *labels*."""
         self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
-        self._labels = labels
         self._marks = Marks(labels)
+        self._begin(0)
+
+    def _begin(self, depth: int) -> None:
+        """Begin a text that stands in so many brackets; documents and labels are the same there."""
         self._depth = depth
         self._held = ""
         self._last = ""
         self._is_lead = True
         self._is_label = False
+        self._is_bracket_line = False
+        self._is_behind_bracket = False
 
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
         # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a one.
-        if not self._held and not self._is_lead and self._last not in _CLASHING and _PLAIN.fullmatch(text):
+        is_open = self._held or self._is_lead or self._is_behind_bracket or self._last in _CLASHING
+        if not is_open and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
         self._held += text
@@ -91,6 +106,18 @@ class SafeLinks:
     def _run(self, *, is_end: bool) -> str:
         text, at, shown = self._held, 0, []
         while at < len(text):
+            if self._is_behind_bracket:
+                blanks = _SPACES.match(text, at)
+                inside = at if blanks is None else blanks.end()
+                shown.append(self._put(_Step(text[at:inside], inside - at)))
+                at = inside
+                if text[at : at + 1] == "(":
+                    step = self._parenthesis(text, at, is_end=is_end)
+                    if step is None:
+                        break
+                    shown.append(self._put(step))
+                    at += step.taken
+                    continue
             match = _SPECIAL.search(text, at)
             stop = len(text) if match is None else match.start()
             shown.append(self._put(_Step(text[at:stop], stop - at)))
@@ -111,20 +138,25 @@ class SafeLinks:
             return ""
         shown = " " + step.shown if self._is_clash(step.shown) else step.shown
         self._is_label = step.is_label and not self._is_lead
-        begins = max(shown.rfind("\n"), shown.rfind("\r")) + 1
+        begins = max(map(shown.rfind, _LINE_ENDS)) + 1
         if begins or self._is_lead:
-            self._is_lead = _LEADS.fullmatch(shown, begins) is not None
+            leads = _LEADS.match(shown, begins)
+            first = begins if leads is None else leads.end()
+            self._is_lead = first == len(shown)
+            self._is_bracket_line = shown[first : first + 1] == "["
         self._last = shown[-1]
+        if ink := shown.rstrip():
+            self._is_behind_bracket = ink[-1] == "]"
         return shown
 
     def _is_clash(self, shown: str) -> bool:
         match self._last:
             case "]":
-                return shown[0] == "(" or (shown[0] == ":" and not self._is_label)
+                return shown[0] == "(" or (shown[0] == ":" and (not self._is_label or self._is_bracket_line))
             case "<":
                 return shown[0].isalpha() or shown[0] == "/"
             case "!":
-                return shown[0] == "[" and "](" in shown
+                return shown[0] == "["
             case _:
                 return False
 
@@ -149,17 +181,26 @@ class SafeLinks:
         opened = at + 1 if text[at] == "!" else at
         close = _close(_BRACKETS[text[opened]], text, opened + 1, MAX_TEXT_CHARS)
         if (close is None and is_end) or close == -1 or self._depth >= MAX_DEPTH:
-            return _Step(text[at : opened + 1], opened + 1 - at)
+            return _Step(_apart(text[at : opened + 1]), opened + 1 - at)
         if close is None or (close + 1 == len(text) and not is_end and text[opened] == "["):
             return None
         inner = self._inner(text[opened + 1 : close])
-        whole = _Step(text[at : opened + 1] + inner + text[close], close + 1 - at, text[close] == "]")
+        whole = _Step(_apart(text[at : opened + 1]) + inner + text[close], close + 1 - at, text[close] == "]")
         if text[close] != "]" or text[close + 1 : close + 2] != "(":
             return whole
         target = _target(text, close + 2, is_end=is_end)
         if target is None:
             return None
         return self._linked(whole, inner, target, is_image=opened > at)
+
+    def _parenthesis(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Take the opening parenthesis behind a bracket and blanks; what may be a target gets two blanks in front."""
+        if _WORDS.match(text, at + 1, at + 1 + MAX_TEXT_CHARS):
+            return _Step("(", 1)
+        begun = _WORDS_BEGUN.match(text, at + 1, at + 1 + MAX_TEXT_CHARS)
+        if not is_end and begun is not None and begun.end() == len(text) < at + 1 + MAX_TEXT_CHARS:
+            return None
+        return _Step("(  ", 1)
 
     def _linked(self, whole: _Step, inner: str, target: _Target, *, is_image: bool) -> _Step:
         if target.is_broken or (not is_image and _PROSE.fullmatch(target.inside.strip())):
@@ -196,7 +237,8 @@ class SafeLinks:
         """Return the text between two brackets without links of its own."""
         if _SPECIAL.search(text) is None and ":" not in text:
             return text
-        filter_ = SafeLinks(self._urls, self._labels, depth=self._depth + 1)
+        filter_ = copy(self)
+        filter_._begin(self._depth + 1)
         return filter_.feed(text) + filter_._run(is_end=True)
 
     def _allowed(self, target: str) -> str | None:
@@ -222,6 +264,11 @@ class _Target(NamedTuple):
     taken: int
     is_closed: bool = True
     is_broken: bool = False
+
+
+def _apart(opening: str) -> str:
+    """Return "[", or "! [" for the beginning of an image."""
+    return "! [" if opening == "![" else opening
 
 
 def _target(text: str, start: int, *, is_end: bool) -> _Target | None:

@@ -9,7 +9,6 @@ that the answer quotes are no marks.
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -121,7 +120,7 @@ def _has_mark(marks: Sequence[Mark], start: int, end: int) -> bool:
 def _claim_in(page: _Page, region: tuple[int, int]) -> Claim:
     start, end = region
     text = page.answer[start:end]
-    inside = page.quotes[bisect_left(page.quotes, (start, 0)) : bisect_right(page.quotes, (end, sys.maxsize))]
+    inside = page.quotes[bisect_left(page.quotes, (start, 0)) : bisect_left(page.quotes, (end + 1, 0))]
     spans_ = [(a - start, b - start) for a, b in inside if b <= end]
     around = _around(text, spans_)
     if QUOTATION_MARK.search(around) is not None:

@@ -91,6 +91,12 @@ class Settings(SearchSettings):
         check=checks.integer(1, 2_000_000_000),
         help="Largest request body, in bytes.",
     )
+    server_work_timeout_s: float = setting(
+        "server.work_timeout_s",
+        10.0,
+        check=checks.number(0.1, 600),
+        help="Longest time that working through the texts of one answer may take, in seconds.",
+    )
     server_grace_s: float = setting(
         "server.grace_s",
         30.0,

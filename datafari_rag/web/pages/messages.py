@@ -86,6 +86,10 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("An administrator can mend it on the settings page."),
         ),
         "overloaded": (_("Too many people are asking just now"), later),
+        "tooMuchWork": (
+            _("Working through the documents took too long"),
+            _("Ask a shorter question, or attach shorter files."),
+        ),
         "network": (_("The connection was lost"), later),
         "internal": (
             _("Something went wrong"),

@@ -73,7 +73,7 @@ CASES = [
     pytest.param("[" * 40 + "a" + "]" * 40, "[" * 40 + "a" + "]" * 40, id="too many open brackets are text"),
     pytest.param(
         "[a](" + "x" * MAX_TARGET_CHARS + ")",
-        "[a] (" + "x" * MAX_TARGET_CHARS + ")",
+        "[a] (  " + "x" * MAX_TARGET_CHARS + ")",
         id="an endless target is broken up",
     ),
     pytest.param(

@@ -1,0 +1,146 @@
+# ruff: noqa: E501  (the rows of the tables stay rows)
+"""What the filter of links lets through, rendered by readers of Markdown that others wrote: no image, no other link."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.core.answer.safe_links import SafeLinks
+from tests.attack.report import Record, judge
+
+CLIENTS = Path(__file__).parents[1] / "clients"
+READERS = Path(__file__).with_name("markdown_readers.mjs")
+MISSING = "the readers of Markdown are not there: run make clients (npm ci --prefix tests/clients)"
+SEED = 20_261
+
+OWN, EVIL = "http://x/doc", "http://evil.invalid/x"
+SIGNS = "[ ] ( ) ! ![ ]( ]: < > </ a \\ ` `` ```\n * ** _ ~~ # | -|- \" ' = : $ { } % << >> 1 ^1 &lt; &#91; &#x5b; &#40; &lpar; &excl; &colon;"
+BLANKS = [
+    " ",
+    "\n",
+    "\n\n",
+    "  \n",
+    "\t",
+    "    ",
+    "\xa0",
+    "\u200b",
+    "\u202e",
+    "\ufeff",
+    "\x00",
+    "\r",
+    "\r\n",
+    "\v",
+    "\f",
+    "\u2028",
+    "\x85",
+]
+BLOCKS = [
+    "> ",
+    "- ",
+    "1. ",
+    "\n|",
+    "+++",
+    "---\n",
+    "\n[a]:",
+    f"\n> [a]: {EVIL}",
+    f"\n- [a]: {EVIL}",
+    f"\n1) [a]: {EVIL}",
+    f"\n   [a]:\n{EVIL}",
+]
+ADDRESSES = [EVIL, "evil.invalid", "www.evil.invalid", "//evil.invalid", "javascript:alert(1)", "data:text/html,x", "mailto:a@evil.invalid",
+             "a@evil.invalid", OWN, f"<{EVIL}>", f"<{EVIL}\xa0>", f"{OWN}#{EVIL}"]  # fmt: skip
+MARKS = [
+    "Public handbook",
+    "[1]",
+    "[^1]",
+    "[^1]: ",
+    "[a]",
+    "[a]: ",
+    "[a][b]",
+    f"[b]: <{EVIL}>",
+    f"[a\\]: {EVIL}",
+    "![x][a]",
+    "![\\[x]",
+    "【",
+    "】",
+    "［",
+    "］",
+    "（",
+    "）",
+    "！",
+]
+LINKS = [f"[x]({EVIL})", f"[x](<{EVIL}>)", f'[x]({EVIL} "t")', f"[x](\n{EVIL})", f"[x]\n({EVIL})", f"[x] ({EVIL})", f"![x] ({EVIL})", f"![x]\t({EVIL})",
+         f"!\\[x]({EVIL})", f"\\![x]({EVIL})", f"[![x]({EVIL})]({EVIL})", f"[x]({OWN})", f"[x](<{OWN}>)", f"![\\[x]({OWN})", f"![x] ({OWN})", f"]( {EVIL} )", f"] ({EVIL})",
+         "x](", ")!["]  # fmt: skip
+TAGS = [f'<a href="{EVIL}">', f"<a href='{EVIL}'>", f"<img src={EVIL}>", f"<IMG/SRC={EVIL}>", f"<img\nsrc={EVIL}>", "<svg onload=alert(1)>", f"<a\thref={EVIL}",
+        "<!--", "-->", "<![CDATA[", "]]>", "<?", "?>", "<!x", "<a", "<im", "g ", "src=", "href", "style=", "onerror="]  # fmt: skip
+TOKENS = [*SIGNS.split(" "), *BLANKS, *BLOCKS, *ADDRESSES, *MARKS, *LINKS, *TAGS]
+
+
+def shown(text: str, chance: random.Random) -> str:
+    """Return what the filter lets through; half of the texts come in pieces, which must change nothing."""
+    links = SafeLinks([OWN], ["Public handbook"])
+    whole = links.feed(text) + links.end()
+    if chance.random() < 0.5:
+        cut, at, pieces = SafeLinks([OWN], ["Public handbook"]), 0, []
+        while at < len(text):
+            size = chance.randint(1, 4)
+            pieces.append(cut.feed(text[at : at + size]))
+            at += size
+        assert "".join([*pieces, cut.end()]) == whole, text
+    return whole
+
+
+def answers(number: int, seed: int) -> Iterator[dict[str, str]]:
+    chance = random.Random(seed)
+    for _ in range(number):
+        text = "".join(chance.choice(TOKENS) for _ in range(chance.randint(2, 14)))
+        yield {"given": text, "shown": shown(text, chance)}
+
+
+def rendered(texts: Iterator[dict[str, str]]) -> dict[str, list[dict[str, str]]]:
+    """Return for each reader what it made of the texts that it should not have."""
+    node = shutil.which("node")
+    if node is None or not (CLIENTS / "node_modules" / "showdown").exists():
+        (pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip)(MISSING)
+    lines = "\n".join(map(json.dumps, texts))
+    run = subprocess.run(
+        [str(node), str(READERS), str(CLIENTS)], input=lines, capture_output=True, text=True, check=True
+    )
+    holes: dict[str, list[dict[str, str]]] = json.loads(run.stdout)["holes"]
+    return holes
+
+
+def tried(record: Record, number: int, seed: int) -> None:
+    found = rendered(answers(number, seed))
+    assert len(found) == 7
+    holes = [f"{name}: {one}" for name, ones in found.items() for one in ones]
+    judge(
+        record, "links and images in Markdown", against="7 readers of Markdown", tried=number * len(found), holes=holes
+    )
+
+
+def test_no_reader_makes_an_image_or_another_link(record_property: Record) -> None:
+    tried(record_property, 2_000, SEED)
+
+
+@pytest.mark.slow
+def test_no_reader_does_of_many_texts(record_property: Record) -> None:
+    for part in range(6):
+        tried(record_property, 50_000, SEED + 1 + part)
+
+
+def test_what_is_not_filtered_is_found() -> None:
+    """Else the silence of the readers would mean nothing."""
+    texts = [f"![x] ({EVIL})", f"![\\[x]({OWN})", f"[x]({EVIL})", f"<img src={EVIL}>"]
+    found = rendered(iter([{"given": text, "shown": text} for text in texts]))
+    assert len(found["showdown"]) == 4
+    assert all(len(holes) >= 2 for holes in found.values())

@@ -1,0 +1,156 @@
+"""Every pattern that a caller's, a document's or a model's text reaches takes linear time."""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import datafari_rag
+from tests.attack.hostile import grown, text_of, units
+from tests.attack.patterns import LEFT_OUT, faults, patterns
+from tests.attack.report import Record, judge
+from tests.attack.test_hostile_text import TooSlow, limited
+
+CHARS, LONG_CHARS, LIMIT_S = 2_000, 30_000, 0.5
+
+BOUNDED = {
+    "core.bodies._TRAILERS[0]": "each line ends with the line feed that nothing in it can take, and a head has a bound",
+    "core.claims._TARGET[0]": "a parenthesis stands between each two repetitions, and none of them takes one",
+    "core.facts._TOKEN[0]": "each part begins with a sign that no digit is, and what follows may always be missing",
+    "core.followups._BULLET[0]": "it reads 40 characters",
+    "core.sentences._MARK[0]": "each number stands in brackets of its own; a run that nothing ends is one match",
+}
+"""Patterns that may repeat in a repetition, or next to another: why no text makes them slow."""
+
+_SETTINGS = "what an administrator wrote"
+INLINE = {
+    "adapters.rights_authority._tokens": "ends of lines",
+    "adapters.settings_snapshot._too_open": _SETTINGS,
+    "adapters.settings_snapshot.resolve": _SETTINGS,
+    "adapters.settings_text._add": _SETTINGS,
+    "adapters.settings_text._line": _SETTINGS,
+    "core.folding._irregular": "one class",
+    "core.folding._mixed": "a class and a run of marks, then blanks: each begins with what the others do not take",
+    "core.lint._advice": _SETTINGS,
+    "core.marks.numbers_in": "one class",
+    "core.model_reply._number": "digits with a bound, in a header with a bound",
+    "core.model_reply.header_value": "one class",
+    "core.overrides._check_language": "a name with bounds",
+    "core.parameters._bare": "one character and the next",
+    "core.parameters._fields": "one class",
+    "core.settings.without_password": "a slash ends each run",
+    "core.settings_addresses._http_url": _SETTINGS,
+    "core.settings_addresses._joined": _SETTINGS,
+    "core.settings_addresses.path_or_url": _SETTINGS,
+    "core.settings_addresses.read": _SETTINGS,
+    "core.settings_checks.integer": _SETTINGS,
+    "core.settings_checks.number": _SETTINGS,
+    "core.settings_checks.read": _SETTINGS,
+    "core.settings_checks.search_handler": _SETTINGS,
+    "core.settings_row.field_of": "our own words",
+    "core.settings_values._hint": _SETTINGS,
+    "core.solr_params._bound": "one character",
+    "core.support._without": "a label of 60 characters",
+    "core.support.spelled": "words of the quotation, with an atomic group for the signs between each two",
+    "core.words._unspaced_words": "one word, as short as can be, up to the next sign",
+    "web.spoken._pattern": "our own sentences, with what was filled in between fixed words",
+}
+"""Patterns that are made where they are used: why no text makes them slow."""
+
+
+def longest_s(pattern: re.Pattern[Any], text: str) -> float:
+    """Return the CPU seconds of all that *pattern* finds in *text*, and of a match of the whole."""
+    subject: Any = text.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else text
+    begun = time.thread_time()
+    try:
+        with limited(LIMIT_S):
+            for _ in pattern.finditer(subject):
+                pass
+            pattern.fullmatch(subject)
+    except TooSlow:
+        return LIMIT_S
+    return time.thread_time() - begun
+
+
+def slow(name: str, pattern: re.Pattern[Any], texts: dict[str, str]) -> list[str]:
+    return [f"{name}: {label}" for label, text in texts.items() if longest_s(pattern, text) >= LIMIT_S]
+
+
+def every(chars: int) -> dict[str, str]:
+    return {name: text_of(unit, chars) for name, unit in units().items()} | dict(grown(chars))
+
+
+def test_no_pattern_is_slow_on_short_hostile_texts(record_property: Record) -> None:
+    texts, found = every(CHARS), patterns()
+    holes = [
+        hole
+        for place, (name, one) in enumerate(found.items())
+        for hole in slow(name, one, dict(list(texts.items())[place % 5 :: 5]))
+    ]
+    judge(
+        record_property,
+        "patterns on short texts",
+        against="pure functions",
+        tried=len(texts) * len(found) // 5,
+        holes=holes,
+    )
+
+
+@pytest.mark.slow
+def test_no_pattern_is_slow_on_long_hostile_texts(record_property: Record) -> None:
+    texts, found = every(LONG_CHARS), patterns()
+    holes = [hole for name, one in found.items() if name not in BOUNDED for hole in slow(name, one, texts)]
+    judge(
+        record_property, "patterns on long texts", against="pure functions", tried=len(texts) * len(found), holes=holes
+    )
+
+
+def test_no_pattern_repeats_in_a_repetition_or_next_to_another() -> None:
+    found = {name: told for name, one in patterns().items() if (told := faults(one))}
+    assert {name: told for name, told in found.items() if name not in BOUNDED} == {}
+    assert [name for name in BOUNDED if name not in found] == []
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+b", "(a|b+)*c", r"\s*\s*x", r"\s*[#:]?\s*", "a*a?a*b", r"(?:[^\s]+\w*)*;", ".*x.*y?.*"]
+)
+def test_what_is_slow_has_a_fault(pattern: str) -> None:
+    assert faults(re.compile(pattern))
+
+
+@pytest.mark.parametrize("pattern", ["(?>a+)+b", r"\s++\S+", "a+b+", "(?:[.,]x)*", r"\d+[.,]\d+", "a{1,9}a{1,9}"])
+def test_what_is_linear_has_none(pattern: str) -> None:
+    assert faults(re.compile(pattern)) == []
+
+
+def inline() -> set[str]:
+    """Return the functions that call a pattern by its text, or make one: module and name."""
+    root = Path(datafari_rag.__file__).parent
+    found: set[str] = set()
+    for path in root.rglob("*.py"):
+        place = path.relative_to(root)
+        if place.parts[0] in LEFT_OUT or "resources" in place.parts:
+            continue
+        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(function, ast.FunctionDef) and any(map(_is_pattern_call, ast.walk(function))):
+                found.add(f"{'.'.join(place.with_suffix('').parts)}.{function.name}")
+    return found
+
+
+def _is_pattern_call(node: ast.AST) -> bool:
+    call = node.func if isinstance(node, ast.Call) else None
+    return (
+        isinstance(call, ast.Attribute)
+        and isinstance(call.value, ast.Name)
+        and call.value.id == "re"
+        and call.attr in ("compile", "search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
+    )
+
+
+def test_every_pattern_inside_a_function_is_looked_at() -> None:
+    assert inline() == set(INLINE)
