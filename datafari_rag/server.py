@@ -184,8 +184,8 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Begin with no connection."""
         super().__init__(*args, **kwargs)
-        # The greenlets' thread lets go of the interpreter at every read and write, and would wait 5 ms for the thread of
-        # long work each time: three times for one token.
+        # The greenlets' thread lets go of the interpreter at every read and write, and would wait 5 ms for the thread
+        # of long work each time: three times for one token.
         sys.setswitchinterval(SWITCH_S)
         self.wsgi = None
         self._waiting: set[Any] = set()

@@ -28,7 +28,7 @@ LONG_CHARS = 100_000
 
 LIMIT_S = 10.0
 ATTEMPTS, PAUSE_S = 20, 0.1
-"""How often, and how many seconds apart, work is ended until it has: what is in a call of the library ends behind it."""
+"""How often, and how many seconds apart, work is ended until it has: a call of the library ends first."""
 
 
 class Ended(BaseException):

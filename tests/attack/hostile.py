@@ -176,7 +176,10 @@ PAIRED = [
     "”",
     "。",
     "中",
-] + [" ", "\n", "\t"]
+    " ",
+    "\n",
+    "\t",
+]
 """Every pair of these is a unit as well: what two classes that touch each other overlap in."""
 
 

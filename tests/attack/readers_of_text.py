@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (the rows of the tables stay rows)
 """Every function that a caller's, a document's or a model's text reaches, as one that takes the text alone."""
 
 from __future__ import annotations

@@ -82,6 +82,7 @@ _ENDING_LISTS = {
     "es": "s es o a os as e en an ar er ir ado ada ados adas ó aron n r",
 }
 _ENDINGS = {code: frozenset(("", *words.split())) for code, words in _ENDING_LISTS.items()}
+_LONGEST_ENDING = max(len(ending) for endings in _ENDINGS.values() for ending in endings)
 _PLAIN_ENDINGS = frozenset(("", "s", "e", "es", "n", "en"))
 _CONTRARY_LIST = """before/after above/below over/under more/less more/fewer up/down may/must all/some inside/outside
     avant/après plus/moins dessus/dessous sur/sous vor/nach über/unter mehr/weniger kann/muss
@@ -215,7 +216,8 @@ def is_same_word(one: str, other: str, language: str) -> bool:
 
 def _beginning(word: str, language: str) -> str:
     """Return what *word* begins with in all its forms: `is_same_word` is true of no word that begins otherwise."""
-    least = range(_LEAST_COMMON, len(word))
+    # What is longer than any ending, with a doubled letter before it, need not be looked at.
+    least = range(max(_LEAST_COMMON, len(word) - _LONGEST_ENDING - 1), len(word))
     return word[: next((common for common in least if _is_ending(word, common, language)), len(word))]
 
 
