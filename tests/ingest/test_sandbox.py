@@ -50,9 +50,19 @@ def text_of(reader: Sandbox, path: Path) -> str:
 
 def processes(parent: int | None = None) -> set[int]:
     """Return the processes that *parent*, or this one, started for reading, with those that nobody waited for."""
-    children = Path(f"/proc/{parent or os.getpid()}/task").glob("*/children")
-    numbers = {int(number) for file in children for number in file.read_text().split()}
+    numbers = {number for number in running() if parent_of(number) == (parent or os.getpid())}
     return {number for number in numbers if (command := command_of(number)) is None or b"sandbox_child" in command}
+
+
+def running() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def parent_of(number: int) -> int:
+    """Return the parent of a process, 0 when it is gone. The list of children leaves some out while others end."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
 
 
 def command_of(number: int) -> bytes | None:
