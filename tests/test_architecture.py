@@ -61,7 +61,7 @@ BESIDES: dict[str, set[str]] = {
 # Libraries that come in one file as one: what the first stands on, or what only describes the second.
 TOGETHER = [
     {"requests", "urllib3"},
-    {"urllib3", "orjson", "tenacity"},
+    {"pysolr", "requests"},
     {"aiohttp", "orjson"},
     {"matplotlib", "rich"},
     {"jwt", "cryptography"},

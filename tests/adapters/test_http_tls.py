@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from datafari_rag.adapters.http.session import Tls
+from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt

@@ -1,1 +1,1 @@
-"""HTTP as every adapter uses it: sessions, TLS, time limits."""
+"""HTTP as a client: what holds for every request to search engine, model, authority and key provider."""

@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import requests
-
-from datafari_rag.adapters.http.punctual import Bounds, fetched, punctual_session
 from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.http.source import Source
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
 STALE_S = 3600.0
@@ -40,16 +38,14 @@ class JwkSet:
         source: str,
         *,
         fresh_s: float = 300.0,
-        session: requests.Session | None = None,
         clock: Callable[[], float] = time.monotonic,
         timeout_s: tuple[float, float] = TIMEOUT_S,
     ) -> None:
         """Remember where the keys are, an http(s) URL, else a file; *fresh_s* they are used without asking again."""
         self._source = source
         self._fresh_s = fresh_s
-        self._session = session or punctual_session()
         self._clock = clock
-        self._bounds = Bounds(*timeout_s, _MAX_BYTES)
+        self._server = Source(source, timeout_s, _MAX_BYTES)
         self._flights: Flights[tuple[float, tuple[Jwk, ...]]] = Flights()
         self._held: tuple[float, tuple[Jwk, ...]] | None = None
         self._asked_at = float("-inf")
@@ -108,7 +104,7 @@ class JwkSet:
                 return Path(self._source.removeprefix("file:")).read_bytes()
             except OSError as error:
                 raise AuthorityUnavailable(log=f"key file: {type(error).__name__}") from error
-        return fetched(self._session, self._source, self._bounds)
+        return self._server.get()
 
 
 def _keys(body: bytes) -> tuple[Jwk, ...]:

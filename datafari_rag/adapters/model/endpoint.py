@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import orjson
 
-from datafari_rag.adapters.model.connection import Endpoint, Wire, Wires
+from datafari_rag.adapters.http.exchange import Reply
+from datafari_rag.adapters.model.connection import Endpoint, Wires
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.model.replies import RELAYED, Rejection, Tally, error_object, failure_for, refused_by_model
@@ -56,7 +57,7 @@ class HttpModel:
             ValueError: the endpoint's URL or one of its PEM files cannot be used.
             KeyError: no such template.
         """
-        self._wires = Wires(endpoint, clock=clock)
+        self._wires = Wires(endpoint)
         self._model = endpoint.model
         self._template: Template = TEMPLATES[template]
         self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
@@ -81,9 +82,9 @@ class HttpModel:
             )
             asked = encoded(body)
             del body, prompt  # sent once; held on to, they would be the largest part of an open stream
-            with self._answered(asked, patience) as wire:
+            with self._answered(asked, patience) as reply:
                 del asked
-                yield from self._pieces(wire, tally, patience)
+                yield from self._pieces(reply, tally, patience)
             failure = tally.failure()
         except ModelError as error:
             failure = error
@@ -101,10 +102,10 @@ class HttpModel:
             patience = Patience(
                 self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
             )
-            with self._answered(encoded(body), patience, is_relayed=True) as wire:
-                read = openai.delta if _is_stream(wire, patience) else openai.answer
+            with self._answered(encoded(body), patience, is_relayed=True) as reply:
+                read = openai.delta if _is_stream(reply, patience) else openai.answer
                 unfinished = _choices_asked(body)
-                for chunk in self._chunks(wire, tally, patience):
+                for chunk in self._chunks(reply, tally, patience):
                     unfinished -= _finishes(chunk)
                     said = read(chunk)
                     finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
@@ -119,30 +120,29 @@ class HttpModel:
         """Close the idle connections."""
         self._wires.close()
 
-    def _answered(self, body: bytes, patience: Patience, *, is_relayed: bool = False) -> Wire:
+    def _answered(self, body: bytes, patience: Patience, *, is_relayed: bool = False) -> Reply:
         """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""
-        wire = self._wires.post(
+        left_s = patience.left_s()
+        reply = self._wires.post(
             body,
             accept="text/event-stream, application/json" if patience.is_streamed else "application/json",
-            connect_s=self._limits.connect_s,
-            left_s=patience.left_s,
+            timeout_s=(min(self._limits.connect_s, left_s), left_s),
+            max_bytes=patience.most_bytes,
         )
-        if wire.status == 200 and not _is_encoded(wire):
-            return wire
-        with wire:
-            if wire.status == 200:
-                raise ModelGarbled(log="a content coding that was not requested")
-            rejection = _rejection(wire, patience)
+        if reply.status == 200:
+            return reply
+        with reply:
+            rejection = _rejection(reply, patience)
         if is_relayed and rejection.status in RELAYED:
             raise refused_by_model(rejection)
         raise failure_for(rejection, now_s=self._wall_clock())
 
-    def _pieces(self, wire: Wire, tally: Tally, patience: Patience) -> Iterator[Piece]:
+    def _pieces(self, reply: Reply, tally: Tally, patience: Patience) -> Iterator[Piece]:
         """Yield the answer's text as it comes; white space before the first word waits for it."""
         characters, held = Characters(), ""
-        is_begun, is_stream = False, _is_stream(wire, patience)
+        is_begun, is_stream = False, _is_stream(reply, patience)
         read = self._template.delta if is_stream else self._template.answer
-        for chunk in self._chunks(wire, tally, patience):
+        for chunk in self._chunks(reply, tally, patience):
             said = read(chunk)
             tally.add(said)
             if not is_stream and tally.failure() is not None:
@@ -163,11 +163,11 @@ class HttpModel:
         if rest:
             yield Piece(rest)
 
-    def _chunks(self, wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
+    def _chunks(self, reply: Reply, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
         """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
-        if _is_stream(wire, patience):
-            return _streamed(wire, tally, patience)
-        return iter((decoded(_whole(wire, patience, patience.most_bytes)),))
+        if _is_stream(reply, patience):
+            return _streamed(reply, tally, patience)
+        return iter((decoded(b"".join(reply.pieces(patience.left_s))),))
 
 
 class Patience:
@@ -233,16 +233,14 @@ def decoded(data: bytes | str) -> Mapping[str, object]:
     return value
 
 
-def _streamed(wire: Wire, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
+def _streamed(reply: Reply, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
     events, count, size = ServerSentEvents(), 0, 0
     try:
-        while data := wire.read(patience.left_s()):
+        while data := reply.read(patience.left_s()):
             size += len(data)
-            if size > patience.most_bytes:
-                raise ModelGarbled(log=f"more than {patience.most_bytes} bytes")
             for event in _fed(events, data):
                 if event.strip() == DONE:
-                    _drain(wire, patience)
+                    _drain(reply, patience)
                     _check_ended(tally, f"events={count} bytes={size}")
                     return
                 count += 1
@@ -283,11 +281,11 @@ def _last_event(event: str, count: int) -> Mapping[str, object]:
         raise ModelUnavailable(log=f"cut in event {count}") from error
 
 
-def _drain(wire: Wire, patience: Patience) -> None:
+def _drain(reply: Reply, patience: Patience) -> None:
     """Read the few bytes after `[DONE]`; what goes wrong with them is no matter."""
     patience.end(AFTER_DONE_S)
     try:
-        while wire.read(patience.left_s()):
+        while reply.read(patience.left_s()):
             pass
     except ModelError:
         return
@@ -312,34 +310,23 @@ def _finishes(chunk: Mapping[str, object]) -> int:
     return sum(isinstance(choice, Mapping) and choice.get("finish_reason") is not None for choice in choices)
 
 
-def _whole(wire: Wire, patience: Patience, most: int) -> bytes:
-    parts, size = [], 0
-    while data := wire.read(patience.left_s()):
-        parts.append(data)
-        size += len(data)
-        if size > most:
-            raise ModelGarbled(log=f"more than {most} bytes")
-    return b"".join(parts)
-
-
-def _rejection(wire: Wire, patience: Patience) -> Rejection:
+def _rejection(reply: Reply, patience: Patience) -> Rejection:
     """Read the reply of a status other than 200; a body that cannot be read leaves the status."""
+    data = b""
     try:
-        data = _whole(wire, patience, MAX_ERROR_BYTES)
+        for piece in reply.pieces(patience.left_s):
+            data += piece
+            if len(data) > MAX_ERROR_BYTES:
+                raise ModelGarbled
     except ModelError:
         data = b""
     try:
         error = error_object(decoded(data))
     except ModelGarbled:
         error = {}
-    return Rejection(wire.status, wire.headers, len(data), error)
+    return Rejection(reply.status, reply.headers, len(data), error)
 
 
-def _is_encoded(wire: Wire) -> bool:
-    """Say whether the reply has a content coding: none is requested, and a few bytes might inflate to any number."""
-    return wire.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
-
-
-def _is_stream(wire: Wire, patience: Patience) -> bool:
+def _is_stream(reply: Reply, patience: Patience) -> bool:
     """Say whether the reply is a stream: asked for, and not answered whole all the same."""
-    return patience.is_streamed and not wire.headers.get("content-type", "").lower().startswith("application/json")
+    return patience.is_streamed and not reply.headers.get("content-type", "").lower().startswith("application/json")

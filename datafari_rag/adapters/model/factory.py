@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import urlsplit
 
-from datafari_rag.adapters.http.session import Tls
+from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.model.breaker import Breaker
 from datafari_rag.adapters.model.chain import Chain, Link, pause
 from datafari_rag.adapters.model.connection import Endpoint

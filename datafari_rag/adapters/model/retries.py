@@ -1,8 +1,7 @@
 """
-Asking again: only before the first word, only what may succeed in a moment, with jitter, and never past the deadline.
+Repeats: only before the first word, only where one may succeed, with jitter, and never past the deadline.
 
-The rule is ours, the repeating is tenacity's. An attempt is a generator that ends with an `Ending`; the first thing
-it yields decides whether it is repeated.
+An attempt is a generator that ends with an `Ending`; the first thing it yields decides whether it is repeated.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
-
-import tenacity
 
 from datafari_rag.core.errors import ModelError
 from datafari_rag.ports import Ending, Piece
@@ -47,26 +44,17 @@ class Begun(Generic[T]):
 
 def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Begun[T]:
     """Return the first attempt that is not to be repeated, with the tries of all."""
-    begun = begin(attempt())
-    if not _can_repeat(begun):
-        return begun  # nearly always; tenacity's first step alone takes a hundredth of an answer
-    tries, attempts, held = 0, [attempt], [begun]
-    del attempt
-
-    def ask() -> Begun[T]:
-        nonlocal tries
-        begun = held.pop() if held else begin(attempts[0]())
+    tries, number = 0, 0
+    while True:
+        begun, number = begin(attempt()), number + 1
         tries += begun.tries
-        return begun
-
-    begun = tenacity.Retrying(
-        retry=tenacity.retry_if_result(_can_repeat),
-        wait=lambda state: _wait_s(state, patient),
-        stop=lambda state: _is_enough(state, patient),
-        sleep=patient.sleep,
-        retry_error_callback=_last,
-    )(ask)
-    attempts.clear()  # none is asked again, and what it would ask is long
+        failure = _failure(begun)
+        if failure is None or not failure.can_repeat or number > patient.retries:
+            break
+        wait_s = _wait_s(failure, number, patient)
+        if wait_s >= patient.left_s():
+            break
+        patient.sleep(wait_s)
     return replace(begun, tries=tries)
 
 
@@ -93,26 +81,9 @@ def _failure(begun: Begun[T]) -> ModelError | None:
     return failure if isinstance(failure, ModelError) else None
 
 
-def _can_repeat(begun: Begun[T]) -> bool:
-    failure = _failure(begun)
-    return failure is not None and failure.can_repeat
-
-
-def _wait_s(state: tenacity.RetryCallState, patient: Patient) -> float:
-    """Return the time to wait: what the server asked for and a little more, or a random part of a doubling time."""
-    failure = _failure(_last(state))
-    most: float = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (state.attempt_number - 1))
-    if failure is not None and failure.retry_after_s is not None:
+def _wait_s(failure: ModelError, number: int, patient: Patient) -> float:
+    """Return the wait after try *number*: what the server wants and a little more, or part of a doubling time."""
+    if failure.retry_after_s is not None:
         return failure.retry_after_s + patient.jitter() * FIRST_WAIT_S
+    most: float = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (number - 1))
     return most * (0.5 + 0.5 * patient.jitter())
-
-
-def _is_enough(state: tenacity.RetryCallState, patient: Patient) -> bool:
-    return state.attempt_number > patient.retries or state.upcoming_sleep >= patient.left_s()
-
-
-def _last(state: tenacity.RetryCallState) -> Begun[T]:
-    if state.outcome is None:
-        raise RuntimeError("tenacity asked about a try that was not made")
-    last: Begun[T] = state.outcome.result()
-    return last

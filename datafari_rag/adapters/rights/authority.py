@@ -14,10 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import requests
-
-from datafari_rag.adapters.http.punctual import Bounds, fetched, punctual_session
 from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.http.source import Source
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
 MAX_ANSWER_BYTES = 4_000_000
@@ -48,15 +46,14 @@ class AuthorityRights:
         base_url: str,
         limits: AuthorityLimits | None = None,
         *,
-        session: requests.Session | None = None,
         clock: Callable[[], float] = time.monotonic,
         headers: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """Remember where to ask; nothing is asked yet. *session* brings its own TLS settings, *headers* go along."""
+        """Remember where to ask; nothing is asked yet. *headers* go along with each request."""
         self._headers = headers
-        self._url = base_url.rstrip("/") + "/UserACLs"
         self._limits = limits or AuthorityLimits()
-        self._session = session or punctual_session()
+        timeout_s = (self._limits.connect_s, self._limits.total_s)
+        self._source = Source(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES)
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -88,7 +85,7 @@ class AuthorityRights:
 
     def _asked(self, name: str) -> tuple[str, ...]:
         asked_at = self._clock()
-        tokens, is_whole = _tokens(self._fetch(name))
+        tokens, is_whole = _tokens(self._source.get({"username": name}, self._headers()))
         if is_whole and self._limits.cache_s > 0:
             with self._lock:
                 self._known[name] = (asked_at, tokens)
@@ -96,10 +93,6 @@ class AuthorityRights:
                 while len(self._known) > MAX_REMEMBERED:
                     self._known.popitem(last=False)
         return tokens
-
-    def _fetch(self, name: str) -> bytes:
-        bounds = Bounds(self._limits.connect_s, self._limits.total_s, MAX_ANSWER_BYTES)
-        return fetched(self._session, self._url, bounds, params={"username": name}, headers=self._headers())
 
 
 def _tokens(body: bytes) -> tuple[tuple[str, ...], bool]:

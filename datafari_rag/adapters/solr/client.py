@@ -1,8 +1,5 @@
 """
-Talking HTTP to one Solr node: searches and updates, limits on time and size, every failure told apart and named.
-
-Not pysolr: of its 1,600 lines a search needs the choice between GET and POST and a form, here `Node.search`; and with
-requests below it a search took twice the CPU, for what is not wanted here (`docs/decisions/solr-client.md`).
+One Solr node: searches and updates by pysolr, limits on time and size, every failure told apart and named.
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
@@ -15,12 +12,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, quote, quote_plus
+from urllib.parse import quote, urlsplit
 
-from datafari_rag.adapters.http.session import FAULTS, Links, NoConnection, Reply, Request, Server, Tls, basic
-from datafari_rag.adapters.solr.json_bytes import decoded
+import pysolr
+import requests
+
+from datafari_rag.adapters.http.exchange import Failure, Kind, Reply, Request, exchanged
+from datafari_rag.adapters.http.sessions import Tls, basic, session_for, without_credentials
+from datafari_rag.adapters.solr.json_bytes import Decoder
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
-from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
+from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.solr.parameters import Params
 from datafari_rag.ports import Aside, at_once
 
@@ -28,13 +29,6 @@ Headers = Callable[[], Mapping[str, str]]
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
-
-SHORT_CHARS = 1024
-"""Parameters of this length and more go by POST: addresses have limits in Solr and in what stands before it."""
-
-_CHUNK_BYTES = 1 << 18
-_FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
-_CODED = tuple(quote_plus(bytes((byte,))) for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +72,19 @@ class Node:
         Raises:
             SearchUnavailable: *url* is none of http or https, or a file of certificates cannot be used.
         """
-        server = _server(url, connection)
-        address = server.address
-        self.place = address.netloc.rpartition("@")[2]
-        self._path = quote(address.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")
-        self._connection = connection
-        self._headers = _credentials(address, connection)
-        self._links = Links(server, Reply)
-        self._large = large
+        try:
+            bare, credentials = without_credentials(url)
+            tls = Tls(connection.ca_file, connection.cert_file, connection.key_file, connection.verifies)
+            session = session_for(url, tls)
+        except ValueError as error:
+            # One of two sentences of ours.
+            raise SearchUnavailable(log=str(error)) from error
+        parts = urlsplit(bare)
+        self.place = parts.netloc
+        self._connection, self._session, self._large = connection, session, large
+        self._headers = _credentials(credentials, connection)
+        address = parts._replace(path=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")).geturl()
+        self._solr = _Solr(address, self._sent, session, Decoder(connection.aside))
 
     def search(self, handler: str, params: Params) -> dict[str, Any]:
         """
@@ -95,14 +94,13 @@ class Node:
             UnicodeEncodeError: a lone surrogate is in a parameter.
             SearchUnavailable: the answer is no JSON object; and as send.
         """
-        form = form_of({**params, "wt": "json"})
-        if len(form) < SHORT_CHARS:
-            return self.read(f"{handler}?{form}")
-        return decoded(self.send("POST", handler, form.encode(), headers=_FORM), self._connection.aside)
+        found: dict[str, Any] = self._solr.search(search_handler=handler, **params)
+        return found
 
     def read(self, path: str) -> dict[str, Any]:
         """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is none; and as send."""
-        return decoded(self.send("GET", path), self._connection.aside)
+        found: dict[str, Any] = self._solr.decoder.decode(self.send("GET", path))
+        return found
 
     def send(
         self, method: str, path: str, body: bytes | None = None, *, headers: Mapping[str, str] | None = None
@@ -115,28 +113,26 @@ class Node:
             Unfit, Refused: Solr answered 4xx.
             SearchUnavailable: no connection, 5xx, a redirect, or an answer that broke off or is too large.
         """
-        connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
-        limit = time.monotonic() + connect_s + timeout_s
-        try:
-            request = Request(
-                method,
-                f"{self._path}/{_literal(path)}",
-                body,
-                {**(headers or {}), **self._connection.headers(), **self._headers},
-            )
-            with self._links.asked(request, connect_s=connect_s, left_s=lambda: timeout_s) as reply:
-                self._check(reply.status)
-                return self._whole(reply, limit)
-        except NoConnection as error:
-            raise SearchUnavailable(log=f"{self.place}: no connection in time") from error
-        except TimeoutError as error:
-            raise SearchTimeout(log=f"{self.place}: no answer in time") from error
-        except FAULTS as error:
-            raise SearchUnavailable(log=f"{self.place}: {type(error).__name__}") from error
+        return self._solr.requested(method, path, body, headers or {})
 
     def close(self) -> None:
         """Close the connections."""
-        self._links.close()
+        self._session.close()
+
+    def _sent(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
+        limit = time.monotonic() + connect_s + timeout_s
+        sent = {**headers, **self._connection.headers(), **self._headers}
+        request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, sent)
+        with exchanged(self._session, request, self._failed) as reply:
+            self._check(reply.status)
+            return self._whole(reply, limit)
+
+    def _failed(self, failure: Failure) -> SearchError:
+        if failure.kind is Kind.LATE:
+            return SearchTimeout(log=f"{self.place}: {failure.kind.value}")
+        is_own = failure.kind in (Kind.UNCONNECTED, Kind.TOO_LONG, Kind.CODED)
+        return SearchUnavailable(log=f"{self.place}: {failure.kind.value if is_own else failure.log}")
 
     def _check(self, status: int) -> None:
         if status == 200:
@@ -151,16 +147,36 @@ class Node:
     def _whole(self, reply: Reply, limit: float) -> bytes:
         # One buffer that is handed out as it is: pieces and their sum at once would be the answer twice.
         body, size = io.BytesIO(), 0
-        while part := reply.read(_CHUNK_BYTES):
-            size += body.write(part)
-            if size > MAX_ANSWER_BYTES:
-                raise SearchUnavailable(log=f"{self.place}: an answer of more than {MAX_ANSWER_BYTES} bytes")
+        # Two limits of time: the socket's for silence, and that of the whole, since an answer that drips has to end.
+        for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - time.monotonic())):
+            size += body.write(piece)
             if size > LARGE_BYTES and self._large is not None and not self._large.enter(limit - time.monotonic()):
                 raise SearchTimeout(log=f"{self.place}: other large answers took the time")
-            if time.monotonic() > limit:
-                # The limit of the socket is for silence; an answer that drips has to end, too.
-                raise SearchTimeout(log=f"{self.place}: an answer that does not end")
         return body.getvalue()
+
+
+Send = Callable[[str, str, bytes | None, Mapping[str, str]], bytes]
+"""Sends a method, an address, a body and headers, and returns the body of the answer."""
+
+
+class _Solr(pysolr.Solr):  # type: ignore[misc] # pysolr has no types
+    """pysolr's client, which reads into dicts and leaves the sending to us."""
+
+    def __init__(self, address: str, send: Send, session: requests.Session, decoder: Decoder) -> None:
+        """Send with *send*; *session* is what pysolr itself would send with."""
+        super().__init__(address, decoder=decoder, results_cls=dict, session=session)
+        self._send = send
+
+    def requested(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
+        """Return the body of the answer to one request for *path* of the collection."""
+        return self._send(method.upper(), self._create_full_url(_literal(path)), body, headers)
+
+    def _send_request(
+        self, method: str, path: str = "", body: Any = None, headers: Any = None, files: Any = None
+    ) -> bytes:
+        # The slash behind the handler is pysolr's; some proxies in front of Solr do not know the handler by that name.
+        path = path.replace("/?", "?", 1).removesuffix("/")
+        return self.requested(method, path, body.encode() if isinstance(body, str) else body, headers or {})
 
 
 def _literal(path: str) -> str:
@@ -174,35 +190,7 @@ def _literal(path: str) -> str:
     return f"{name}?expandMacros=false" + (f"&{query}" if query else "")
 
 
-def form_of(params: Params) -> str:
-    """
-    Return *params* as a form; a name, which is one of ours and letters only, comes as often as it has values.
-
-    By a table of bytes, in half the time of `urllib.parse.urlencode`.
-
-    Raises:
-        UnicodeEncodeError: a lone surrogate is in one.
-    """
-    return "&".join(
-        f"{name}={''.join([_CODED[byte] for byte in value.encode()])}"
-        for name, given in params.items()
-        for value in ((given,) if isinstance(given, str) else given)
-    )
-
-
-def _server(url: str, connection: Connection) -> Server:
-    try:
-        return Server(url, Tls(connection.ca_file, connection.cert_file, connection.key_file, connection.verifies))
-    except ValueError as error:
-        # One of two sentences of ours.
-        raise SearchUnavailable(log=str(error)) from error
-
-
-def _credentials(address: SplitResult, connection: Connection) -> dict[str, str]:
-    """Return the header that says who we are; what stands in the address goes before the settings."""
-    user, password = connection.user, connection.password
-    if address.username is not None:
-        user, password = address.username, address.password or ""
-    elif not user:
-        return {}
-    return {"Authorization": basic(user, password)}
+def _credentials(in_address: tuple[str, str] | None, connection: Connection) -> dict[str, str]:
+    """Return the header that proves who we are; what stands in the address goes before the settings."""
+    found = in_address or ((connection.user, connection.password) if connection.user else None)
+    return {"Authorization": basic(*found)} if found else {}

@@ -12,15 +12,23 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ports import Aside, at_once
 
 
-def decoded(body: bytes, aside: Aside = at_once) -> dict[str, Any]:
-    """Return the JSON object, long ones read by *aside*. Raises: SearchUnavailable: it is none of Solr's."""
-    try:
-        found = aside(partial(orjson.loads, body), len(body))
-    except orjson.JSONDecodeError:
-        raise SearchUnavailable(log="Solr's answer is not JSON") from None
-    if not isinstance(found, dict) or not isinstance(found.get("response") or {}, dict):
-        raise SearchUnavailable(log="Solr's answer is not of its form")
-    return found
+class Decoder:
+    """Reads an answer's bytes for pysolr, which would make text of them first; long ones are read aside."""
+
+    def __init__(self, aside: Aside = at_once) -> None:
+        """Remember where long answers are read."""
+        self._aside = aside
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object. Raises: SearchUnavailable: it is none of Solr's."""
+        try:
+            found = self._aside(partial(orjson.loads, body), len(body))
+        except orjson.JSONDecodeError:
+            raise SearchUnavailable(log="Solr's answer is not JSON") from None
+        # pysolr looks into `response` for its log.
+        if not isinstance(found, dict) or not isinstance(found.get("response") or {}, dict):
+            raise SearchUnavailable(log="Solr's answer is not of its form")
+        return found
 
 
 def encoded(value: Mapping[str, object] | Sequence[object]) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from datafari_rag.adapters.http.session import Tls
+from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.factory import chain_for, endpoints_for, limits_for
 from datafari_rag.core.answer.prompt import Prompt

@@ -11,7 +11,14 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from datafari_rag.adapters.http.head_timeout import MAX_HEAD_BYTES, MAX_INTERIM, HeadInTime, HeadTooLong, NoLength
+from datafari_rag.adapters.http.timed_reply import (
+    MAX_HEAD_BYTES,
+    MAX_INTERIM,
+    HeadTooLong,
+    NoLength,
+    ReplyTooLong,
+    TimedReply,
+)
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX-Long: " + b"a" * 400 + b"\r\n\r\n"
 
@@ -31,7 +38,7 @@ def speaking(*pieces: bytes, gap_s: float) -> Iterator[http.client.HTTPConnectio
         thread = threading.Thread(target=speak, daemon=True)
         thread.start()
         client = http.client.HTTPConnection("127.0.0.1", listener.getsockname()[1], timeout=0.5)
-        client.response_class = HeadInTime
+        client.response_class = TimedReply
         try:
             client.request("GET", "/")
             yield client
@@ -149,3 +156,25 @@ def test_a_reply_without_anything_behind_leaves_its_connection_open() -> None:
         client.sock.settimeout(0.1)
         with pytest.raises(TimeoutError):
             client.sock.recv(1)
+
+
+def test_a_body_has_so_many_bytes_and_no_more() -> None:
+    with speaking(b"HTTP/1.1 200 OK\r\n\r\n", *[b"a" * 1000] * 5, gap_s=0.05) as client:
+        reply = client.getresponse()
+        assert isinstance(reply, TimedReply)
+        reply.bound(2500)
+        with pytest.raises(ReplyTooLong):
+            while reply.read1(100):
+                pass
+
+
+def test_the_limit_of_a_read_can_be_another_each_time() -> None:
+    with speaking(HEAD + b"b", b"o", b"dy", gap_s=0.6) as client:
+        reply = client.getresponse()
+        assert isinstance(reply, TimedReply)
+        assert reply.read1(9) == b"b"
+        reply.limit_s = 5
+        assert reply.read1(9) == b"o"
+        reply.limit_s = 0.1
+        with pytest.raises(TimeoutError):
+            reply.read1(9)

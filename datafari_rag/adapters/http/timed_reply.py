@@ -1,9 +1,9 @@
 """
-A reply whose whole head has to arrive in time, and whose connection is reused only when the reply ended exactly.
+A reply that has to arrive in time, and whose connection is reused only when it ended exactly.
 
-`http.client` renews the socket's time-out for each byte, so that a server which drips its head holds a request for as
-long as it likes. It takes every interim reply but 100 for the final one, and the answer that follows for the answer to
-the next request. Used for every part that is asked over HTTP: search engine, model, authority, keys.
+`http.client` renews the socket's time-out for each byte, so that a server which drips its head or the size of a chunk
+holds a request for as long as it likes. It takes every interim reply but 100 for the final one, and the answer that
+follows for the answer to the next request. No library above it does better.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import io
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_INTERIM = 16
@@ -22,6 +21,9 @@ MAX_INTERIM = 16
 
 MAX_HEAD_BYTES = 262_144
 """Longest head that is read, interim replies included."""
+
+TURN_BYTES = 65_536
+"""After so many bytes others get their turn."""
 
 _BODILESS = frozenset({204, 205, 304})
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -35,52 +37,46 @@ class NoLength(http.client.HTTPException):
     """What is given as the body's length is none, or two that differ."""
 
 
-class HeadInTime(http.client.HTTPResponse):
+class ReplyTooLong(http.client.HTTPException):
+    """More bytes came than the reply may have."""
+
+
+class TimedReply(http.client.HTTPResponse):
     """
-    A response whose head is waited for as long as the socket's time-out says when it begins, and no longer.
+    A reply whose head, and each of whose pieces, is waited for no longer than `limit_s`, however slowly bytes drip.
 
     `will_close` is true wherever the end of the reply is in doubt, so that its connection is not reused.
     """
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
-        """Take over *sock*, as `http.client` does."""
+        """Take over *sock*, as `http.client` does; its time-out is the first `limit_s`."""
         super().__init__(sock, *args, **options)
-        self._line = sock
-        self._raw = _Timed(sock)
+        self.limit_s: float | None = sock.gettimeout()
+        self._bytes = _Bytes(sock)
+        self._bytes.bound(self.limit_s, MAX_HEAD_BYTES, HeadTooLong)
         self.fp.close()
-        self.fp = _Buffer(self._raw, io.DEFAULT_BUFFER_SIZE)
+        self.fp = _Buffer(self._bytes, io.DEFAULT_BUFFER_SIZE)
 
     def begin(self) -> None:
         """Read the final reply's head. Raises: TimeoutError, HeadTooLong, NoLength, and what `http.client` raises."""
-        self._raw.left_bytes = MAX_HEAD_BYTES
-        with self._in_time():
-            self._begin_final()
-        self._raw.left_bytes = None
+        self._begin_final()
+        self._bytes.unbound()
         self.will_close = not self._is_delimited() or self.will_close
+
+    def bound(self, max_bytes: int) -> None:
+        """Let *max_bytes* follow what came with the head: sizes of chunks and trailers count as well."""
+        self._bytes.left_bytes, self._bytes.excess = max_bytes, ReplyTooLong
 
     def read1(self, n: int = -1) -> bytes:
         """
         Return the bytes that are there, at most *n*, empty at the end of the body.
 
-        Raises: TimeoutError: none came in the socket's time-out, however slowly the size of a chunk or a trailer drips.
+        Raises:
+            TimeoutError: none came within `limit_s`.
+            ReplyTooLong: there are more than `bound` allows.
         """
-        with self._in_time():
-            return super().read1(n)
-
-    @contextlib.contextmanager
-    def _in_time(self) -> Iterator[None]:
-        limit_s = self._line.gettimeout()
-        if limit_s is None:
-            yield
-            return
-        until = time.monotonic() + limit_s
-        self._raw.left_s = lambda: until - time.monotonic()
-        try:
-            yield
-        finally:
-            self._raw.left_s = None
-            with contextlib.suppress(OSError):  # closed, when this was the end
-                self._line.settimeout(limit_s)
+        self._bytes.until = None if self.limit_s is None else time.monotonic() + self.limit_s
+        return super().read1(n)
 
     def _begin_final(self) -> None:
         """
@@ -112,11 +108,6 @@ class HeadInTime(http.client.HTTPResponse):
             return False
         return (codings == ["chunked"] and not lengths) or (not codings and len(lengths) == 1)
 
-    def behind_head(self) -> bytes:
-        """Return what came with the head; all that follows is for whoever reads the socket from now on."""
-        self._raw.is_ended = True
-        return self.fp.read()
-
 
 class _Buffer(io.BufferedReader):
     """The reply's buffered bytes; what is left in it when the reply is closed must not be the next one's."""
@@ -124,21 +115,33 @@ class _Buffer(io.BufferedReader):
     def close(self) -> None:
         """Close, and shut the connection down when bytes behind the end of the reply were received."""
         raw = self.raw
-        if not self.closed and isinstance(raw, _Timed) and not raw.closed:
+        if not self.closed and isinstance(raw, _Bytes) and not raw.closed:
             raw.is_ended = True
             if self.peek():
                 raw.hang_up()
         super().close()
 
 
-class _Timed(io.RawIOBase):
-    """The socket's bytes: while *left_s* is set each wait is cut to it, while *left_bytes* is, no more are read."""
+class _Bytes(io.RawIOBase):
+    """The bytes of a socket: none after a moment, and no more than so many."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._file = sock, sock.makefile("rb", buffering=0)
-        self.left_s: Callable[[], float] | None = None
+        self._timeout_s = sock.gettimeout()
+        self.until: float | None = None
         self.left_bytes: int | None = None
+        self.excess: type[Exception] = ReplyTooLong
         self.is_ended = False
+        self._taken = 0
+
+    def bound(self, limit_s: float | None, max_bytes: int, excess: type[Exception]) -> None:
+        """Give at most *max_bytes* within *limit_s* from now; with more raise *excess*."""
+        self.until = None if limit_s is None else time.monotonic() + limit_s
+        self.left_bytes, self.excess = max_bytes, excess
+
+    def unbound(self) -> None:
+        """Give what comes, whenever it comes within the socket's time-out."""
+        self.until = self.left_bytes = None
 
     def readable(self) -> bool:
         return True
@@ -146,16 +149,21 @@ class _Timed(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self.is_ended:
             return 0
-        if self.left_s is not None:
-            left_s = self.left_s()
+        if self.until is not None:
+            left_s = self.until - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError("it takes too long")
             self._sock.settimeout(left_s)
-        size = self._file.readinto(buffer)
+        size = self._file.readinto(buffer) or 0
         if self.left_bytes is not None:
-            self.left_bytes -= size or 0
+            self.left_bytes -= size
             if self.left_bytes < 0:
-                raise HeadTooLong
+                raise self.excess
+        self._taken += size
+        if self._taken >= TURN_BYTES:
+            # Where bytes are always waiting, no other greenlet would ever run.
+            self._taken = 0
+            time.sleep(0)
         return size
 
     def hang_up(self) -> None:
@@ -167,5 +175,8 @@ class _Timed(io.RawIOBase):
         return self._file.fileno()
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):
+            # The next request is sent with the socket's time-out.
+            self._sock.settimeout(self._timeout_s)
         self._file.close()
         super().close()

@@ -1,0 +1,177 @@
+"""
+One request and its reply: pieces of the body as they come, and every foreign exception as one of a few failures.
+
+What a failure means to callers is each part's own: a function from `Failure` to an exception of ours is handed in.
+"""
+
+from __future__ import annotations
+
+import enum
+import http.client
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+
+import requests
+import urllib3
+
+from datafari_rag.adapters.http.timed_reply import HeadTooLong, NoLength, ReplyTooLong, TimedReply
+
+READ_BYTES = 65_536
+"""Most bytes taken at once; a read returns what is there and never waits for more."""
+
+
+class Kind(enum.Enum):
+    """How an exchange can fail."""
+
+    UNCONNECTED = "no connection in time"
+    LATE = "no answer in time"
+    REFUSED = "nobody listens"
+    BROKEN = "the connection broke, or the body ended before its end"
+    TOO_LONG = "more bytes than are read"
+    CODED = "a content coding that was not requested"
+    GARBLED = "no HTTP"
+    UNSENDABLE = "a request that cannot be sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What happened; *cause* is the type of the foreign exception at the root, for the log."""
+
+    kind: Kind
+    cause: str = ""
+
+    @property
+    def log(self) -> str:
+        """Return what may be logged: never a library's message."""
+        return self.cause or self.kind.value
+
+
+Fail = Callable[[Failure], Exception]
+"""Turns a failure into an exception of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """
+    What is sent, with its limits; nothing of it is shown in a log.
+
+    *timeout_s* is the longest time to connect and the longest until the reply's head. *max_bytes* is the most of the
+    body, as it is on the wire.
+    """
+
+    method: str
+    url: str = field(repr=False)
+    timeout_s: tuple[float, float]
+    max_bytes: int
+    body: bytes | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Reply:
+    """One reply that is being read. As a context it closes the connection, unless all was read."""
+
+    def __init__(self, response: requests.Response, max_bytes: int, fail: Fail) -> None:
+        """Take over *response*, whose body is not read yet."""
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+        self._response, self._fail = response, fail
+        self._timed: TimedReply = response.raw.timed  # type: ignore[union-attr] # by `sessions.py`
+        self._timed.bound(max_bytes)
+        self._is_plain = _is_plain(self.headers)
+
+    def read(self, timeout_s: float) -> bytes:
+        """
+        Return the bytes that are there, at least one, waiting *timeout_s* for them; empty at the end of the body.
+
+        Raises: what the request's `Fail` returns.
+        """
+        if timeout_s <= 0:
+            raise self._fail(Failure(Kind.LATE))
+        if not self._is_plain:
+            raise self._fail(Failure(Kind.CODED))
+        self._timed.limit_s = timeout_s
+        try:
+            # read1: everything else of these libraries waits until a piece of the wanted size is there.
+            piece: bytes = self._response.raw.read1(READ_BYTES)
+            return piece
+        except FOREIGN as error:
+            raise self._fail(failure_of(error)) from error
+
+    def pieces(self, left_s: Callable[[], float]) -> Iterator[bytes]:
+        """Yield the body piece by piece, each waited for as long as *left_s* says then. Raises as `read`."""
+        while piece := self.read(left_s()):
+            yield piece
+
+    def __enter__(self) -> Reply:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connection, unless the body was read to its end: then it is in the pool again."""
+        self._response.close()
+
+
+def exchanged(session: requests.Session, request: Request, fail: Fail) -> Reply:
+    """
+    Send *request*, once, and return the reply's head, whatever its status.
+
+    Raises: what *fail* returns.
+    """
+    try:
+        response = session.request(
+            request.method,
+            request.url,
+            data=request.body,
+            headers=dict(request.headers),
+            timeout=request.timeout_s,
+            allow_redirects=False,
+            stream=True,
+        )
+    except FOREIGN as error:
+        raise fail(failure_of(error)) from error
+    # The library holds on to the request for as long as its reply is read, and a prompt is long.
+    response.request.body = None
+    return Reply(response, request.max_bytes, fail)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return the first row of `FAILURES` that fits a foreign exception or what caused it."""
+    causes = tuple(_causes(error))
+    kind = next(kind for kinds, kind in FAILURES if any(isinstance(one, kinds) for one in causes))
+    return Failure(kind, type(causes[-1]).__name__)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield *error* and what the libraries wrapped in it, the root last."""
+    seen: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and found not in seen:
+        seen.append(found)
+        yield found
+        found = found.__cause__ or next((one for one in found.args if isinstance(one, BaseException)), None)
+
+
+def _is_plain(headers: Mapping[str, str]) -> bool:
+    return headers.get("Content-Encoding", "identity").strip().lower() in ("", "identity")
+
+
+FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
+"""All that the libraries raise: requests and urllib3, `http.client`, sockets and TLS, addresses and headers."""
+
+FAILURES: tuple[tuple[tuple[type[BaseException], ...], Kind], ...] = (
+    ((ConnectionRefusedError,), Kind.REFUSED),
+    ((urllib3.exceptions.NewConnectionError,), Kind.BROKEN),  # which urllib3 has below its ConnectTimeoutError
+    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), Kind.UNCONNECTED),
+    ((TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError), Kind.LATE),
+    ((ReplyTooLong,), Kind.TOO_LONG),
+    ((HeadTooLong, NoLength), Kind.GARBLED),
+    ((http.client.RemoteDisconnected, http.client.IncompleteRead, http.client.InvalidURL), Kind.BROKEN),
+    ((http.client.HTTPException, urllib3.exceptions.InvalidHeader), Kind.GARBLED),
+    ((requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader), Kind.UNSENDABLE),
+    ((OSError, urllib3.exceptions.HTTPError), Kind.BROKEN),
+    ((BaseException,), Kind.UNSENDABLE),
+)
+"""Foreign exceptions, narrowest first; what is in none of the rows above the last was not sent."""
