@@ -25,6 +25,7 @@ from datafari_rag.adapters.model.factory import chain_for
 from datafari_rag.adapters.multi_index import Indexes
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
+from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
 from datafari_rag.adapters.settings.editor import SettingsKeeper
@@ -344,9 +345,6 @@ def _file_rights(settings: Settings) -> RightsSource:
 
 
 def _authority_rights(settings: Settings) -> RightsSource:
-    # Imported here: requests, which only those who ask an authority need, takes 4 MB of each worker.
-    from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
-
     limits = AuthorityLimits(
         settings.security_authority_connect_timeout_s,
         settings.security_authority_timeout_s,

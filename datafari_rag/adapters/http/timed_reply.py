@@ -13,6 +13,7 @@ import http.client
 import io
 import re
 import socket
+import sys
 import time
 from typing import Any
 
@@ -55,7 +56,7 @@ class TimedReply(http.client.HTTPResponse):
         self._bytes = _Bytes(sock)
         self._bytes.bound(self.limit_s, MAX_HEAD_BYTES, HeadTooLong)
         self.fp.close()
-        self.fp = _Buffer(self._bytes, io.DEFAULT_BUFFER_SIZE)
+        self.fp = _Buffer(self._bytes)
 
     def begin(self) -> None:
         """Read the final reply's head. Raises: TimeoutError, HeadTooLong, NoLength, and what `http.client` raises."""
@@ -64,8 +65,9 @@ class TimedReply(http.client.HTTPResponse):
         self.will_close = not self._is_delimited() or self.will_close
 
     def bound(self, max_bytes: int) -> None:
-        """Let *max_bytes* follow what came with the head: sizes of chunks and trailers count as well."""
-        self._bytes.left_bytes, self._bytes.excess = max_bytes, ReplyTooLong
+        """Let *max_bytes* follow the head: sizes of chunks and trailers count as well."""
+        with_head = self.fp.received() if isinstance(self.fp, _Buffer) else 0
+        self._bytes.left_bytes, self._bytes.excess = max_bytes - with_head, ReplyTooLong
 
     def read1(self, n: int = -1) -> bytes:
         """
@@ -76,6 +78,8 @@ class TimedReply(http.client.HTTPResponse):
             ReplyTooLong: there are more than `bound` allows.
         """
         self._bytes.until = None if self.limit_s is None else time.monotonic() + self.limit_s
+        if self._bytes.left_bytes < 0:
+            raise ReplyTooLong
         return super().read1(n)
 
     def _begin_final(self) -> None:
@@ -112,13 +116,21 @@ class TimedReply(http.client.HTTPResponse):
 class _Buffer(io.BufferedReader):
     """The reply's buffered bytes; what is left in it when the reply is closed must not be the next one's."""
 
+    def __init__(self, raw: _Bytes) -> None:
+        super().__init__(raw)
+        self._bytes = raw
+
+    def received(self) -> int:
+        """Return how many bytes are here that were not read; waits for none."""
+        self._bytes.is_ended = True
+        size = len(self.peek())
+        self._bytes.is_ended = False
+        return size
+
     def close(self) -> None:
         """Close, and shut the connection down when bytes behind the end of the reply were received."""
-        raw = self.raw
-        if not self.closed and isinstance(raw, _Bytes) and not raw.closed:
-            raw.is_ended = True
-            if self.peek():
-                raw.hang_up()
+        if not self.closed and self.received():
+            self._bytes.hang_up()
         super().close()
 
 
@@ -129,7 +141,7 @@ class _Bytes(io.RawIOBase):
         self._sock, self._file = sock, sock.makefile("rb", buffering=0)
         self._timeout_s = sock.gettimeout()
         self.until: float | None = None
-        self.left_bytes: int | None = None
+        self.left_bytes = sys.maxsize
         self.excess: type[Exception] = ReplyTooLong
         self.is_ended = False
         self._taken = 0
@@ -141,7 +153,7 @@ class _Bytes(io.RawIOBase):
 
     def unbound(self) -> None:
         """Give what comes, whenever it comes within the socket's time-out."""
-        self.until = self.left_bytes = None
+        self.until, self.left_bytes = None, sys.maxsize
 
     def readable(self) -> bool:
         return True
@@ -155,10 +167,9 @@ class _Bytes(io.RawIOBase):
                 raise TimeoutError("it takes too long")
             self._sock.settimeout(left_s)
         size = self._file.readinto(buffer) or 0
-        if self.left_bytes is not None:
-            self.left_bytes -= size
-            if self.left_bytes < 0:
-                raise self.excess
+        self.left_bytes -= size
+        if self.left_bytes < 0:
+            raise self.excess
         self._taken += size
         if self._taken >= TURN_BYTES:
             # Where bytes are always waiting, no other greenlet would ever run.
