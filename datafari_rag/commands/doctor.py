@@ -133,7 +133,7 @@ ADVICE = {
     "answered 3": "Something in front of Solr redirects: name Solr itself in solr.url",
     "answered 5": "Solr has trouble of its own: see its log",
     "in time": "Solr is slow or out of reach: check the address and the network, or raise solr.timeout_s",
-    "SSLError": "Solr's certificate is not trusted: name its authority in solr.tls.ca",
+    "SSL": "Solr's certificate is not trusted: name its authority in solr.tls.ca",
     "ZooKeeper": "Check the ZooKeeper addresses, the chroot and the collection in solr.url",
     "JSON": "What answers is not Solr: check solr.url",
     "": "Is Solr running, and reachable at the address of solr.url?",

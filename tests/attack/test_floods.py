@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.attack.report import Record, judge
 from tests.attack.test_connections import Scene
@@ -126,3 +128,21 @@ def test_no_reply_fills_the_memory_or_holds_the_worker(
             holes.append(f"{name}: afterwards {answer[:200]}")
     judge(record_property, f"floods, {kind}, {(peak_kb(scene) - start) // 1000} MB more", against=part,
           tried=len(FLOODS), holes=holes)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["events without end", "chunks of one byte", "comments without end"])
+def test_others_have_their_turn_while_a_model_floods(scene: Scene, name: str, record_property: Record) -> None:
+    """A socket that always has data must not hold the one thread of a worker until its reply is over."""
+    scene.server.make = lambda rng, good: FLOODS[name]()
+    scene.server.wrong = MODEL
+    flooded = threading.Thread(target=scene.ask, args=("alice", "passed through, streamed"))
+    count = 0
+    flooded.start()
+    try:
+        while flooded.is_alive() and count < 10:
+            count += requests.get(f"{scene.service.url}/health/live", timeout=30).status_code == 200
+    finally:
+        flooded.join(60)
+        scene.server.wrong = None
+    holes = [] if count >= 2 else [f"{count} answers while one model flooded"]
+    judge(record_property, f"others while a model sends {name}", against=MODEL, tried=count, holes=holes)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,6 +119,22 @@ def test_a_component_that_filters_too_is_a_problem(tmp_path: Path) -> None:
 
     assert "PROBLEM rights component: the handler filters by itself" in said.output
     assert "OK      rights component: the handler has it" in in_plugin_mode.output
+
+
+def test_a_certificate_that_is_not_trusted_has_its_own_advice(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    from tests.adapters.test_http_tls import certificate
+
+    cert, key = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    with serving(solr(), context) as loopback:
+        said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs")
+        trusted = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", f"solr.tls.ca={cert}")
+
+    assert said.exit_code == 1
+    assert "name its authority in solr.tls.ca" in said.output
+    assert "OK      search engine: Solr answers" in trusted.output
 
 
 def test_nobody_there_is_a_problem(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """
 One request and its reply: pieces of the body as they come, and every foreign exception as one of a few failures.
 
-What a failure means to callers is each part's own: a function from `Failure` to an exception of ours is handed in.
+What a failure means to callers is each part's own: a function from `HttpFailure` to an exception of ours is handed in.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ READ_BYTES = 65_536
 """Most bytes taken at once; a read returns what is there and never waits for more."""
 
 
-class Kind(enum.Enum):
+class Fault(enum.Enum):
     """How an exchange can fail."""
 
     UNCONNECTED = "no connection in time"
@@ -35,19 +35,19 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class HttpFailure:
     """What happened; *cause* is the type of the foreign exception at the root, for the log."""
 
-    kind: Kind
+    fault: Fault
     cause: str = ""
 
     @property
     def log(self) -> str:
         """Return what may be logged: never a library's message."""
-        return self.cause or self.kind.value
+        return self.cause or self.fault.value
 
 
-Fail = Callable[[Failure], Exception]
+Fail = Callable[[HttpFailure], Exception]
 """Turns a failure into an exception of ours."""
 
 
@@ -87,9 +87,9 @@ class Reply:
         Raises: what the request's `Fail` returns.
         """
         if timeout_s <= 0:
-            raise self._fail(Failure(Kind.LATE))
+            raise self._fail(HttpFailure(Fault.LATE))
         if not self._is_plain:
-            raise self._fail(Failure(Kind.CODED))
+            raise self._fail(HttpFailure(Fault.CODED))
         self._timed.limit_s = timeout_s
         try:
             # read1: everything else of these libraries waits until a piece of the wanted size is there.
@@ -137,11 +137,11 @@ def exchanged(session: requests.Session, request: Request, fail: Fail) -> Reply:
     return Reply(response, request.max_bytes, fail)
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> HttpFailure:
     """Return the first row of `FAILURES` that fits a foreign exception or what caused it."""
     causes = tuple(_causes(error))
-    kind = next(kind for kinds, kind in FAILURES if any(isinstance(one, kinds) for one in causes))
-    return Failure(kind, type(causes[-1]).__name__)
+    fault = next(fault for kinds, fault in FAILURES if any(isinstance(one, kinds) for one in causes))
+    return HttpFailure(fault, type(causes[-1]).__name__)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -161,17 +161,17 @@ def _is_plain(headers: Mapping[str, str]) -> bool:
 FOREIGN = (requests.RequestException, urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
 """All that the libraries raise: requests and urllib3, `http.client`, sockets and TLS, addresses and headers."""
 
-FAILURES: tuple[tuple[tuple[type[BaseException], ...], Kind], ...] = (
-    ((ConnectionRefusedError,), Kind.REFUSED),
-    ((urllib3.exceptions.NewConnectionError,), Kind.BROKEN),  # which urllib3 has below its ConnectTimeoutError
-    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), Kind.UNCONNECTED),
-    ((TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError), Kind.LATE),
-    ((ReplyTooLong,), Kind.TOO_LONG),
-    ((HeadTooLong, NoLength), Kind.GARBLED),
-    ((http.client.RemoteDisconnected, http.client.IncompleteRead, http.client.InvalidURL), Kind.BROKEN),
-    ((http.client.HTTPException, urllib3.exceptions.InvalidHeader), Kind.GARBLED),
-    ((requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader), Kind.UNSENDABLE),
-    ((OSError, urllib3.exceptions.HTTPError), Kind.BROKEN),
-    ((BaseException,), Kind.UNSENDABLE),
+FAILURES: tuple[tuple[tuple[type[BaseException], ...], Fault], ...] = (
+    ((ConnectionRefusedError,), Fault.REFUSED),
+    ((urllib3.exceptions.NewConnectionError,), Fault.BROKEN),  # which urllib3 has below its ConnectTimeoutError
+    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), Fault.UNCONNECTED),
+    ((TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError), Fault.LATE),
+    ((ReplyTooLong,), Fault.TOO_LONG),
+    ((HeadTooLong, NoLength), Fault.GARBLED),
+    ((http.client.RemoteDisconnected, http.client.IncompleteRead, http.client.InvalidURL), Fault.BROKEN),
+    ((http.client.HTTPException, urllib3.exceptions.InvalidHeader), Fault.GARBLED),
+    ((requests.exceptions.InvalidURL, requests.exceptions.InvalidHeader), Fault.UNSENDABLE),
+    ((OSError, urllib3.exceptions.HTTPError), Fault.BROKEN),
+    ((BaseException,), Fault.UNSENDABLE),
 )
 """Foreign exceptions, narrowest first; what is in none of the rows above the last was not sent."""

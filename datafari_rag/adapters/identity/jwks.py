@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.adapters.http.single_flight import Flights
-from datafari_rag.adapters.http.source import Source
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
 STALE_S = 3600.0
@@ -45,7 +45,7 @@ class JwkSet:
         self._source = source
         self._fresh_s = fresh_s
         self._clock = clock
-        self._server = Source(source, timeout_s, _MAX_BYTES)
+        self._server = RightsServer(source, timeout_s, _MAX_BYTES)
         self._flights: Flights[tuple[float, tuple[Jwk, ...]]] = Flights()
         self._held: tuple[float, tuple[Jwk, ...]] | None = None
         self._asked_at = float("-inf")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from datafari_rag.adapters.http.exchange import Failure, Kind, Reply, Request, exchanged
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, session_for, without_credentials
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
 
@@ -34,7 +34,7 @@ class Endpoint:
     headers: Callable[[], Mapping[str, str]] = dict
 
 
-class Wires:
+class ModelServer:
     """
     All connections to one endpoint. Safe for threads and greenlets: a connection has one user at a time.
 
@@ -75,19 +75,19 @@ class Wires:
         self._session.close()
 
 
-def failed(failure: Failure) -> ModelError:
+def failed(failure: HttpFailure) -> ModelError:
     """Return the core error of a failure of HTTP."""
-    return FAILURES[failure.kind](log=failure.log, can_repeat=failure.kind is Kind.REFUSED)
+    return FAILURES[failure.fault](log=failure.log, can_repeat=failure.fault is Fault.REFUSED)
 
 
-FAILURES: Mapping[Kind, type[ModelError]] = {
-    Kind.UNCONNECTED: ModelTimeout,
-    Kind.LATE: ModelTimeout,
-    Kind.REFUSED: ModelUnavailable,
-    Kind.BROKEN: ModelUnavailable,
-    Kind.TOO_LONG: ModelGarbled,
-    Kind.CODED: ModelGarbled,
-    Kind.GARBLED: ModelGarbled,
-    Kind.UNSENDABLE: ModelUnavailable,
+FAILURES: Mapping[Fault, type[ModelError]] = {
+    Fault.UNCONNECTED: ModelTimeout,
+    Fault.LATE: ModelTimeout,
+    Fault.REFUSED: ModelUnavailable,
+    Fault.BROKEN: ModelUnavailable,
+    Fault.TOO_LONG: ModelGarbled,
+    Fault.CODED: ModelGarbled,
+    Fault.GARBLED: ModelGarbled,
+    Fault.UNSENDABLE: ModelUnavailable,
 }
 """Each failure of HTTP with its core error. Only where nobody listened may the same request succeed at once."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 import orjson
 
 from datafari_rag.adapters.http.exchange import Reply
-from datafari_rag.adapters.model.connection import Endpoint, Wires
+from datafari_rag.adapters.model.connection import Endpoint, ModelServer
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.model.replies import RELAYED, Rejection, Tally, error_object, failure_for, refused_by_model
@@ -57,7 +57,7 @@ class HttpModel:
             ValueError: the endpoint's URL or one of its PEM files cannot be used.
             KeyError: no such template.
         """
-        self._wires = Wires(endpoint)
+        self._server = ModelServer(endpoint)
         self._model = endpoint.model
         self._template: Template = TEMPLATES[template]
         self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
@@ -118,12 +118,12 @@ class HttpModel:
 
     def close(self) -> None:
         """Close the idle connections."""
-        self._wires.close()
+        self._server.close()
 
     def _answered(self, body: bytes, patience: Patience, *, is_relayed: bool = False) -> Reply:
         """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""
         left_s = patience.left_s()
-        reply = self._wires.post(
+        reply = self._server.post(
             body,
             accept="text/event-stream, application/json" if patience.is_streamed else "application/json",
             timeout_s=(min(self._limits.connect_s, left_s), left_s),

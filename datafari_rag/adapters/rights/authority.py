@@ -14,8 +14,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.adapters.http.single_flight import Flights
-from datafari_rag.adapters.http.source import Source
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 
 MAX_ANSWER_BYTES = 4_000_000
@@ -53,7 +53,7 @@ class AuthorityRights:
         self._headers = headers
         self._limits = limits or AuthorityLimits()
         timeout_s = (self._limits.connect_s, self._limits.total_s)
-        self._source = Source(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES)
+        self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES)
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -85,7 +85,7 @@ class AuthorityRights:
 
     def _asked(self, name: str) -> tuple[str, ...]:
         asked_at = self._clock()
-        tokens, is_whole = _tokens(self._source.get({"username": name}, self._headers()))
+        tokens, is_whole = _tokens(self._server.get({"username": name}, self._headers()))
         if is_whole and self._limits.cache_s > 0:
             with self._lock:
                 self._known[name] = (asked_at, tokens)

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import pysolr
 import requests
 
-from datafari_rag.adapters.http.exchange import Failure, Kind, Reply, Request, exchanged
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, basic, session_for, without_credentials
 from datafari_rag.adapters.solr.json_bytes import Decoder
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
@@ -128,11 +128,11 @@ class Node:
             self._check(reply.status)
             return self._whole(reply, limit)
 
-    def _failed(self, failure: Failure) -> SearchError:
-        if failure.kind is Kind.LATE:
-            return SearchTimeout(log=f"{self.place}: {failure.kind.value}")
-        is_own = failure.kind in (Kind.UNCONNECTED, Kind.TOO_LONG, Kind.CODED)
-        return SearchUnavailable(log=f"{self.place}: {failure.kind.value if is_own else failure.log}")
+    def _failed(self, failure: HttpFailure) -> SearchError:
+        if failure.fault is Fault.LATE:
+            return SearchTimeout(log=f"{self.place}: {failure.fault.value}")
+        is_own = failure.fault in (Fault.UNCONNECTED, Fault.TOO_LONG, Fault.CODED)
+        return SearchUnavailable(log=f"{self.place}: {failure.fault.value if is_own else failure.log}")
 
     def _check(self, status: int) -> None:
         if status == 200:

@@ -14,7 +14,7 @@ import pytest
 import requests
 import urllib3
 
-from datafari_rag.adapters.http.exchange import FOREIGN, Failure, Kind, Reply, Request, exchanged, failure_of
+from datafari_rag.adapters.http.exchange import FOREIGN, Fault, HttpFailure, Reply, Request, exchanged, failure_of
 from datafari_rag.adapters.http.sessions import Tls, session_for
 from tests.stub import raw_server
 
@@ -25,9 +25,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
 class Failed(Exception):
     """What a part makes of a failure."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: HttpFailure) -> None:
         super().__init__(failure.log)
-        self.kind = failure.kind
+        self.fault = failure.fault
 
 
 def posted(url: str, *, timeout_s: tuple[float, float] = (1, 1), max_bytes: int = 1000, body: bytes = b"{}") -> Reply:
@@ -67,50 +67,50 @@ def silent(first: bytes) -> Iterator[str]:
             is_over.set()
 
 
-REPLIES: dict[str, tuple[bytes, Kind]] = {
-    "no byte": (b"", Kind.BROKEN),
-    "no HTTP": (b"SSH-2.0-OpenSSH\r\n\r\n", Kind.GARBLED),
-    "an endless line": (OK + b"X: " + b"a" * 70_000, Kind.GARBLED),
-    "a head without end": (OK + b"".join(b"X: %s\r\n" % (b"a" * 60_000) for _ in range(6)), Kind.GARBLED),
-    "too many interim replies": (b"HTTP/1.1 103 Early\r\n\r\n" * 30, Kind.GARBLED),
-    "two lengths": (OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", Kind.GARBLED),
-    "a length that is none": (OK + b"Content-Length: x\r\n\r\n", Kind.GARBLED),
-    "half a body": (OK + b"Content-Length: 9\r\n\r\nab", Kind.BROKEN),
-    "half a chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\nab", Kind.BROKEN),
-    "no last chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", Kind.BROKEN),
-    "no chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", Kind.BROKEN),
-    "too many bytes": (OK + b"\r\n" + b"a" * 20_000, Kind.TOO_LONG),
-    "too many trailers": (OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 9000, Kind.TOO_LONG),
-    "a compressed body": (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nab", Kind.CODED),
+REPLIES: dict[str, tuple[bytes, Fault]] = {
+    "no byte": (b"", Fault.BROKEN),
+    "no HTTP": (b"SSH-2.0-OpenSSH\r\n\r\n", Fault.GARBLED),
+    "an endless line": (OK + b"X: " + b"a" * 70_000, Fault.GARBLED),
+    "a head without end": (OK + b"".join(b"X: %s\r\n" % (b"a" * 60_000) for _ in range(6)), Fault.GARBLED),
+    "too many interim replies": (b"HTTP/1.1 103 Early\r\n\r\n" * 30, Fault.GARBLED),
+    "two lengths": (OK + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", Fault.GARBLED),
+    "a length that is none": (OK + b"Content-Length: x\r\n\r\n", Fault.GARBLED),
+    "half a body": (OK + b"Content-Length: 9\r\n\r\nab", Fault.BROKEN),
+    "half a chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\nab", Fault.BROKEN),
+    "no last chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", Fault.BROKEN),
+    "no chunk": (OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", Fault.BROKEN),
+    "too many bytes": (OK + b"\r\n" + b"a" * 20_000, Fault.TOO_LONG),
+    "too many trailers": (OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 9000, Fault.TOO_LONG),
+    "a compressed body": (OK + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nab", Fault.CODED),
 }
 
 
 @pytest.mark.parametrize(("sent", "kind"), REPLIES.values(), ids=REPLIES.keys())
-def test_a_reply_that_cannot_be_used_has_its_kind(sent: bytes, kind: Kind) -> None:
+def test_a_reply_that_cannot_be_used_has_its_kind(sent: bytes, kind: Fault) -> None:
     with raw_server(sending(sent)) as url, pytest.raises(Failed) as caught:
         read(posted(url))
-    assert caught.value.kind is kind
+    assert caught.value.fault is kind
 
 
 @pytest.mark.parametrize("first", [b"", OK, OK + b"Content-Length: 9\r\n\r\nab"], ids=["at all", "head", "body"])
 def test_silence_is_late(first: bytes) -> None:
     with silent(first) as url, pytest.raises(Failed) as caught:
         read(posted(url, timeout_s=(1, 0.2)), 0.2)
-    assert caught.value.kind is Kind.LATE
+    assert caught.value.fault is Fault.LATE
 
 
 def test_no_time_left_is_late_and_nothing_is_read() -> None:
     with raw_server(sending(OK + b"Content-Length: 2\r\n\r\nab")) as url, posted(url) as reply:
         with pytest.raises(Failed) as caught:
             reply.read(0)
-        assert caught.value.kind is Kind.LATE
+        assert caught.value.fault is Fault.LATE
         assert reply.read(1) == b"ab"
 
 
 def test_a_handshake_that_never_comes_is_no_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(Failed) as caught:
         posted(f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout_s=(0.2, 5))
-    assert caught.value.kind is Kind.UNCONNECTED
+    assert caught.value.fault is Fault.UNCONNECTED
 
 
 def test_nobody_there_is_refused() -> None:
@@ -118,21 +118,21 @@ def test_nobody_there_is_refused() -> None:
         port = free.getsockname()[1]
     with pytest.raises(Failed) as caught:
         posted(f"http://127.0.0.1:{port}/")
-    assert caught.value.kind is Kind.REFUSED
+    assert caught.value.fault is Fault.REFUSED
 
 
 @pytest.mark.parametrize("url", ["http://nowhere.invalid/", "http://a b/", "http://\ud83d/"])
 def test_addresses_that_lead_nowhere(url: str) -> None:
     with pytest.raises(Failed) as caught:
         posted(url)
-    assert caught.value.kind in (Kind.BROKEN, Kind.UNSENDABLE)
+    assert caught.value.fault in (Fault.BROKEN, Fault.UNSENDABLE)
 
 
 @pytest.mark.parametrize("headers", [{"X": "a\r\nY: b"}, {"X": "\U0001f642"}, {"a\nb": "c"}])
 def test_headers_that_cannot_be_sent_are_not(headers: dict[str, str]) -> None:
     with raw_server(sending(OK + b"\r\n")) as url, pytest.raises(Failed) as caught:
         exchanged(session_for(url, Tls()), Request("GET", url, (1, 1), 9, headers=headers), Failed)
-    assert caught.value.kind is Kind.UNSENDABLE
+    assert caught.value.fault is Fault.UNSENDABLE
 
 
 def test_a_refusal_in_the_middle_of_a_long_body_is_heard() -> None:
@@ -184,13 +184,13 @@ def test_every_foreign_exception_finds_its_place(kind: type[Exception]) -> None:
     assert SECRET not in failure.log
     is_late = issubclass(kind, (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError))
     is_connecting = issubclass(kind, (requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError))
-    assert (failure.kind is Kind.LATE) == (is_late and not is_connecting)
+    assert (failure.fault is Fault.LATE) == (is_late and not is_connecting)
 
 
 def test_the_root_of_what_libraries_wrap_decides() -> None:
     reset = ConnectionResetError(SECRET)
     wrapped = requests.ConnectionError(urllib3.exceptions.ProtocolError(SECRET, reset))
-    assert failure_of(wrapped) == Failure(Kind.BROKEN, "ConnectionResetError")
+    assert failure_of(wrapped) == HttpFailure(Fault.BROKEN, "ConnectionResetError")
 
 
 def test_what_was_handled_before_has_no_part_in_it() -> None:
@@ -201,10 +201,10 @@ def test_what_was_handled_before_has_no_part_in_it() -> None:
         try:
             raise ConnectionResetError
         except ConnectionResetError as error:
-            assert failure_of(error).kind is Kind.BROKEN
+            assert failure_of(error).fault is Fault.BROKEN
 
 
 def test_an_exception_that_causes_itself_ends() -> None:
     error = OSError()
     error.args = (error,)
-    assert failure_of(error).kind is Kind.BROKEN
+    assert failure_of(error).fault is Fault.BROKEN

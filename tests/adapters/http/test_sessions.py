@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from datafari_rag.adapters.http import sessions
-from datafari_rag.adapters.http.exchange import Failure, Request, exchanged
+from datafari_rag.adapters.http.exchange import HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, session_for, without_credentials
 from tests.loopback import Reply, serving
 from tests.stub import raw_server, read_request
@@ -22,7 +22,7 @@ BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n"
 
 
-def failed(failure: Failure) -> Exception:
+def failed(failure: HttpFailure) -> Exception:
     return RuntimeError(failure.log)
 
 

@@ -14,12 +14,12 @@ from urllib.parse import urlencode
 
 import requests
 
-from datafari_rag.adapters.http.exchange import Failure, Kind, Request, exchanged
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, basic, session_for, without_credentials
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 
 
-class Source:
+class RightsServer:
     """One address that is read with GET; safe for many threads."""
 
     def __init__(self, url: str, timeout_s: tuple[float, float], max_bytes: int) -> None:
@@ -56,8 +56,8 @@ class Source:
         return Request("GET", url + query, self._timeout_s, self._max_bytes, headers={**headers, **proof})
 
 
-def failed(failure: Failure) -> AuthorityError:
+def failed(failure: HttpFailure) -> AuthorityError:
     """Return the core error of a failure of HTTP."""
-    if failure.kind in (Kind.LATE, Kind.UNCONNECTED):
+    if failure.fault in (Fault.LATE, Fault.UNCONNECTED):
         return AuthorityTimeout(log="it did not answer in time")
     return AuthorityUnavailable(log=f"it could not be read ({failure.log})")
