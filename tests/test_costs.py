@@ -275,9 +275,9 @@ def test_a_token_that_came_alone_is_read_by_few_calls() -> None:
     """
     From the connection to the piece of text, the server's wait for its reader's wish included.
 
-    Forty-four by the profile: 13 of `http.client` and the socket (the size of a chunk, its bytes, its end), 9 of
-    urllib3's `read1` and its context manager, 4 of our limits, 11 of events, JSON and the template, 7 of this test.
-    It was 26 with a chunk parser of our own (docs/decisions/model-client.md).
+    Fifty-three by the profile: 13 of `http.client` and the socket (the size of a chunk, its bytes, its end), 9 of
+    urllib3's `read1` and its context manager, 4 of our limits, 20 of events, JSON and the template, 7 of this test.
+    It was 26 with a chunk parser of our own and a way around the events (docs/decisions/model-client.md).
     """
 
     def calls(tokens: int) -> int:
@@ -298,7 +298,7 @@ def test_a_token_that_came_alone_is_read_by_few_calls() -> None:
                 wanted.release()
         return counts["calls"]
 
-    assert (calls(300) - calls(100)) / 200 <= 45
+    assert (calls(300) - calls(100)) / 200 <= 54
 
 
 @pytest.mark.parametrize(

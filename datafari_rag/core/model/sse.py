@@ -68,11 +68,6 @@ class Lines:
         self._hold(rest[-1])
         return lines
 
-    @property
-    def is_at_start(self) -> bool:
-        """Say whether nothing is held: the next text begins a line."""
-        return not self._held and not self._is_after_cr
-
     def end(self) -> list[str]:
         """Return the last line when nothing ended it, as a list of one or none."""
         line = "".join(self._held)
@@ -113,11 +108,6 @@ class Events:
                 events.append(self._taken())
         return events
 
-    @property
-    def is_between(self) -> bool:
-        """Say whether nothing is held: the next line begins an event."""
-        return not self._data
-
     def end(self) -> list[str]:
         """Return the data of the last event when no empty line ended it, as a list of one or none."""
         return [self._taken()] if self._data else []
@@ -149,32 +139,15 @@ class ServerSentEvents:
     def __init__(self) -> None:
         """Start before the first byte."""
         self._text, self._lines, self._events = Text(), Lines(), Events()
-        self._is_between = False
 
     def feed(self, data: bytes) -> list[str]:
         """Return the data of the events that are complete now. Raises: TooLong."""
-        # Nearly always a token comes as one whole event of one line: what comes of that is the same as below.
-        usual = _one_line(data) if self._is_between else None
-        if usual is not None:
-            return [usual]
-        events = self._events.feed(self._lines.feed(self._text.feed(data)))
-        self._is_between = bool(events) and data[-1:] == b"\n" and self._lines.is_at_start and self._events.is_between
-        return events
+        return self._events.feed(self._lines.feed(self._text.feed(data)))
 
     def end(self) -> list[str]:
         """Return the data of an event that the end of the stream cut off, as a list of one or none."""
         lines = self._lines.feed(self._text.end()) + self._lines.end()
         return self._events.feed(lines) + self._events.end()
-
-
-def _one_line(data: bytes) -> str | None:
-    """Return the data of an event of one line, None when *data* is not just one such."""
-    if not data.startswith(b"data: ") or data.find(b"\n") != len(data) - 2 or data[-1:] != b"\n":
-        return None
-    try:
-        return data[6:-2].decode() if data.find(b"\r") < 0 else None
-    except UnicodeDecodeError:
-        return None
 
 
 class Characters:
