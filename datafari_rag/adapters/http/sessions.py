@@ -180,6 +180,12 @@ class _Timed(HTTPConnection):
 class _TimedTls(_Timed, HTTPSConnection):
     """The same with TLS."""
 
+    @property
+    def is_connected(self) -> bool:
+        """Say the same, and that TLS holds no bytes back: urllib3 looks at the socket, which has none of those."""
+        # What cannot say so (TLS through the TLS of a proxy) is not used again.
+        return super().is_connected and getattr(self.sock, "pending", lambda: 1)() == 0
+
 
 class _Pool(HTTPConnectionPool):
     ConnectionCls = _Timed

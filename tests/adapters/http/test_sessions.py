@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -127,6 +130,54 @@ def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> N
     with pytest.raises(ValueError, match="Readable PEM files"):
         session_for(TLS_URL, Tls(cert_file=str(cert), key_file=str(locked)))
     session_for(TLS_URL, Tls(cert_file=str(cert), key_file=str(plain))).close()
+
+
+def test_bytes_that_tls_has_read_already_are_seen(tmp_path: Path) -> None:
+    """A second reply in the same record as the first is in no buffer of ours, and the socket has nothing to read."""
+    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    from tests.adapters.test_http_tls import certificate
+
+    cert, key = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+    size = io.DEFAULT_BUFFER_SIZE - len(head % 8000)
+    first = head % size + b"a" * size
+    second = head % 5 + b"other"
+    assert len(first) == io.DEFAULT_BUFFER_SIZE
+    count = [0]
+
+    def talk(line: socket.socket) -> None:
+        count[0] += 1
+        line.sendall(first + second)
+        read_request(line)
+
+    with tls_server(context, talk) as url:
+        session = session_for(url, Tls(ca_file=str(cert)))
+        assert [read(session, url) for _ in range(3)] == [b"a" * size] * 3
+        session.close()
+    assert count[0] == 3
+
+
+@contextmanager
+def tls_server(context: ssl.SSLContext, talk: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Serve each connection with *talk*, over TLS, after its request was read."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def one(line: socket.socket) -> None:
+            with suppress(OSError), context.wrap_socket(line, server_side=True) as safe:
+                if read_request(safe):
+                    talk(safe)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=one, args=(listener.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
 
 
 def test_only_the_authorities_that_are_set_are_believed(tmp_path: Path) -> None:
