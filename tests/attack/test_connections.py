@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 import requests
@@ -70,10 +72,12 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+@pytest.fixture(scope="module", params=["plain", pytest.param("over TLS", marks=pytest.mark.slow)])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """Run a service whose every part is the wrong server."""
-    with wrong_server(SEED) as server:
+    folder = tmp_path_factory.mktemp("wrong")
+    cert, tls = _certified(folder) if request.param == "over TLS" else ("", None)
+    with wrong_server(SEED, tls) as server:
         settings = {
             "solr.url": f"{server.url}/solr/docs",
             "solr.timeout_s": "0.5",
@@ -90,9 +94,21 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "security.authority.url": server.url,
             "security.authority.timeout_s": "0.5",
             "security.cache_s": "0",
+            "solr.tls.ca": cert,
+            "llm.tls.ca": cert,
         }
-        with service(tmp_path_factory.mktemp("wrong"), settings) as found:
+        with service(folder, settings, environ={"REQUESTS_CA_BUNDLE": cert}) as found:
             yield Scene(found, server)
+
+
+def _certified(folder: Path) -> tuple[str, ssl.SSLContext]:
+    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    from tests.adapters.test_http_tls import certificate
+
+    cert, key = certificate(folder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return str(cert), context
 
 
 def holes_in(scene: Scene, part: str, kinds: tuple[str, ...], count: int) -> list[str]:
@@ -125,7 +141,8 @@ PARTS = {
 def test_no_answer_ever_reaches_another_user(scene: Scene, part: str, count: int, record_property: Record) -> None:
     scene.server.plans.clear()
     holes = holes_in(scene, part, PARTS[part], count)
-    judge(record_property, "wrong replies, two users in turn", against=part, tried=count, holes=holes)
+    over = " over TLS" if scene.server.tls else ""
+    judge(record_property, f"wrong replies, two users in turn{over}", against=part, tried=count, holes=holes)
 
 
 CLEAR = (
@@ -161,7 +178,8 @@ def test_users_at_once_never_get_each_others_answers(
     mixed = [text for what, text in server.seen if what == "tokens" and len(set(text.split())) > 1]
     holes += [f"rights of others: {text}" for text in mixed if part == AUTHORITY]
     tried = AT_ONCE * count * len(PARTS[part])
-    judge(record_property, f"wrong replies, {AT_ONCE} users at once", against=part, tried=tried, holes=holes)
+    over = " over TLS" if server.tls else ""
+    judge(record_property, f"wrong replies, {AT_ONCE} users at once{over}", against=part, tried=tried, holes=holes)
 
 
 @pytest.mark.parametrize("part", PARTS)

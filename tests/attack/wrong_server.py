@@ -12,6 +12,7 @@ import json
 import random
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,10 +60,11 @@ class Wrong:
     busy: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_over: bool = False
+    tls: ssl.SSLContext | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def settle(self) -> None:
         """Wait until every reply that does not wait for its true end has been sent."""
@@ -74,7 +76,7 @@ class Wrong:
     def serve(self, line: socket.socket) -> None:
         """Answer the requests of one connection."""
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with line, suppress(OSError):
+        with suppress(OSError), self.tls.wrap_socket(line, server_side=True) if self.tls else line as line:
             while (request := read_request(line)) and not self.is_over:
                 part, word, good = self._good(request)
                 with self.lock:
@@ -320,10 +322,10 @@ WAYS: Mapping[str, Callable[[random.Random, bytes, str], Plan]] = {
 
 
 @contextmanager
-def wrong_server(seed: int) -> Iterator[Wrong]:
-    """Run one on a free port of the loopback address until the block ends."""
+def wrong_server(seed: int, tls: ssl.SSLContext | None = None) -> Iterator[Wrong]:
+    """Run one on a free port of the loopback address until the block ends, over TLS with *tls*."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-    server = Wrong(listener.getsockname()[1], random.Random(seed))
+    server = Wrong(listener.getsockname()[1], random.Random(seed), tls=tls)
     lines: list[socket.socket] = []
 
     def accept() -> None:
