@@ -55,7 +55,7 @@ def processes(parent: int | None = None) -> set[int]:
 
 
 def running() -> set[int]:
-    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    return {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
 
 
 def parent_of(number: int) -> int:
