@@ -74,7 +74,7 @@ class Listening:
     """A model of the stub's kind: hears what a server would be sent, says what *voice* makes of it."""
 
     def __init__(self, voice: Callable[[list[dict[str, str]]], str]) -> None:
-        self.voice = output_filter
+        self.voice = voice
         self.heard = ""
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
