@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -41,7 +42,8 @@ class Tls:
     """
     Whom to believe and who we are: *ca_file* empty means the system's authorities, *cert_file* empty no certificate.
 
-    *key_file* empty means that the key is in *cert_file*. *is_checked* False is for trials only.
+    *ca_file* may be a folder that `openssl rehash` has prepared. *key_file* empty means that the key is in *cert_file*.
+    *is_checked* False is for trials only.
     """
 
     ca_file: str = ""
@@ -199,8 +201,12 @@ _POOLS: Mapping[str, type[HTTPConnectionPool]] = {"http": _Pool, "https": _TlsPo
 
 
 def _context(tls: Tls) -> ssl.SSLContext:
+    believed = Path(tls.ca_file) if tls.ca_file and tls.is_checked else None
     try:
-        context = ssl.create_default_context(cafile=tls.ca_file if tls.ca_file and tls.is_checked else None)
+        is_folder = believed is not None and believed.is_dir()
+        context = ssl.create_default_context(
+            cafile=None if is_folder else believed, capath=believed if is_folder else None
+        )
         if tls.cert_file:
             # A key with a password would be prompted for at a terminal; with an empty one it is refused.
             context.load_cert_chain(tls.cert_file, tls.key_file or None, password="")  # nosec B106
