@@ -17,13 +17,14 @@ run: $(RUN_STAMP)
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(RUN_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/python
+$(RUN_STAMP): setup.cfg pyproject.toml requirements.lock | $(VENV)/bin/python
 	@echo "Installing datafari_rag (once)…"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements-dev.lock -e ".[ingest,jwt,cloud]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(RUN_STAMP)
 
@@ -62,7 +63,7 @@ programs:
 	  command -v $${one%%=*} >/dev/null || echo "NOT TESTED: what needs $${one%%=*}, which is not there"; \
 	done
 
-# The promise of SPEC.md §6 on 100,000 new random cases, both engines; the seed is printed. Takes about half an hour.
+# The promise of docs/security.md on 100,000 new random cases, both engines; the seed is printed. Takes about half an hour.
 rights: $(DEV_STAMP)
 	PROPERTY_CASES=50000 PROPERTY_SEED=random $(BIN)/python -m pytest -q tests/security/test_nobody_learns.py
 
@@ -95,7 +96,7 @@ faults: $(DEV_STAMP)
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
 attack: $(DEV_STAMP) clients programs
-	$(BIN)/python -m pytest -q -m "slow or not slow" tests/attack tests/security
+	$(BIN)/python -m pytest -q -m "slow or not slow" tests/attack tests/security tests/browser/test_hostile.py
 
 # The embedded index: 50 kills at random moments, and the memory that 100,000 documents need.
 index-trials: $(DEV_STAMP)
@@ -125,9 +126,13 @@ screenshots: $(DEV_STAMP) programs
 readme: $(DEV_STAMP)
 	README_UPDATE=1 $(BIN)/python -m pytest -q tests/test_readme.py
 
+# Every version with its hashes, kept where it was as far as the requirements allow: of what is run, and of the tests.
+UV := .venvs/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url
 lock: $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,stub,eval,tokens,otel]"
-	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
+	@$(VENV)/bin/python -m venv .venvs/lock
+	@.venvs/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(UV) setup.cfg requirements-dev.in --all-extras -o requirements-dev.lock
+	$(UV) setup.cfg $(addprefix --extra ,ingest jwt cloud otel stub) -c requirements-dev.lock -o requirements.lock
 
 # The tables of docs/quality.md, on the embedded index and on a real Solr, from the sets beside the project.
 SETS ?= ../shared/data

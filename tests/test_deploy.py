@@ -230,3 +230,19 @@ def test_a_shipped_proxy_passes_each_word_on_at_once_and_no_foreign_name(
     assert (first, count, long_line) == (b"0 -", WORDS, 200)
     # A proxy that buffers shows nothing before the end.
     assert first_s < whole_s / 2
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_every_package_of_a_lock_file_has_its_hashes(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8").replace("\\\n", " ")
+    packages = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+    assert len(packages) > 20
+    assert [line for line in packages if "==" not in line or "--hash=sha256:" not in line] == []
+
+
+def test_image_and_make_install_nothing_without_a_hash() -> None:
+    for name in ("Makefile", "deploy/Dockerfile"):
+        lines = [
+            line for line in (ROOT / name).read_text("utf-8").splitlines() if ".lock" in line and " install " in line
+        ]
+        assert lines and all("--require-hashes" in line for line in lines), name

@@ -170,7 +170,7 @@ def test_a_fault_is_named_in_time_and_the_next_good_request_works(
 
 
 def is_noticed(fault: Fault, *, is_ok: bool) -> bool:
-    """Say whether readiness is right: the model is not probed, and the small answer of a part that drips may be in time."""
+    """Say whether readiness is right: the model is not probed, and a part that drips may answer a probe in time."""
     return is_ok is (fault.part == "model") or fault.name == "drips"
 
 
