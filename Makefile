@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-long clients peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
+.PHONY: run test test-quick test-long clients peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -43,6 +43,10 @@ $(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requir
 # Real processes on a busy machine are asked up to three times; how often that was needed is in the summary.
 test: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest --reruns 2 --reruns-delay 1
+
+# A minute: the rules, and the protocols over the real application; starts no other program.
+test-quick: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q tests/core tests/protocols tests/llm_templates tests/conformance tests/test_pipeline.py tests/web/test_app.py
 
 # What `make test` leaves out for its length.
 test-long: $(DEV_STAMP) clients programs
