@@ -118,7 +118,7 @@ readme: $(DEV_STAMP)
 	README_UPDATE=1 $(BIN)/python -m pytest -q tests/test_readme.py
 
 lock: $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,stub,eval,tokens,otel]"
+	$(BIN)/python -m pip install --quiet -r requirements-dev.in -e ".[ingest,jwt,cloud,stub,eval,tokens,otel,vectors]"
 	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
 
 # The tables of docs/quality.md, on the embedded index and on a real Solr, from the sets beside the project.

@@ -15,6 +15,8 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Found, Search
 
 T = TypeVar("T")
@@ -84,6 +86,29 @@ class Writer(Protocol):
 
     def close(self) -> None:
         """Let go of the engine; what was not committed is given up."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length one; near in meaning is near in direction."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What is known of the model now; its dimensions may only be known after the first vector."""
+        ...
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """
+        Return one vector for each of *texts*, in order; the same text has the same vector.
+
+        A question is embedded within its own short time-out, passages within a longer one. What a text has beyond the
+        model's limit is left out. Prefixes are the embedder's.
+
+        Raises:
+            EmbeddingsUnavailable: the model cannot be reached or loaded, or refuses.
+            EmbeddingsTimeout: no whole answer in time.
+            EmbeddingsGarbled: vectors of the wrong size, values that are no numbers, an unreadable answer.
+        """
         ...
 
 

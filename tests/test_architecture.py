@@ -63,6 +63,7 @@ TOGETHER = [
     {"aiohttp", "orjson"},
     {"matplotlib", "rich"},
     {"jwt", "cryptography"},
+    {"onnxruntime", "numpy"},
 ]
 PURE_ROOMS = {"core", "ports", "llm_templates", "protocols", "pipeline"}
 IMPURE_STANDARD = {

@@ -33,6 +33,10 @@ TABLE = {
     "modelBusy": {503},
     "overloaded": {503},
     "modelTimeout": {504},
+    "embeddingsMismatch": {500},
+    "embeddingsUnavailable": {502},
+    "embeddingsGarbled": {502},
+    "embeddingsTimeout": {504},
     "internal": {500},
 }
 

@@ -14,6 +14,7 @@ from datafari_rag.core.settings.table import HIDDEN, row_for
 SENT_TO: Mapping[str, tuple[str, ...]] = {
     "rag.api.token": ("rag.api.endpoint", "llm.proxy"),
     "llm.fallback.tokens": ("llm.fallback", "llm.proxy"),
+    "embeddings.token": ("embeddings.endpoint",),
     "solr.password": ("solr.url",),
 }
 """Each secret that is sent somewhere, and the settings that say where."""
