@@ -64,6 +64,7 @@ TOGETHER = [
     {"matplotlib", "rich"},
     {"jwt", "cryptography"},
     {"onnxruntime", "numpy"},
+    {"tantivy", "numpy"},
 ]
 PURE_ROOMS = {"core", "ports", "llm_templates", "protocols", "pipeline"}
 IMPURE_STANDARD = {

@@ -26,7 +26,7 @@ def test_a_text_without_letters_has_no_pieces() -> None:
 
 
 def test_a_heading_begins_a_piece_and_stands_over_those_that_follow() -> None:
-    text = f"Parental leave\n\n{SENTENCE * 6}\n\nSick leave\n\n{SENTENCE * 2}"
+    text = f"Parental leave\n\n{SENTENCE * 7}\n\nSick leave\n\n{SENTENCE * 2}"
     found = pieces_of(text)
     assert [piece.heading for piece in found] == ["", "Parental leave", "Parental leave"]
     assert [text[piece.start :].split("\n")[0][:14].strip() for piece in found] == [
