@@ -170,6 +170,14 @@ class Embedder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The two halves of a search by meaning."""
+
+    embedder: Embedder
+    passages: Passages
+
+
 class Piece(NamedTuple):
     """
     Some text of the model, never empty; the first one carries what is known of the model by then.

@@ -19,6 +19,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
+from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import Listener, Order, Outcome, Run
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it everybody may see them now."
+OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again, too."
 DEFAULT_CONF = Path("conf/rag.properties")
 CLEARED = "\r\033[K\033[?25h"
 """What takes a bar away from a terminal, and gives its cursor back."""
@@ -96,6 +98,7 @@ def indexed(
     """
     total = Outcome()
     with closing(writer_for(settings)) as writer:
+        vectors = writer.form if isinstance(writer, EmbeddingWriter) else ""
         for path in paths:
             root = path.resolve()
             with closing(Manifest(manifest_of(settings.solr_url), str(root))) as manifest:
@@ -103,7 +106,9 @@ def indexed(
                     listener.failed(str(path), OPENED)
                 if again:
                     manifest.forget()
-                total += Run(Order(root, rights), writer, manifest, listener).go()
+                total += Run(Order(root, rights, vectors=vectors), writer, manifest, listener).go()
+        if isinstance(writer, EmbeddingWriter) and (others := writer.unembedded()):
+            listener.failed("embeddings.endpoint", OTHER_MODEL.format(others))
     return total
 
 
@@ -112,11 +117,11 @@ def settings_for(conf: Path | None) -> Settings:
     Return the settings of *conf*, of `conf/rag.properties` when it is None and that exists, else the defaults.
 
     Raises:
-        StartRefused: the file cannot be read, or one of its `solr.*` settings cannot be used.
+        StartRefused: the file cannot be read, or one of its `solr.*` or `embeddings.*` settings cannot be used.
     """
     path = DEFAULT_CONF if conf is None and DEFAULT_CONF.exists() else conf
     snapshot = snapshot_of(path, environ=os.environ)
-    snapshot.require("solr.")
+    snapshot.require("solr.", "embeddings.")
     return snapshot.settings
 
 

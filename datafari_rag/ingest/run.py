@@ -71,13 +71,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be indexed: *root* (absolute), with which rights; how large a file may be; when to commit."""
+    """
+    What is to be indexed: *root* (absolute), with which rights; how large a file may be; when to commit.
+
+    *vectors* is what vectors are made by, "" where none are: when it changes, everything is written again.
+    """
 
     root: Path
     rights: Rights = field(default_factory=Rights)
     max_file_bytes: int = MAX_FILE_BYTES
     checkpoint_s: float = CHECKPOINT_S
     clock: Callable[[], float] = time.monotonic
+    vectors: str = ""
 
 
 @dataclass(slots=True)
@@ -117,7 +122,7 @@ class Run:
         return self.outcome
 
     def _take(self, file: File) -> None:
-        path, stamp = str(file.path), f"{file.stamp}-{_digest([FORM, self.order.rights.allow, self.order.rights.deny])}"
+        path, stamp = str(file.path), f"{file.stamp}-{self._form()}"
         if self.manifest.stamp_of(path) == stamp:
             self.outcome.unchanged += 1
             self.listener.advanced(file.size_bytes, 0)
@@ -134,6 +139,11 @@ class Run:
         self._remove(path, known.keys() - seen)
         has_problems = self.outcome.problems > problems_before
         self.manifest.read(path, "" if has_problems else stamp)
+
+    def _form(self) -> str:
+        """Return what files become documents by, besides what is in them."""
+        vectors = [self.order.vectors] if self.order.vectors else []
+        return _digest([FORM, self.order.rights.allow, self.order.rights.deny, *vectors])
 
     def _documents(self, file: File) -> Iterator[tuple[Document | None, int]]:
         """Yield documents and the bytes they took; None with bytes alone where there is no document."""
@@ -165,7 +175,11 @@ class Run:
         self, path: str, batch: Sequence[tuple[Document | None, int]], known: dict[str, str], seen: set[str]
     ) -> None:
         documents = {str(document["id"]): document for document, _ in batch if document is not None}
-        digests = {document_id: _digest(document) for document_id, document in documents.items()}
+        vectors = [self.order.vectors] if self.order.vectors else []
+        digests = {
+            document_id: _digest([document, *vectors] if vectors else document)
+            for document_id, document in documents.items()
+        }
         changed = {key: digest for key, digest in digests.items() if known.get(key) != digest}
         seen.update(documents)
         if changed:

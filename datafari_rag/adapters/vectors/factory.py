@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from datafari_rag.core.errors import EmbeddingsUnavailable
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.multi_index import Indexes
+from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import Purpose
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Embedder
+from datafari_rag.ports import Embedder, Meaning, Retriever
+
+log = logging.getLogger(__name__)
 
 NEEDS_EXTRA = "A local embedding model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
 
@@ -25,6 +30,28 @@ def embedder_for(settings: Settings) -> Embedder | None:
     if not settings.embeddings_endpoint:
         return None
     return _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+
+
+def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
+    """
+    Return what searches by meaning over *retriever*'s documents; None where vectors are not configured.
+
+    What keeps a model from being used is logged, and search goes on by words: it is never a reason not to start.
+    """
+    main = retriever.main if isinstance(retriever, Indexes) else retriever
+    if not settings.embeddings_endpoint or not isinstance(main, EmbeddedRetriever):
+        return None
+    try:
+        embedder = embedder_for(settings)
+        # Imported here: numpy, which only those with vectors need.
+        from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+    except ImportError:
+        log.error("There is no search by meaning. %s", NEEDS_EXTRA)
+        return None
+    except EmbeddingError as error:
+        log.error("There is no search by meaning. %s (%s)", error.reason, error.log)
+        return None
+    return None if embedder is None else Meaning(embedder, EmbeddedPassages(main))
 
 
 def _remote(settings: Settings) -> Embedder:
