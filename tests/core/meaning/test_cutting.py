@@ -105,3 +105,10 @@ def test_the_context_is_title_heading_and_words_and_no_heading_twice() -> None:
     assert context_of(second, text, "Handbook").startswith("Handbook\nSick leave\nEmployees")
     assert context_of(Piece(0, 10), text, "") == "Sick leave"
     assert len(context_of(Piece(0, 10), text, "t" * 1000)) < 200
+
+
+def test_white_space_in_a_unit_makes_no_piece() -> None:
+    text = "a" + " " * 2000 + "b"
+    found = pieces_of(text, units=lambda text: [(0, len(text))])
+    assert [text[piece.start : piece.end].strip() for piece in found if piece.end - piece.start == 1] == ["a", "b"]
+    assert all(text[piece.start : piece.end].strip() for piece in found)
