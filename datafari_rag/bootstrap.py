@@ -32,9 +32,11 @@ from datafari_rag.adapters.settings.editor import SettingsKeeper
 from datafari_rag.adapters.settings.file import SettingsFile, Snapshot
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
+from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.adapters.worker_thread import aside_for_worker
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
+from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.pipeline import Parts
 from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCounter, Writer, at_once
 from datafari_rag.web.app import furnish
@@ -128,10 +130,12 @@ class House:
             _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"),
             lambda: model_for(settings, self._aside),
         )
+        of_search = _those(settings, "solr_", "openai_indexes")
+        retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside))
+        of_meaning = (*of_search, *_those(settings, "embeddings_"))
         parts = Parts(
-            retriever=kept(
-                "retriever", _those(settings, "solr_", "openai_indexes"), lambda: retriever_for(settings, self._aside)
-            ),
+            retriever=retriever,
+            meaning=kept("meaning", of_meaning, lambda: meaning_for(settings, retriever)),
             model=model,
             counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,
@@ -247,7 +251,9 @@ def retriever_for(settings: Settings, aside: Aside = at_once) -> Retriever:
 def writer_for(settings: Settings) -> Writer:
     """Return what puts documents into the search engine of `solr.url`."""
     if settings.solr_url.startswith(EMBEDDED):
-        return EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))
+        embedder = embedder_for(settings)
+        plain = EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))
+        return plain if embedder is None else EmbeddingWriter(plain, embedder)
     return factory.writer_for(settings)
 
 

@@ -20,20 +20,29 @@ from datafari_rag.core.answer.reasoning_steps import Trace, Tried, thoughts_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract
-from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, RagError, SearchUnavailable
+from datafari_rag.core.errors import (
+    EmbeddingError,
+    ModelUnavailable,
+    NoAnswer,
+    NoDocuments,
+    RagError,
+    SearchError,
+    SearchUnavailable,
+)
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
+from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
 from datafari_rag.core.passages.stream_retention import Kept, given_back, kept_of
 from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
-from datafari_rag.core.query.search_request import Browse, Found
+from datafari_rag.core.query.search_request import Browse, Found, Search
 from datafari_rag.core.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Laps
 from datafari_rag.core.text.language import detect
-from datafari_rag.ports import Aside, Ending, Model, Retriever, TokenCounter, at_once
+from datafari_rag.ports import Aside, Ending, Meaning, Model, Retriever, TokenCounter, at_once
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +65,8 @@ class Parts:
     endpoint: str = ""
     aside: Aside = at_once
     """Where long texts are worked through: documents, attachments, answers."""
+    meaning: Meaning | None = None
+    """What searches by meaning; None where there are no vectors."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
@@ -96,6 +107,11 @@ def browse(plain: Browse, user: User, *, settings: Settings, parts: Parts) -> Ma
 def fetch(document_id: str, field: str, user: User, *, settings: Settings, parts: Parts) -> Document | None:
     """Return one document as *user* may see it, None when absent or hidden. Raises: SearchError, NotAuthenticated."""
     return parts.retriever.fetch(document_id, field, _access(user, settings))
+
+
+def found_for(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Found:
+    """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
+    return _search(ask, language_for(ask, detect), _access(user, settings), settings=settings, parts=parts)[0]
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -203,7 +219,8 @@ def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: L
         _log_steps(found, tried, selected)
     is_partial = found.is_partial
     trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
-    yield Sources(selected.extracts, _thoughts(trace, user, settings), language, laps.ms, is_partial=is_partial)
+    thoughts = _thoughts(trace, user, settings)
+    yield Sources(selected.extracts, thoughts, language, laps.ms, is_partial=is_partial, found_by=found.by)
     return prompt
 
 
@@ -244,13 +261,37 @@ def _search(
     The last value is the text that was searched for in the end, None when the plan was empty.
     """
     searched: str | None = None
+    search: Search | None = None
     found, tried = Found((), 0), []
     for search in searches_for(ask, language=language, settings=settings):
         found, searched = parts.retriever.search(search, access), search.question
         tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
         if found.documents:
             break
-    return found, tuple(tried), searched
+    return _with_meaning(ask, found, search, access, settings=settings, parts=parts), tuple(tried), searched
+
+
+def _with_meaning(
+    ask: Ask, found: Found, search: Search | None, access: Filter, *, settings: Settings, parts: Parts
+) -> Found:
+    """
+    Return *found* with what is near in meaning, and how near each document is; as it is where that cannot be told.
+
+    Whatever fails here, words alone are an answer: it is logged, and the reply names what it was found by.
+    """
+    if parts.meaning is None or search is None or not is_asked(search, settings, parts.meaning.embedder.model):
+        return found
+    embedder, passages = parts.meaning.embedder, parts.meaning.passages
+    try:
+        text = ask.search_text or ask.question
+        vector = embedder.embed([text], "query")[0]
+        near = near_search_for(search, vector, settings=settings, model_key=embedder.model.key)
+        nearest = passages.nearest(near, access)
+        known = passages.nearness([document.id for document in found.documents], near, access)
+        return joined(found, nearest, known, settings=settings, spread=passages.spread(embedder.model))
+    except (EmbeddingError, SearchError) as error:
+        log.warning("no search by meaning: label=%s cause=%r", error.label, error.log or error.reason)
+        return found
 
 
 def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps: Laps) -> Iterator[Event]:

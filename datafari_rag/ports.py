@@ -12,9 +12,12 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
+from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Found, Search
 
 T = TypeVar("T")
@@ -85,6 +88,94 @@ class Writer(Protocol):
     def close(self) -> None:
         """Let go of the engine; what was not committed is given up."""
         ...
+
+
+class PassageWriter(Writer, Protocol):
+    """A `Writer` that keeps vectors of pieces of the documents as well, in the same commit."""
+
+    def add_embedded(
+        self,
+        documents: Sequence[Mapping[str, object]],
+        pieces: Mapping[str, Sequence[PieceVector]],
+        made: EmbeddingModel,
+    ) -> None:
+        """
+        Take *documents* as `add` does, with the vectors of their *pieces* by id, made by *made*.
+
+        A document that is not in *pieces* has none. Whoever may see a document may find its pieces, and nobody else.
+
+        Raises:
+            EmbeddingsGarbled: a vector or a place that cannot be, or pieces of a document that is not in *documents*;
+                nothing of this batch is taken then.
+            SearchUnavailable: as `add`.
+        """
+        ...
+
+    def unembedded(self, made: EmbeddingModel) -> int:
+        """Return how many documents have vectors of other models than *made*, and none of it. Raises as add."""
+        ...
+
+
+class Passages(Protocol):
+    """Search by meaning: the pieces of the documents of a `Retriever`, by their vectors."""
+
+    def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """
+        Return the documents with the nearest pieces that *access* lets through, nearest first, one place for each.
+
+        What *access* does not let through takes no part: the result is that of an index without it. Each document has
+        the stored text and its pieces in `near`.
+
+        Raises:
+            EmbeddingsMismatch: the pieces were made by another model than the question's vector.
+            SearchUnavailable, SearchTimeout: as `Retriever.search`.
+        """
+        ...
+
+    def nearness(
+        self, document_ids: Sequence[str], search: NearSearch, access: Filter
+    ) -> Mapping[str, tuple[Nearness, ...]]:
+        """Return the pieces of those documents that *access* lets through, by id. Raises as nearest."""
+        ...
+
+    def spread(self, model: EmbeddingModel) -> float | None:
+        """Return the spread kept with the pieces that *model* made, None when there are none. Raises as nearest."""
+        ...
+
+    def probe(self, model: EmbeddingModel) -> str | None:
+        """Return None when a search with vectors of *model* would work now, else one sentence that says why not."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length one; near in meaning is near in direction."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What is known of the model now; its dimensions may only be known after the first vector."""
+        ...
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """
+        Return one vector for each of *texts*, in order; the same text has the same vector.
+
+        A question is embedded within its own short time-out, passages within a longer one. What a text has beyond the
+        model's limit is left out. Prefixes are the embedder's.
+
+        Raises:
+            EmbeddingsUnavailable: the model cannot be reached or loaded, or refuses.
+            EmbeddingsTimeout: no whole answer in time.
+            EmbeddingsGarbled: vectors of the wrong size, values that are no numbers, an unreadable answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The two halves of a search by meaning."""
+
+    embedder: Embedder
+    passages: Passages
 
 
 class Piece(NamedTuple):

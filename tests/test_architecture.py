@@ -65,6 +65,8 @@ TOGETHER = [
     {"aiohttp", "orjson"},
     {"matplotlib", "rich"},
     {"jwt", "cryptography"},
+    {"onnxruntime", "numpy"},
+    {"tantivy", "numpy"},
 ]
 PURE_ROOMS = {"core", "ports", "llm_templates", "protocols", "pipeline"}
 IMPURE_STANDARD = {

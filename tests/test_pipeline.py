@@ -1,20 +1,36 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from datafari_rag.core.access import User
+from datafari_rag.core.access import Filter, User
 from datafari_rag.core.ask import Ask, Turn
-from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, NoAnswer, NoDocuments, NotAuthenticated
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.errors import (
+    EmbeddingsGarbled,
+    EmbeddingsMismatch,
+    EmbeddingsTimeout,
+    EmbeddingsUnavailable,
+    ModelTimeout,
+    ModelUnavailable,
+    NoAnswer,
+    NoDocuments,
+    NotAuthenticated,
+    RagError,
+    SearchUnavailable,
+)
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer, begun, browse, collect, fetch
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.pipeline import answer, begun, browse, collect, fetch, found_for
+from datafari_rag.ports import Ending, Meaning, Piece
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 
 ANN = User("ann", frozenset({"s1"}))
@@ -294,3 +310,110 @@ def test_a_document_of_a_megabyte_stays_within_the_settings_characters() -> None
 
     assert isinstance(sources, Sources)
     assert 0 < sum(len(extract.text) for extract in sources.extracts) <= 900
+
+
+class FakeEmbedder:
+    """Gives every text the same vector, or fails."""
+
+    def __init__(self, error: RagError | None = None, languages: frozenset[str] = frozenset()) -> None:
+        self.model = EmbeddingModel("fake", "key", 2, languages)
+        self.error = error
+        self.asked: list[tuple[str, str]] = []
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        self.asked += [(text, purpose) for text in texts]
+        if self.error is not None:
+            raise self.error
+        return [unit_vector([1.0, 0.0]) for _ in texts]
+
+
+class FakePassages:
+    """Finds the same documents near for every question, or fails; remembers who asked."""
+
+    def __init__(self, *nearest: Document, error: RagError | None = None) -> None:
+        self.documents, self.error = nearest, error
+        self.asked: list[Filter] = []
+
+    def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        self.asked.append(access)
+        if self.error is not None:
+            raise self.error
+        return self.documents
+
+    def nearness(
+        self, document_ids: Sequence[str], search: NearSearch, access: Filter
+    ) -> Mapping[str, tuple[Nearness, ...]]:
+        self.asked.append(access)
+        return {one.id: one.near for one in self.documents if one.id in document_ids}
+
+    def spread(self, model: EmbeddingModel) -> float | None:
+        return 0.05
+
+    def probe(self, model: EmbeddingModel) -> str | None:
+        return None
+
+
+NEAR_RABBIT = replace(RABBIT, near=(Nearness(0, len(RABBIT.text), 0.9),), score=0.0)
+
+
+def sources_of(
+    embedder: FakeEmbedder, passages: FakePassages, *found: Document, settings: Settings | None = None
+) -> Sources:
+    parts = replace(parts_of(FakeRetriever(*found), FakeModel("x")), meaning=Meaning(embedder, passages))
+    events = list(answer(ASK, ANN, settings=settings or Settings(), parts=parts))
+    return next(event for event in events if isinstance(event, Sources))
+
+
+def test_what_is_near_in_meaning_is_found_beside_what_words_find() -> None:
+    embedder, passages = FakeEmbedder(), FakePassages(NEAR_RABBIT)
+    found = sources_of(embedder, passages, FLIGHT)
+
+    assert {one.document.id for one in found.extracts} == {FLIGHT.id, RABBIT.id}
+    assert found.found_by == "both"
+    assert embedder.asked == [(ASK.question, "query")]
+
+
+def test_meaning_answers_where_words_find_nothing() -> None:
+    found = sources_of(FakeEmbedder(), FakePassages(NEAR_RABBIT))
+
+    assert [one.document.id for one in found.extracts] == [RABBIT.id]
+
+
+def test_the_filter_of_the_search_by_meaning_is_the_users() -> None:
+    passages = FakePassages(NEAR_RABBIT)
+    sources_of(FakeEmbedder(), passages, FLIGHT)
+
+    assert {access.tokens for access in passages.asked} == {("s1",)} and len(passages.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("embedder", "passages"),
+    [
+        pytest.param(FakeEmbedder(EmbeddingsUnavailable()), FakePassages(), id="the model is away"),
+        pytest.param(FakeEmbedder(EmbeddingsTimeout()), FakePassages(), id="the model is slow"),
+        pytest.param(FakeEmbedder(EmbeddingsGarbled()), FakePassages(), id="the model gives garbage"),
+        pytest.param(FakeEmbedder(), FakePassages(error=EmbeddingsMismatch()), id="another model made the index"),
+        pytest.param(FakeEmbedder(), FakePassages(error=EmbeddingsGarbled()), id="another dimension"),
+        pytest.param(FakeEmbedder(), FakePassages(error=SearchUnavailable()), id="the vectors are damaged"),
+        pytest.param(FakeEmbedder(languages=frozenset({"fr"})), FakePassages(RABBIT), id="an unknown language"),
+    ],
+)
+def test_words_alone_answer_where_meaning_cannot(embedder: FakeEmbedder, passages: FakePassages) -> None:
+    found = sources_of(embedder, passages, FLIGHT)
+
+    assert [one.document.id for one in found.extracts] == [FLIGHT.id]
+    assert found.found_by == "words"
+
+
+def test_with_bm25_no_vector_is_asked_for() -> None:
+    embedder = FakeEmbedder()
+    found = sources_of(embedder, FakePassages(NEAR_RABBIT), FLIGHT, settings=Settings(retrieval_method="bm25"))
+
+    assert (embedder.asked, found.found_by) == ([], "words")
+
+
+def test_the_documents_of_an_answer_can_be_had_without_it() -> None:
+    parts = replace(parts_of(FakeRetriever(FLIGHT), FakeModel("x")), meaning=Meaning(FakeEmbedder(), FakePassages()))
+    found = found_for(ASK, ANN, settings=Settings(), parts=parts)
+
+    assert [document.id for document in found.documents] == [FLIGHT.id]

@@ -18,6 +18,11 @@ class Indexes:
         self._main = main
         self._others = dict(others)
 
+    @property
+    def main(self) -> Retriever:
+        """The index of `solr.url`."""
+        return self._main
+
     def search(self, search: Search, access: Filter) -> Found:
         """Search where `search.index` says. Raises as `ports.Retriever.search`; KeyError: no such index."""
         engine = self._main if search.index is None else self._others[search.index]

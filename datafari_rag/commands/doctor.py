@@ -12,8 +12,9 @@ from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import Snapshot
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.nodes import Nodes
+from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.errors import AuthorityError, RagError, SearchError
+from datafari_rag.core.errors import AuthorityError, EmbeddingError, RagError, SearchError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.collection_report import Finding, findings
@@ -37,7 +38,8 @@ Exit codes: 0 everything answers as it should (there may be hints), 1 something 
 )
 @click.option("--model/--no-model", "asks_model", default=True, help="Ask the model one short question. [default: yes]")
 def doctor(conf: Path, asks_model: bool) -> None:
-    """Try what the service needs: Solr, its fields and rights, the source of rights, the model.
+    """Try what the service needs: Solr, its fields and rights, the embedding model, the source of rights,
+    the model.
 
     Each line says what was looked at and what is so, with what to do where that is needed.
     """
@@ -61,7 +63,7 @@ def examined(snapshot: Snapshot, *, asks_model: bool) -> Iterator[Finding]:
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
-    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _rights]
+    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _rights]
     for part in (*parts, _model) if asks_model else parts:
         yield from part(snapshot.settings)
 
@@ -86,6 +88,28 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     if schema.kinds is None:
         return (Finding("collection", "hint", "Solr does not describe its schema", "Allow the reading of /schema"),)
     return findings(facts, schema, mode=settings.security_mode, facets=settings.solr_facets)
+
+
+def _meaning(settings: Settings) -> Sequence[Finding]:
+    """Try the embedding model, and whether the index has vectors of it."""
+    if not settings.embeddings_endpoint:
+        return ()
+    try:
+        embedder = embedder_for(settings)
+        vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
+    except EmbeddingError as error:
+        advice = "Check embeddings.endpoint, .model, .token and .dimensions; until then words alone are searched"
+        return (Finding("embedding model", "problem", _said(error), advice),)
+    found = [Finding("embedding model", "ok", f"answers with vectors of {len(vector)} numbers")]
+    meaning = meaning_for(settings, bootstrap.retriever_for(settings))
+    problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
+    if meaning is None:
+        found.append(Finding("vectors", "hint", "this search engine has none", "Use solr.url=embedded:FOLDER for them"))
+    elif problem is not None:
+        found.append(Finding("vectors", "hint", problem, "Run: datafari-rag index PATH --conf FILE"))
+    else:
+        found.append(Finding("vectors", "ok", "the index has vectors of this model"))
+    return found
 
 
 def _rights(settings: Settings) -> Sequence[Finding]:

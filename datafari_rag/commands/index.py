@@ -20,6 +20,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
+from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.files import key_of
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.run import Listener, Order, Outcome, Run
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it everybody may see them now."
+OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again, too."
 DEFAULT_CONF = Path("conf/rag.properties")
 MIN_MEMORY_MB = 300
 """What the parsers need for a small file, with some to spare."""
@@ -139,6 +141,7 @@ def indexed(
     """
     total, how = Outcome(), how or How()
     with closing(writer_for(settings)) as writer, Sandbox(how.limits) as reader:
+        vectors = writer.form if isinstance(writer, EmbeddingWriter) else ""
         for path in paths:
             root = path.resolve()
             with closing(Manifest(manifest_of(settings.solr_url), key_of(root))) as manifest:
@@ -146,7 +149,10 @@ def indexed(
                     listener.failed(str(path), OPENED)
                 if how.again:
                     manifest.forget()
-                total += Run(Order(root, rights, how.trusts_lines), writer, manifest, listener, reader).go()
+                order = Order(root, rights, how.trusts_lines, vectors=vectors)
+                total += Run(order, writer, manifest, listener, reader).go()
+        if isinstance(writer, EmbeddingWriter) and (others := writer.unembedded()):
+            listener.failed("embeddings.endpoint", OTHER_MODEL.format(others))
     return total
 
 
@@ -155,11 +161,11 @@ def settings_for(conf: Path | None) -> Settings:
     Return the settings of *conf*, of `conf/rag.properties` when it is None and that exists, else the defaults.
 
     Raises:
-        StartRefused: the file cannot be read, or one of its `solr.*` settings cannot be used.
+        StartRefused: the file cannot be read, or one of its `solr.*` or `embeddings.*` settings cannot be used.
     """
     path = DEFAULT_CONF if conf is None and DEFAULT_CONF.exists() else conf
     snapshot = snapshot_of(path, environ=os.environ)
-    snapshot.require("solr.")
+    snapshot.require("solr.", "embeddings.")
     return snapshot.settings
 
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from datafari_rag.core.text.offset_map import NO_ORIGINS, Origins
+
+
+class Nearness(NamedTuple):
+    """How near a question is in meaning to a piece of a document: its place in the stored text, and the cosine."""
+
+    start: int
+    end: int
+    cosine: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,8 @@ class Document:
     best_window: tuple[int, int] | None = None
     """Where the engine itself found the densest evidence in *text*, when it says."""
     meta: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    near: tuple[Nearness, ...] = ()
+    """Its pieces that were compared with the question, in order; empty where the search was by words alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ never holds a library's message, a filter, a document's text or a secret in what
             ModelGarbled        502 modelGarbled
             ModelBusy           503 modelBusy
             ModelTimeout        504 modelTimeout
+        EmbeddingError
+            EmbeddingsMismatch  500 embeddingsMismatch
+            EmbeddingsUnavailable 502 embeddingsUnavailable
+            EmbeddingsGarbled   502 embeddingsGarbled
+            EmbeddingsTimeout   504 embeddingsTimeout
         TooManyRequests         429 tooManyRequests
         Overloaded              503 overloaded
         TooMuchWork             503 tooMuchWork
@@ -272,6 +277,40 @@ class ModelTimeout(ModelError):
     """No first token, a stall, or over the total limit."""
 
     label, code, sentence = "modelTimeout", 504, "The language model did not answer in time."
+
+
+class EmbeddingError(RagError):
+    """Vectors could not be made or used; a search goes on with words alone, indexing stops."""
+
+    def __init__(self, reason: str | None = None, *, log: str = "", can_repeat: bool = False) -> None:
+        """Hold what every error holds; *can_repeat* says that the same request may succeed in a moment."""
+        super().__init__(reason, log=log)
+        self.can_repeat = can_repeat
+
+
+class EmbeddingsMismatch(EmbeddingError):
+    """The vectors of the index were made by another model than the one that is configured."""
+
+    label, code = "embeddingsMismatch", 500
+    sentence = "The passages were made with another embedding model: index the documents again."
+
+
+class EmbeddingsUnavailable(EmbeddingError):
+    """The embedding model cannot be reached or loaded, or refuses."""
+
+    label, code, sentence = "embeddingsUnavailable", 502, "The embedding model is not available at the moment."
+
+
+class EmbeddingsGarbled(EmbeddingError):
+    """A vector of the wrong size, a value that is no number, or an answer that cannot be read."""
+
+    label, code, sentence = "embeddingsGarbled", 502, "The embedding model's vectors cannot be used."
+
+
+class EmbeddingsTimeout(EmbeddingError):
+    """No whole answer of the embedding model within its limit."""
+
+    label, code, sentence = "embeddingsTimeout", 504, "The embedding model did not answer in time."
 
 
 class TooManyRequests(RagError):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from datafari_rag.core.documents import Citation, Extract, without_text
 from datafari_rag.core.errors import RagError
+from datafari_rag.core.query.search_request import Retrieval
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Sources:
     """Milliseconds of each stage before the model, in order."""
     is_partial: bool = False
     """A shard of the collection did not answer, and the settings tolerate that: there may be better documents."""
+    found_by: Retrieval = "words"
 
 
 def bare(sources: Sources) -> Sources:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+REWORDED = "reworded"
+"""The group of questions in other words, which is counted apart: its questions stand in their own sets already."""
 
 
 class UnreadableQuestions(ValueError):
@@ -50,6 +53,28 @@ def questions_in(path: Path, group: str | None = None) -> tuple[Question, ...]:
     """
     name = group or path.resolve().parent.name
     return tuple(_question(row, name, where) for where, row in _rows(path))
+
+
+def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
+    """
+    Return the questions of *path* in other words, with the answers and documents of those *known* that they go back to.
+
+    A line is {set, source, question}; one whose source is not known is left out.
+
+    Raises:
+        UnreadableQuestions: a line is not a reworded question.
+        OSError: the file cannot be read.
+    """
+    sources = {(one.group, one.id): one for one in known}
+    found = []
+    for where, row in _rows(path):
+        text = row.get("question")
+        if not isinstance(text, str) or not text.strip():
+            raise UnreadableQuestions(f"{where}: a question needs a text under 'question'")
+        source = sources.get((str(row.get("set")), str(row.get("source"))))
+        if source is not None:
+            found.append(replace(source, id=f"reworded {source.id}", group=REWORDED, text=text))
+    return tuple(found)
 
 
 def readers_in(path: Path) -> tuple[Reader, ...]:

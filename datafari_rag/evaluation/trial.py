@@ -21,7 +21,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
 from datafari_rag.evaluation.questions import Question, Reader
-from datafari_rag.pipeline import Parts, answer, collect
+from datafari_rag.pipeline import Parts, answer, collect, found_for
 from datafari_rag.ports import Retriever
 
 Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -83,7 +83,9 @@ def tried(question: Question, bench: Bench) -> Trial:
     parts = replace(bench.parts, retriever=memory)
     ask = Ask(question.text)
     whole, replied = _replied(ask, bench, parts)
-    found = memory.last.documents
+    by_words = memory.last.documents
+    is_fused = parts.meaning is not None
+    found = found_for(ask, bench.asks, settings=bench.settings, parts=parts).documents if is_fused else by_words
     extracts = whole.sources.extracts if whole else ()
     weighed = weigh(question.text, found, language=detect(question.text))
     citations = whole.finished.citations if whole else ()
@@ -93,7 +95,7 @@ def tried(question: Question, bench: Bench) -> Trial:
         has_answer=bool(question.answers) and question.is_answerable,
         has_document=bool(question.document_ids),
         rank=_rank([one.document for one in weighed.order], question, found),
-        engine_rank=_rank(found, question, ()),
+        engine_rank=_rank(by_words, question, ()),
         hits=_hits(question, bench, weighed, parts) if question.answers else {},
         is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
         has_replied=replied,

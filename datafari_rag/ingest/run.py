@@ -80,6 +80,7 @@ class Order:
 
     With *trusts_lines* a `.jsonl` file found in a folder is believed as if it were named: its documents keep their own
     rights, and may have ids that look like those of files.
+    *vectors* is what vectors are made by, "" where none are: when it changes, everything is written again.
     """
 
     root: Path
@@ -88,6 +89,7 @@ class Order:
     max_file_bytes: int = MAX_FILE_BYTES
     checkpoint_s: float = CHECKPOINT_S
     clock: Callable[[], float] = time.monotonic
+    vectors: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class Run:
 
     def _take(self, file: File, seconds: float) -> bool:
         """Bring the engine to what *file* says; return False when that takes longer than *seconds*, but might end."""
-        path, stamp = file.key, f"{file.stamp}-{_digest([FORM, astuple(self._rights(file))])}"
+        path, stamp = file.key, f"{file.stamp}-{self._form(file)}"
         if self.manifest.stamp_of(path) == stamp:
             self.outcome.unchanged += 1
             self.listener.advanced(file.size_bytes, 0)
@@ -203,6 +205,11 @@ class Run:
             has_problems = self.outcome.problems > problems_before or path in self._refused
             self.manifest.read(path, "" if has_problems else stamp)
         return True
+
+    def _form(self, file: File) -> str:
+        """Return what *file* becomes documents by, besides what is in it."""
+        vectors = [self.order.vectors] if self.order.vectors else []
+        return _digest([FORM, astuple(self._rights(file)), *vectors])
 
     def _read(self, file: File, known: dict[str, str], seconds: float) -> set[str]:
         """Hand on what changed of *file*, of which *known* was taken before; return all ids in it."""
@@ -274,7 +281,11 @@ class Run:
 
     def _write(self, path: str, batch: Sequence[Taken], known: dict[str, str], seen: set[str]) -> None:
         documents = {str(one.document["id"]): one.document for one in batch if one.document is not None}
-        digests = {document_id: _digest(document) for document_id, document in documents.items()}
+        vectors = [self.order.vectors] if self.order.vectors else []
+        digests = {
+            document_id: _digest([document, *vectors] if vectors else document)
+            for document_id, document in documents.items()
+        }
         for document_id in documents:
             if self.manifest.holders_of(document_id, path):
                 # What the engine holds now may be the other's.

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from tests.loopback import Asked, Reply, serving
+from tests.tiny_model import tiny_model
 
 NAMES = ("id", "title", "url", "exactContent", "content_en", "title_en", "exactTitle", "preview_content")
 MORE = ("language", "last_modified", "title_sort", "extension", "source", *ACL_FIELDS)
@@ -183,3 +185,22 @@ def test_settings_that_cannot_be_understood_are_said(tmp_path: Path) -> None:
     assert "search engine" not in said.output
     assert "rag.maxFilez" in unknown.output
     assert "Traceback" not in said.output + unknown.output
+
+
+def test_the_embedding_model_and_its_vectors_are_examined(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra vectors")
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.add([{"id": "a", "exactContent": "x"}])
+        writer.commit()
+    lines = ("solr.url=embedded:index", "embeddings.endpoint=onnx:model")
+    absent = examined(tmp_path, *lines)
+    tiny_model(tmp_path / "model")
+    there = examined(tmp_path, *lines)
+
+    assert (absent.exit_code, "PROBLEM embedding model: The folder of the embedding model" in absent.output) == (
+        1,
+        True,
+    )
+    assert there.exit_code == 0
+    assert "OK      embedding model: answers with vectors of 4 numbers" in there.output
+    assert "HINT    vectors: There are no vectors beside the search index" in there.output

@@ -36,6 +36,10 @@ TABLE = {
     "overloaded": {503},
     "tooMuchWork": {503},
     "modelTimeout": {504},
+    "embeddingsMismatch": {500},
+    "embeddingsUnavailable": {502},
+    "embeddingsGarbled": {502},
+    "embeddingsTimeout": {504},
     "internal": {500},
 }
 

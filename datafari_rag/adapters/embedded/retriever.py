@@ -39,7 +39,7 @@ SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class View:
     """One state of the index, as one search sees it."""
 
     stamp: tuple[int, int, int]
@@ -50,6 +50,7 @@ class _View:
 
     @property
     def searcher(self) -> Searcher:
+        """What searches this state."""
         return self.vocabulary.searcher
 
 
@@ -59,7 +60,7 @@ class EmbeddedRetriever:
     def __init__(self, directory: Path) -> None:
         """Remember where the index is; nothing is opened yet."""
         self._directory = directory
-        self._view: _View | None = None
+        self._view: View | None = None
         self._lock = Lock()
 
     def search(self, search: Search, access: Filter) -> Found:
@@ -72,11 +73,11 @@ class EmbeddedRetriever:
         """
         began = time.perf_counter()
         with translated(self._directory):
-            view = self._current()
+            view = self.view()
             query = query_for(search.step, search.language, view.vocabulary)
             if query is None:
                 return Found((), 0)
-            whole = narrowed(query, self._filters(view, access, search.restrictions))
+            whole = narrowed(query, self.filters(view, access, search.restrictions))
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
             snippets = Snippets(view.searcher, view.index.schema, query)
@@ -90,9 +91,9 @@ class EmbeddedRetriever:
         """Return Solr's own JSON for a plain search. Raises: SearchUnavailable, BadSetting (mode plugin)."""
         began = time.perf_counter()
         with translated(self._directory):
-            view = self._current()
+            view = self.view()
             query = _browse_query(browse, view.vocabulary)
-            whole = narrowed(query, self._filters(view, access, browse.restrictions))
+            whole = narrowed(query, self.filters(view, access, browse.restrictions))
             total, hits = _page(view.searcher, whole, browse)
             stored = [(score, stored_of(view.searcher.doc(place))) for score, place in hits]
             reply: dict[str, object] = {
@@ -114,9 +115,9 @@ class EmbeddedRetriever:
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
         """Return one document with the stored text of *field*. Raises: SearchUnavailable, BadSetting (mode plugin)."""
         with translated(self._directory):
-            view = self._current()
+            view = self.view()
             same_id = Query.term_set_query(view.index.schema, "id", _encodable(document_id))
-            hits = view.searcher.search(narrowed(same_id, self._filters(view, access, ())), limit=1).hits
+            hits = view.searcher.search(narrowed(same_id, self.filters(view, access, ())), limit=1).hits
             if not hits:
                 return None
             stored = stored_of(view.searcher.doc(hits[0][1]))
@@ -127,13 +128,19 @@ class EmbeddedRetriever:
         """Return None when a search would work now, else one sentence that says what is wrong."""
         try:
             with translated(self._directory):
-                searcher = self._current().searcher
+                searcher = self.view().searcher
                 searcher.search(Query.all_query(), limit=1, count=False)
         except SearchUnavailable as error:
             return error.reason
         return None
 
-    def _filters(self, view: _View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
+    @property
+    def directory(self) -> Path:
+        """The folder of the index."""
+        return self._directory
+
+    def filters(self, view: View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
+        """Return what every search of *view* is narrowed to. Raises: BadSetting (mode plugin)."""
         rights = view.rights(access)
         within = Query.all_query() if rights is None else rights
         # A hundred ranges over one field list its values once.
@@ -141,9 +148,9 @@ class EmbeddedRetriever:
         narrower = [restriction_query(one, view.index.schema, values_of) for one in restrictions]
         return narrower if rights is None else [rights, *narrower]
 
-    def _current(self) -> _View:
+    def view(self) -> View:
         """
-        Return the index as the last commit left it.
+        Return the index as the last commit left it. Raises: SearchUnavailable.
 
         A look at one file's inode and times is what tantivy's own watcher does in a thread, and a thread would not
         survive a worker's fork.
@@ -158,13 +165,13 @@ class EmbeddedRetriever:
             return self._view
 
 
-def _viewed(index: Index, stamp: tuple[int, int, int]) -> _View:
+def _viewed(index: Index, stamp: tuple[int, int, int]) -> View:
     searcher, schema = index.searcher(), index.schema
     rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
     tools = analyzers()
     # The same few analysers look at each word for eleven fields.
     analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
-    return _View(stamp, index, Vocabulary(searcher, schema, analyze), rights)
+    return View(stamp, index, Vocabulary(searcher, schema, analyze), rights)
 
 
 def _stamp(directory: Path) -> tuple[int, int, int] | None:

@@ -19,7 +19,7 @@ from datafari_rag.adapters.embedded.files import META_FILE, are_whole, write_who
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
 
 LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
@@ -36,6 +36,9 @@ STORED_FIELDS = ("id", "title", "url", "exactContent", "preview_content", "last_
 
 MAX_TERM_CHARS = 4096
 """Longest raw term; tantivy drops longer ones than 65,530 bytes without a word, a deny token too."""
+
+BLOCK_FIELD = "block"
+"""Number of a document's vectors in the files beside the index; a document without vectors has none."""
 
 VERSION_FILE = "datafari-rag.json"
 
@@ -63,6 +66,7 @@ def schema() -> Schema:
     for name in RAW_FIELDS:
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic", fast=True)
     builder.add_date_field("last_modified", stored=True, indexed=True, fast=True)
+    builder.add_unsigned_field(BLOCK_FIELD, stored=True, indexed=True, fast=True)
     for name in ACL_FIELDS:
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
     return builder.build()

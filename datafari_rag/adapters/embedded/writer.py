@@ -1,5 +1,5 @@
 """
-The writer into an index in a folder of this machine: one at a time, all or nothing at each commit.
+The writer into an index in a folder of this machine: one at a time, all or nothing at each commit, vectors included.
 
 Takes documents under Datafari's field names. A crash at any moment leaves the index as the last commit made it.
 """
@@ -9,11 +9,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tantivy import Document, Index, IndexWriter
+from tantivy import Document, Index, IndexWriter, Query
 
-from datafari_rag.adapters.embedded.filters import is_term
+from datafari_rag.adapters.embedded.filters import blocks_of, is_term
 from datafari_rag.adapters.embedded.schema import (
+    BLOCK_FIELD,
     LANGUAGES,
     MAX_TERM_CHARS,
     RAW_FIELDS,
@@ -23,7 +25,12 @@ from datafari_rag.adapters.embedded.schema import (
 )
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.moments import moment_of
+
+if TYPE_CHECKING:
+    from datafari_rag.adapters.embedded.vector_writer import VectorWriter
 
 HEAP_BYTES = 150_000_000
 """
@@ -44,6 +51,7 @@ class EmbeddedWriter:
         self._index: Index = created(directory)
         with translated(directory):
             self._writer: IndexWriter | None = self._index.writer(HEAP_BYTES, 1)
+        self._vectors: VectorWriter | None = None
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Take *documents* in place of those with the same ids. Raises: SearchUnavailable."""
@@ -54,6 +62,29 @@ class EmbeddedWriter:
                 writer.delete_documents_by_term("id", _id(document))
                 writer.add_document(stored)
 
+    def add_embedded(
+        self,
+        documents: Sequence[Mapping[str, object]],
+        pieces: Mapping[str, Sequence[PieceVector]],
+        made: EmbeddingModel,
+    ) -> None:
+        """Take *documents* with the vectors of their *pieces*. Raises: EmbeddingsGarbled, SearchUnavailable."""
+        writer, vectors = self._open_writer(), self._open_vectors()
+        with translated(self._directory):
+            stored = [(_id(document), _stored(document)) for document in documents]
+            lengths = ((_id(document), len(_text(document, "exactContent"))) for document in documents)
+            blocks = vectors.add(dict(lengths), pieces, made)
+            for document_id, one in stored:
+                if document_id in blocks:
+                    one.add_unsigned(BLOCK_FIELD, blocks[document_id])
+                writer.delete_documents_by_term("id", document_id)
+                writer.add_document(one)
+
+    def unembedded(self, made: EmbeddingModel) -> int:
+        """Return how many documents have vectors of other models than *made*. Raises: SearchUnavailable."""
+        with translated(self._directory):
+            return self._open_vectors().foreign(made, live_blocks(self._index))
+
     def delete(self, ids: Sequence[str]) -> None:
         """Remove the documents with *ids*. Raises: SearchUnavailable."""
         writer = self._open_writer()
@@ -63,21 +94,43 @@ class EmbeddedWriter:
 
     def commit(self) -> None:
         """Return when all can be found: readers see it at their next search. Raises: SearchUnavailable."""
+        writer = self._open_writer()
         with translated(self._directory):
-            self._open_writer().commit()
+            # Vectors first: a document that can be found must find its own, and those without a document harm nothing.
+            if self._vectors is not None:
+                self._vectors.secure()
+            writer.commit()
+            if self._vectors is not None:
+                self._vectors.tidy(lambda: live_blocks(self._index))
 
     def close(self) -> None:
         """Give the index back; what was not committed is given up. Merges that run are waited for."""
         writer, self._writer = self._writer, None
+        if self._vectors is not None:
+            self._vectors.discard()
         if writer is not None:
             with translated(self._directory):
                 writer.rollback()
                 writer.wait_merging_threads()
 
+    def _open_vectors(self) -> VectorWriter:
+        if self._vectors is None:
+            # Imported here: numpy, which only those with vectors need.
+            from datafari_rag.adapters.embedded.vector_writer import VectorWriter
+
+            self._vectors = VectorWriter(self._directory)
+        return self._vectors
+
     def _open_writer(self) -> IndexWriter:
         if self._writer is None:
             raise SearchUnavailable("The search index is not open for writing any more.")
         return self._writer
+
+
+def live_blocks(index: Index) -> list[int]:
+    """Return the blocks that documents name as the last commit left them, in order."""
+    index.reload()
+    return blocks_of(index.searcher(), Query.all_query())
 
 
 def _stored(document: Mapping[str, object]) -> Document:

@@ -7,12 +7,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import resources
 from pathlib import Path
 
 from datafari_rag.commands.index import Lines, indexed, settings_for
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_jars import CannotRunSolr
-from datafari_rag.evaluation.questions import Question, Reader, questions_in, readers_in, rights_in
+from datafari_rag.evaluation.questions import Question, Reader, questions_in, readers_in, reworded_in, rights_in
 from datafari_rag.ingest.documents import Rights
 
 MERGED = (
@@ -51,13 +53,15 @@ class Place:
 
 
 def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
-    """Return the questions of *sets*, the unanswerable ones too. Raises: UnreadableQuestions."""
+    """Return the questions of *sets*, also the unanswerable and the reworded ones. Raises: UnreadableQuestions."""
     files = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
     found = itertools.chain.from_iterable(questions_in(path) for path in files if path.exists())
-    return tuple(
+    asked = tuple(
         replace(one, group=f"{one.group} {one.language}") if one.group == BY_LANGUAGE and one.language else one
         for one in found
     )
+    with resources.as_file(resources.files("datafari_rag.resources") / "eval" / "reworded.jsonl") as path:
+        return (*asked, *reworded_in(path, asked))
 
 
 def readers_of(folder: Path) -> tuple[Reader, ...]:
@@ -76,11 +80,12 @@ def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 
 
 @contextmanager
-def places(folder: Path, which: str, say: Say) -> Iterator[Iterator[Place]]:
+def places(folder: Path, which: str, say: Say, vectors: Mapping[str, str]) -> Iterator[Iterator[Place]]:
     """
     Give each engine in turn, the sets indexed in it: the merged ones, then each of the others alone.
 
-    Documents keep their rights. Every Solr is stopped, and everything is removed, at the end.
+    Documents keep their rights, and have vectors where *vectors* names an embedding model. Every Solr is stopped, and
+    everything is removed, at the end.
 
     Raises:
         NoSets: nothing to index, or Solr cannot be run.
@@ -89,22 +94,22 @@ def places(folder: Path, which: str, say: Say) -> Iterator[Iterator[Place]]:
         raise NoSets(f"{folder} holds none of the sets {', '.join(MERGED)}.")
     with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as made:
         try:
-            yield _places(folder, Path(made), which, say)
+            yield _places(folder, Path(made), which, partial(_indexed, say=say, vectors=vectors), say)
         finally:
             for home in Path(made).glob("solr-*"):
                 solr_process.stopped(home)
 
 
-def _places(folder: Path, made: Path, which: str, say: Say) -> Iterator[Place]:
+def _places(folder: Path, made: Path, which: str, put: Callable[[Path, str], str], say: Say) -> Iterator[Place]:
     for sets in (MERGED, *((name,) for name in ALONE)):
         if not _sets(folder, sets):
             continue
         name, suffix = ("merged", "") if sets == MERGED else (sets[0], f", {sets[0]} alone")
         documents = _merged(folder, sets, made / f"{name}.jsonl")
         if which in ("embedded", "both"):
-            yield Place(f"embedded{suffix}", _indexed(documents, f"embedded:{made / name}", say), sets)
+            yield Place(f"embedded{suffix}", put(documents, f"embedded:{made / name}"), sets)
         if which in ("solr", "both"):
-            yield Place(f"Solr{suffix}", _indexed(documents, _solr(made / f"solr-{name}", say), say), sets)
+            yield Place(f"Solr{suffix}", put(documents, _solr(made / f"solr-{name}", say)), sets)
             solr_process.stopped(made / f"solr-{name}")
 
 
@@ -115,11 +120,11 @@ def _solr(home: Path, say: Say) -> str:
         raise NoSets(str(error)) from error
 
 
-def _indexed(documents: Path, url: str, say: Say) -> str:
+def _indexed(documents: Path, url: str, *, say: Say, vectors: Mapping[str, str]) -> str:
     say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
     conf = documents.with_suffix(".properties")
     conf.write_text(
-        "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT}.items()), encoding="utf-8"
+        "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT, **vectors}.items()), encoding="utf-8"
     )
     conf.chmod(0o600)
     indexed([documents], settings=settings_for(conf), rights=Rights(), listener=Lines())

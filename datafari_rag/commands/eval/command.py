@@ -14,15 +14,17 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from datafari_rag.adapters.settings.snapshot import StartRefused
+from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.commands.eval.collections import PATIENT, NoSets, places, questions_of, readers_of, rights_of
 from datafari_rag.commands.eval.runs import CannotMeasure, Course, Variant, run
 from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings.row import written
+from datafari_rag.core.settings.table import ROWS
 from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.markdown_report import NoPlace, check_marks, written_into
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag.evaluation.plot import draw
-from datafari_rag.evaluation.questions import UnreadableQuestions, questions_in, readers_in, rights_in
+from datafari_rag.evaluation.questions import REWORDED, UnreadableQuestions, questions_in, readers_in, rights_in
 from datafari_rag.evaluation.tables import gate_table, print_report
 
 DEFAULT_CONF = Path("conf/rag.properties")
@@ -98,7 +100,7 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
 
 def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
     folder = options["sets"]
-    with places(folder, options["engine"], console.print) as indexed:
+    with places(folder, options["engine"], console.print, _vectors(options["conf"])) as indexed:
         rights, readers = rights_of(folder), readers_of(folder)
         tokens = frozenset(token for acl in rights.values() for values in acl.values() for token in values)
         for place in indexed:
@@ -106,6 +108,15 @@ def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[t
             course = Course(asked, tokens, readers, rights)
             for variant in _variants(options, {"solr.url": place.url, **PATIENT}, place.name):
                 yield variant.name, _measured(course, variant, options, console)
+
+
+def _vectors(conf: Path) -> Mapping[str, str]:
+    """Return the `embeddings.*` settings of *conf* as they are written. Raises: StartRefused."""
+    if not conf.exists():
+        return {}
+    settings = snapshot_of(conf, environ=os.environ).settings
+    rows = [row for row in ROWS if row.group == "embeddings"]
+    return {row.key: text for row in rows if (text := written(getattr(settings, row.field))) != row.default_text}
 
 
 def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:
@@ -152,7 +163,7 @@ def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
         groups = list(dict.fromkeys(trial.group for trial in trials))
         summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
         if len(groups) > 1:
-            summaries["all"] = summary(trials)
+            summaries["all"] = summary([t for t in trials if t.group != REWORDED])
         found[name] = {"sets": summaries, "gate": gate_curve(trials)}
     return found
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from datafari_rag.adapters.model.extractive import NAME, ExtractiveModel
 from datafari_rag.adapters.settings.snapshot import snapshot_of
+from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_for
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.errors import RagError
@@ -22,7 +23,7 @@ from datafari_rag.evaluation.questions import Question, Reader
 from datafari_rag.evaluation.trial import Bench, Rights, tried
 from datafari_rag.pipeline import Parts
 
-NEEDED = ("solr.", "security.", "rag.", "llm.", "token.")
+NEEDED = ("solr.", "security.", "rag.", "llm.", "token.", "embeddings.", "retrieval.", "rrf.")
 
 _CHUNK = 16
 
@@ -78,8 +79,10 @@ def bench_for(variant: Variant, course: Course, *, baselines: bool) -> Bench:
     asks = User("eval", course.tokens) if course.tokens else ANONYMOUS
     if not variant.with_model:
         settings = replace(settings, rag_api_endpoint=NAME)
+    retriever = retriever_for(settings)
     parts = Parts(
-        retriever=retriever_for(settings),
+        retriever=retriever,
+        meaning=meaning_for(settings, retriever),
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
         counter=counter_for(settings),
         instructions=snapshot.instructions,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from datafari_rag.core.documents import Document
+from datafari_rag.core.meaning.fusion import Gain, gains_of
 from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, Traces, traces_of
 
@@ -43,6 +44,8 @@ class Ranked:
     traces: Traces
     coverage: float
     """Share of the question's terms that stand in it, by their rarity: 0 to 1."""
+    gain: Gain | None = None
+    """What it is worth by meaning; None where the search was by words alone."""
 
 
 def ranked(
@@ -54,7 +57,16 @@ def ranked(
     field = _Field(terms, _rarity(terms, traces), best, language)
     said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
-    return _bridged(sorted(found, key=lambda one: -one.score))
+    return _bridged(sorted(_fused(found), key=lambda one: -one.score))
+
+
+def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
+    """Return *found* with what meaning adds; as it is where nothing was compared."""
+    coverage = max(found, key=lambda one: one.score).coverage if found else 0.0
+    gains = gains_of([one.document for one in found], coverage)
+    if gains is None:
+        return found
+    return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
 
 
 def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> float:

@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from datafari_rag.core.documents import Candidate, Document, Passage
+from datafari_rag.core.meaning.fusion import FULL_CHARS
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.knapsack import Packed, Piece, pack
@@ -122,7 +123,9 @@ def choose(weighed: Weighed, limit: Limit) -> Selection:
     if _is_within([one.document.text for one in kept], limit):
         whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
-    sentences = _scored(kept, weighed.terms, weighed.cue, partial(bounds_in, budget_chars=limit.max_chars))
+    weight = min(1.0, limit.max_chars / FULL_CHARS)
+    bounds_of = partial(bounds_in, budget_chars=limit.max_chars)
+    sentences = _scored(kept, weighed.terms, weighed.cue, bounds_of, meaning=weight)
     packed = _packed(sentences, kept, limit)
     chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
     return Selection(chosen, _verdicts(everything, chosen, _rejected(sentences, packed, kept)))
@@ -191,8 +194,10 @@ def _is_within(texts: Sequence[str], limit: Limit) -> bool:
     return sum(map(limit.size_of, texts)) <= limit.max_size
 
 
-def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bounds_of: _BoundsOf) -> list[_Sentence]:
-    """Return the sentences of all documents, best first and in their order where equal."""
+def _scored(
+    order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bounds_of: _BoundsOf, *, meaning: float = 1.0
+) -> list[_Sentence]:
+    """Return the sentences of all documents, best first and in their order where equal; *meaning* weighs gains."""
     found: list[_Sentence] = []
     for number, one in enumerate(order):
         text = one.document.text
@@ -203,6 +208,8 @@ def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bou
         scores = sentence_scores(bounds, one.traces, weights, text=text)
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
             price = HEADING_PRICE if end - start < SHORT_CHARS else 0.0
+            if one.gain is not None:
+                price -= meaning * one.gain.of(start)
             found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end))
     found.sort(key=attrgetter("score"), reverse=True)
     return found if cue is None else _cued(found, order, cue)

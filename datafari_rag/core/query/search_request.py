@@ -12,6 +12,9 @@ from datafari_rag.core.documents import Document
 Operator = Literal["AND", "OR"]
 Content = Literal["exactContent", "preview_content", "highlighting"]
 
+Retrieval = Literal["words", "vector", "both"]
+"""What documents were found by."""
+
 MAX_ROWS = 100
 """Most hits of a plain search in one page (SPEC.md §6)."""
 
@@ -66,6 +69,7 @@ class Found:
     is_partial: bool = False
     took_ms: float | None = None
     query: str = ""
+    by: Retrieval = "words"
 
 
 @dataclass(frozen=True, slots=True)

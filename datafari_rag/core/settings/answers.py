@@ -192,11 +192,26 @@ class AnswerSettings:
         help="Log one line for each step of an answer: ids, counts, sizes, milliseconds; never texts.",
         browser=True,
     )
-    retrieval_method: Literal["bm25"] = setting(
+    retrieval_method: Literal["hybrid", "bm25", "vector", "rrf"] = setting(
         "retrieval.method",
-        "bm25",
-        check=checks.choice("bm25"),
-        help="How documents are found. Search by words (bm25) is the only way here.",
+        "hybrid",
+        check=checks.choice("hybrid", "bm25", "vector", "rrf"),
+        help="How documents are found: hybrid (words and meaning in one score), bm25 (words), vector (meaning), rrf "
+        "(two lists, fused by rank as Datafari does). Where there are no vectors, or they cannot be used now: words.",
+        browser=True,
+    )
+    rrf_top_k: int = setting(
+        "rrf.topK",
+        50,
+        check=checks.integer(1, 1000),
+        help="With retrieval.method=rrf: how many documents of each of the two lists are fused.",
+        browser=True,
+    )
+    rrf_rank_constant: int = setting(
+        "rrf.rank.constant",
+        60,
+        check=checks.integer(1, 10_000),
+        help="With retrieval.method=rrf: the constant of the ranks; the larger, the less the first places count.",
         browser=True,
     )
 

@@ -14,12 +14,12 @@ from typing import Literal
 
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.answers import AnswerSettings
+from datafari_rag.core.settings.embeddings import EmbeddingSettings
 from datafari_rag.core.settings.row import mapping, secret, setting
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DialectSettings(AnswerSettings):
+class DialectSettings(EmbeddingSettings):
     """Rows of /v1 and of the chat paths; a chain, because slotted classes have one base."""
 
     openai_passthrough: bool = setting(

@@ -16,6 +16,8 @@ from datafari_rag.core.settings.table import FIELD_NAMES, ROWS
 GROUPS: Mapping[str, str] = {
     "rag": "Answers",
     "retrieval": "Retrieval",
+    "rrf": "Fusion by ranks",
+    "embeddings": "Meaning: the embedding model",
     "llm": "The language model",
     "token": "Counting tokens",
     "openai": "OpenAI-compatible callers (/v1)",

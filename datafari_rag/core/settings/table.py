@@ -23,7 +23,7 @@ from datafari_rag.core.settings.search import SearchSettings
 HIDDEN = "***"
 """What stands for a secret wherever a value is shown."""
 
-ANSWER_GROUPS = frozenset({"rag", "llm", "openai", "chat", "retrieval", "prompt", "token"})
+ANSWER_GROUPS = frozenset({"rag", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"})
 """Groups of which a bad value fails answers and not the start (SPEC.md §5); every other one refuses to start."""
 
 

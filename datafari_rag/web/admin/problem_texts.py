@@ -123,6 +123,8 @@ def _phrases(_: Translate) -> tuple[str, ...]:
         _("host names and IP addresses"),
         _("http(s) addresses"),
         _("http(s) addresses and paths of files"),
+        _("http(s) addresses of a /v1/embeddings, and onnx:FOLDER"),
+        _("lists of two-letter codes of languages such as en,fr"),
         _("http(s) addresses and {quoted}"),
         _("lists of http(s) addresses, of which the last may be {quoted}"),
         _("lists of IP networks such as 10.0.0.0/8"),

@@ -40,6 +40,9 @@ from datafari_rag.web.user import user_for
 
 log = logging.getLogger(__name__)
 
+RETRIEVAL_HEADER = "X-RAG-Retrieval"
+"""Says what the documents were found by: words, vector, both."""
+
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -231,6 +234,7 @@ def _whole(asked: Asked) -> Response:
     _count(asked, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
+    response.headers[RETRIEVAL_HEADER] = whole.sources.found_by
     _add_timing(response, asked, whole.finished.timings_ms)
     return response
 
@@ -249,6 +253,7 @@ def _streamed(asked: Asked) -> Response:
     asked.desk.metrics.time_first_words(asked.row.name, asked.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
+    response.headers[RETRIEVAL_HEADER] = first.sources.found_by
     _add_timing(response, asked, first.sources.timings_ms)
     return response
 

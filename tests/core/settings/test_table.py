@@ -52,7 +52,9 @@ def test_every_answer_group_that_is_in_use_has_a_title() -> None:
 
 def test_everything_that_looks_like_a_secret_is_one() -> None:
     suspects = {
-        row.key for row in ROWS if re.search(r"\.(secret|password|api\.token|fallback\.tokens|proxy)$", row.key)
+        row.key
+        for row in ROWS
+        if re.search(r"(?:^|\.)(secret|password|(api|embeddings)\.token|fallback\.tokens|proxy)$", row.key)
     }
     assert suspects == {row.key for row in ROWS if row.is_secret}
 

@@ -1,0 +1,269 @@
+"""
+The vectors of an embedded index: files beside it that never change once they are listed, and the list of them.
+
+A document of the index names its block, a number that is never used twice; a file holds blocks, in order, one row for
+each piece. So the index itself says which rows count, in one commit with its documents: rows that no document names are
+left over from a crash or from earlier versions, and nothing finds them. The list is replaced as a whole and always
+before the index commits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from datafari_rag.adapters.embedded.files import write_whole
+from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.near_search import PieceVector
+from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS
+
+LIST_FILE = "passages.json"
+FORM = 1
+"""Counts changes of the files after which documents have to be indexed again."""
+
+MAX_FILES = 8
+"""Files of one model above which they are put together, and rows left out that no document names."""
+
+_STEEPEST = 127
+"""Largest number of a quantised vector."""
+
+_COPIED_ROWS = 8192
+_TRIES = 5
+
+Rows = np.ndarray[Any, np.dtype[Any]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """A listed file: its name, its rows, the CRC-32 of all its bytes."""
+
+    name: str
+    rows: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The vectors that one model made."""
+
+    name: str
+    key: str
+    dimensions: int
+    spread: float | None
+    files: tuple[FileFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All vectors beside an index: one generation for each model, the newest last; *next_block* was never used."""
+
+    generations: tuple[Generation, ...] = ()
+    next_block: int = 1
+
+
+def rows_type(dimensions: int) -> np.dtype[Any]:
+    """Return the form of a row: block, place of the piece, what a unit of its numbers is worth, the numbers."""
+    return np.dtype(
+        [("block", "<u8"), ("start", "<u4"), ("end", "<u4"), ("scale", "<f4"), ("vector", "i1", (dimensions,))]
+    )
+
+
+def quantised(values: Floats) -> tuple[Rows, Floats]:
+    """
+    Return vectors (one in each row) as whole numbers of -127 to 127, and the factor that makes each of length one.
+
+    Raises:
+        EmbeddingsGarbled: a value that is not a finite number, or nothing but zeros.
+    """
+    steepest = np.abs(values).max(axis=1, keepdims=True)
+    if not np.isfinite(steepest).all() or not (steepest > 0).all():
+        raise EmbeddingsGarbled(log="a vector has a value that is not a finite number, or nothing but zeros")
+    numbers = np.rint(values / steepest * _STEEPEST)
+    return numbers.astype(np.int8), 1.0 / np.sqrt((numbers * numbers).sum(axis=1))
+
+
+def listed(directory: Path) -> Listed:
+    """Return the list, an empty one where there are no vectors. Raises: SearchUnavailable: it cannot be used."""
+    try:
+        told = json.loads((directory / LIST_FILE).read_text(encoding="utf-8"))
+        if told["form"] != FORM:
+            raise _unusable(directory, "were made by another version")
+        generations = tuple(_generation(one) for one in told["generations"])
+        return Listed(generations, int(told["next_block"]))
+    except FileNotFoundError:
+        return Listed()
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise _unusable(directory, "are damaged") from error
+
+
+def write_list(directory: Path, wanted: Listed) -> None:
+    """Replace the list. Raises: OSError."""
+    generations = [
+        {
+            "name": one.name,
+            "key": one.key,
+            "dimensions": one.dimensions,
+            "spread": one.spread,
+            "files": [[file.name, file.rows, file.crc] for file in one.files],
+        }
+        for one in wanted.generations
+    ]
+    told = {"form": FORM, "next_block": wanted.next_block, "generations": generations}
+    write_whole(directory / LIST_FILE, json.dumps(told))
+
+
+def remove_unlisted(directory: Path, wanted: Listed) -> None:
+    """Remove files that are in no list: what a crash left. Only for the one who writes."""
+    names = {file.name for one in wanted.generations for file in one.files}
+    for path in directory.glob("passages-*.bin"):
+        if path.name not in names:
+            with suppress(OSError):
+                path.unlink()
+
+
+def mapped(directory: Path, generation: Generation) -> list[Rows]:
+    """
+    Return the rows of each file, read from the disk as they are needed.
+
+    Raises:
+        SearchUnavailable: a file is absent, cut or changed.
+    """
+    return [_mapped(directory / file.name, file, generation.dimensions) for file in generation.files]
+
+
+class Draft:
+    """A file that is being written and is in no list yet."""
+
+    def __init__(self, directory: Path, dimensions: int) -> None:
+        """Make the file. Raises: OSError."""
+        self._dimensions = dimensions
+        self._path = directory / f"passages-{secrets.token_hex(8)}.bin"
+        self._file = self._path.open("xb")
+        self._rows = self._crc = 0
+
+    def add(self, block: int, pieces: Sequence[PieceVector]) -> None:
+        """Write the rows of *block*. Raises: EmbeddingsGarbled, OSError."""
+        rows = np.zeros(len(pieces), rows_type(self._dimensions))
+        values = np.array([piece.vector for piece in pieces], dtype=np.float64)
+        rows["vector"], rows["scale"] = quantised(values)
+        rows["block"], rows["start"], rows["end"] = block, [p.start for p in pieces], [p.end for p in pieces]
+        self.copy(rows)
+
+    def copy(self, rows: Rows) -> None:
+        """Write *rows* as they are. Raises: OSError."""
+        raw = rows.tobytes()
+        self._crc = zlib.crc32(raw, self._crc)
+        self._file.write(raw)
+        self._rows += len(rows)
+
+    def finished(self) -> FileFacts:
+        """Return what is to be listed, when all of it is on the disk. Raises: OSError."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return FileFacts(self._path.name, self._rows, self._crc)
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self._file.close()
+        with suppress(OSError):
+            self._path.unlink()
+
+
+def put_together(directory: Path, generation: Generation, live: Rows) -> Generation:
+    """
+    Return *generation* with one file in place of all, of the blocks in *live* (sorted) alone; nothing is removed yet.
+
+    Raises:
+        SearchUnavailable, OSError: a file cannot be read or written.
+    """
+    draft = Draft(directory, generation.dimensions)
+    try:
+        for rows in mapped(directory, generation):
+            for start in range(0, len(rows), _COPIED_ROWS):
+                part = rows[start : start + _COPIED_ROWS]
+                draft.copy(part[np.isin(part["block"], live)])
+        return replace(generation, files=(draft.finished(),))
+    except BaseException:
+        draft.discard()
+        raise
+
+
+def check(documents: Iterable[tuple[str, int]], pieces: Iterable[tuple[str, Sequence[PieceVector]]], size: int) -> None:
+    """
+    Check *pieces* by id against *documents* (id, length of the text): every place in its text, every vector of *size*.
+
+    Raises:
+        EmbeddingsGarbled: one is not; the log says what.
+    """
+    chars = dict(documents)
+    for document_id, own in pieces:
+        if document_id not in chars:
+            raise EmbeddingsGarbled(log="pieces came without their document")
+        if any(not 0 <= piece.start < piece.end <= chars[document_id] for piece in own):
+            raise EmbeddingsGarbled(log="a piece lies outside of its document's text")
+        for piece in own:
+            if len(piece.vector) != size:
+                raise EmbeddingsGarbled(log=f"a vector has {len(piece.vector)} numbers, {size} were expected")
+
+
+def generation_for(wanted: Listed, made: EmbeddingModel) -> Generation:
+    """Return the generation of *made*, a new one when there is none. Raises: EmbeddingsGarbled: other dimensions."""
+    size = made.dimensions
+    if size is None or not 0 < size <= MAX_DIMENSIONS:
+        raise EmbeddingsGarbled(log=f"a model of {size} dimensions")
+    found = next((one for one in wanted.generations if one.key == made.key), None)
+    if found is not None and found.dimensions != size:
+        raise EmbeddingsGarbled(log=f"vectors of {size} numbers, {found.dimensions} are in the index")
+    return found or Generation(made.name, made.key, size, made.spread)
+
+
+def read_steadily(directory: Path) -> Iterator[Listed]:
+    """Yield the list again and again, a few times: a writer may put files together between list and files."""
+    for _ in range(_TRIES):
+        yield listed(directory)
+
+
+def _generation(told: Any) -> Generation:
+    spread = told["spread"]
+    return Generation(
+        str(told["name"]),
+        str(told["key"]),
+        int(told["dimensions"]),
+        None if spread is None else float(spread),
+        tuple(FileFacts(str(name), int(rows), int(crc)) for name, rows, crc in told["files"]),
+    )
+
+
+def _mapped(path: Path, facts: FileFacts, dimensions: int) -> Rows:
+    form = rows_type(dimensions)
+    try:
+        if path.stat().st_size != facts.rows * form.itemsize:
+            raise _unusable(path, "are damaged")
+        # An empty file cannot be mapped.
+        return np.memmap(path, form, "r", shape=(facts.rows,)) if facts.rows else np.zeros(0, form)
+    except (OSError, ValueError) as error:
+        raise _unusable(path, "are damaged") from error
+
+
+def is_whole(rows: Rows, facts: FileFacts) -> bool:
+    """Read all of a file and compare its checksum."""
+    total = 0
+    for start in range(0, len(rows), _COPIED_ROWS):
+        total = zlib.crc32(cast(Any, rows[start : start + _COPIED_ROWS].tobytes()), total)
+    return total == facts.crc
+
+
+def _unusable(path: Path, why: str) -> SearchUnavailable:
+    return SearchUnavailable(f"The vectors beside the search index {why}: index the files again.", log=str(path))

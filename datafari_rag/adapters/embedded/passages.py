@@ -1,0 +1,249 @@
+"""
+Search by meaning in the embedded index, under the same filter as search by words.
+
+The pieces that take part are those of the documents that the filter lets through, as the index itself has them in the
+same commit: rights are never copied to the pieces, so none can be out of date. They are chosen before anything is
+ranked, and what is not chosen is not even read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from tantivy import Order, Query
+
+from datafari_rag.adapters.embedded.filters import blocks_of, is_term, narrowed
+from datafari_rag.adapters.embedded.nearest import best, cosines
+from datafari_rag.adapters.embedded.passage_files import (
+    LIST_FILE,
+    Floats,
+    Generation,
+    Rows,
+    is_whole,
+    listed,
+    mapped,
+    read_steadily,
+)
+from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, View
+from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.near_search import NearSearch
+
+MAX_NEAR = 256
+"""Most pieces of one document that are told, the nearest ones."""
+
+MAX_MASKS = 64
+"""Users whose visible rows are remembered for one state of the index, an eighth of a byte for each row."""
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The vectors of one model, with the state of the index that they are looked at in."""
+
+    view: View
+    generation: Generation
+    files: Sequence[Rows]
+    blocks: Rows
+    """The block of every row, which never falls from one row to the next."""
+    visible: Callable[[Filter], Rows]
+    """Rows that a filter lets through, eight in a byte."""
+
+    def places_of(self, block: int) -> tuple[int, int]:
+        """Return the first row of *block* and the one after its last."""
+        low, high = np.searchsorted(self.blocks, [block, block + 1])
+        return int(low), int(high)
+
+
+class EmbeddedPassages:
+    """A `ports.Passages` beside an `EmbeddedRetriever`."""
+
+    def __init__(self, retriever: EmbeddedRetriever) -> None:
+        """Remember the index; nothing is opened yet."""
+        self._retriever = retriever
+        self._held: tuple[object, _Vectors] | None = None
+        self._whole: set[str] = set()
+        self._lock = Lock()
+
+    def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """Return the nearest documents that *access* lets through. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        with translated(self._retriever.directory):
+            vectors = self._current(search.model_key)
+            scores = _scores(vectors, search, self._wanted(vectors, search, access))
+            if not len(scores):
+                return ()
+            # Blocks are numbered from 1, so the first row begins one as well.
+            firsts = np.flatnonzero(np.diff(vectors.blocks, prepend=np.uint64(0)))
+            highest = np.maximum.reduceat(scores, firsts)
+            blocks = [int(vectors.blocks[firsts[place]]) for place in best(highest, search.documents)]
+            found = [self._document(vectors, block, scores, search=search, access=access) for block in blocks]
+        return tuple(document for document in found if document is not None)
+
+    def nearness(
+        self, document_ids: Sequence[str], search: NearSearch, access: Filter
+    ) -> Mapping[str, tuple[Nearness, ...]]:
+        """Return the pieces of those documents by id. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        with translated(self._retriever.directory):
+            vectors = self._current(search.model_key)
+            wanted = self._wanted(vectors, replace(search, restrictions=()), access)
+            own: dict[str, tuple[int, int]] = {}
+            mask = np.zeros(len(vectors.blocks), dtype=np.bool_)
+            for document_id in filter(is_term, document_ids):
+                if (block := _block_of(vectors.view, document_id)) is not None:
+                    low, high = own[document_id] = vectors.places_of(block)
+                    mask[low:high] = True
+            scores = _scores(vectors, search, mask & wanted)
+            return {one: near for one, (low, high) in own.items() if (near := _near(vectors, scores, low, high))}
+
+    def spread(self, model: EmbeddingModel) -> float | None:
+        """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
+        found = _generation(listed(self._retriever.directory).generations, model.key)
+        return None if found is None else found.spread
+
+    def probe(self, model: EmbeddingModel) -> str | None:
+        """Return None when a search by meaning would work now, else one sentence that says why not."""
+        try:
+            with translated(self._retriever.directory):
+                self._current(model.key)
+        except (EmbeddingsMismatch, SearchUnavailable) as error:
+            return error.reason
+        return None
+
+    def _document(
+        self, vectors: _Vectors, block: int, scores: Floats, *, search: NearSearch, access: Filter
+    ) -> Document | None:
+        """Return the document of *block*, looked up under the same filter once more."""
+        view = vectors.view
+        same = Query.term_query(view.index.schema, BLOCK_FIELD, block)
+        whole = narrowed(same, self._retriever.filters(view, access, search.restrictions))
+        hits = view.searcher.search(whole, limit=1, count=False).hits
+        if not hits:
+            return None
+        stored = stored_of(view.searcher.doc(hits[0][1]))
+        near = _near(vectors, scores, *vectors.places_of(block))
+        if search.content == "highlighting":
+            # A snippet has places of its own: the nearest piece is the snippet here.
+            nearest = max(near, key=lambda one: one.cosine)
+            text = (text_of(stored, "exactContent") or "")[nearest.start : nearest.end]
+            return document_of(stored, field="highlighting", text=text, score=0.0)
+        text = text_of(stored, search.content) or ""
+        found = document_of(stored, field=search.content, text=text, score=0.0)
+        return replace(found, near=near) if search.content == "exactContent" else found
+
+    def _wanted(self, vectors: _Vectors, search: NearSearch, access: Filter) -> Mask:
+        """Return the rows whose documents *access* and the caller's restrictions let through."""
+        if search.restrictions:
+            filters = self._retriever.filters(vectors.view, access, search.restrictions)
+            return _rows_of(vectors.blocks, blocks_of(vectors.view.searcher, narrowed(Query.all_query(), filters)))
+        packed = vectors.visible(access)
+        return np.unpackbits(packed, count=len(vectors.blocks)).astype(np.bool_)
+
+    def _current(self, key: str) -> _Vectors:
+        """Return the vectors of the model *key* as the last commit left them. Raises: as `nearest`."""
+        view = self._retriever.view()
+        directory = self._retriever.directory
+        with self._lock:
+            stamp = (view.stamp, _stamp(directory), key)
+            if self._held is None or self._held[0] != stamp:
+                self._held = (stamp, self._opened(view, key))
+            return self._held[1]
+
+    def _opened(self, view: View, key: str) -> _Vectors:
+        directory = self._retriever.directory
+        failure: SearchUnavailable | None = None
+        for current in read_steadily(directory):
+            generation = _generation(current.generations, key)
+            if generation is None:
+                raise EmbeddingsMismatch() if current.generations else _none_yet(directory)
+            try:
+                files = mapped(directory, generation)
+            except SearchUnavailable as error:
+                failure = error
+                continue
+            self._require_whole(generation, files)
+            empty = np.zeros(0, dtype=np.uint64)
+            blocks = np.concatenate([empty, *(rows["block"] for rows in files)])
+            return _Vectors(view, generation, files, blocks, lru_cache(MAX_MASKS)(self._visible(view, blocks)))
+        raise failure or _none_yet(directory)
+
+    def _visible(self, view: View, blocks: Rows) -> Callable[[Filter], Rows]:
+        def rows_for(access: Filter) -> Rows:
+            query = narrowed(Query.all_query(), self._retriever.filters(view, access, ()))
+            return np.packbits(_rows_of(blocks, blocks_of(view.searcher, query)))
+
+        return rows_for
+
+    def _require_whole(self, generation: Generation, files: Sequence[Rows]) -> None:
+        """Compare the checksum of each file, once in this process. Raises: EmbeddingsGarbled: one is another."""
+        for facts, rows in zip(generation.files, files, strict=True):
+            if facts.name not in self._whole and not is_whole(rows, facts):
+                raise EmbeddingsGarbled("The vectors beside the search index are damaged: index the files again.")
+            self._whole.add(facts.name)
+
+
+def _scores(vectors: _Vectors, search: NearSearch, wanted: Mask) -> Floats:
+    if len(search.vector) != vectors.generation.dimensions:
+        raise EmbeddingsGarbled(
+            log=f"a question's vector of {len(search.vector)} numbers, {vectors.generation.dimensions} are in the index"
+        )
+    return cosines(vectors.files, wanted, search.vector)
+
+
+def _near(vectors: _Vectors, scores: Floats, low: int, high: int) -> tuple[Nearness, ...]:
+    """Return the nearest pieces among the rows from *low* to *high*, in the order of the document."""
+    places = [low + place for place in best(scores[low:high], MAX_NEAR)]
+    found: list[Nearness] = []
+    begin = 0
+    for rows in vectors.files:
+        for place in places:
+            if begin <= place < begin + len(rows):
+                row = rows[place - begin]
+                found.append(Nearness(int(row["start"]), int(row["end"]), float(scores[place])))
+        begin += len(rows)
+    return tuple(sorted(found))
+
+
+def _rows_of(blocks: Rows, wanted: Sequence[int]) -> Mask:
+    """Return which rows are of one of the *wanted* blocks, which are in order."""
+    if not wanted:
+        return np.zeros(len(blocks), dtype=np.bool_)
+    sought = np.array(wanted, dtype=np.uint64)
+    at = np.minimum(np.searchsorted(sought, blocks), len(sought) - 1)
+    found: Mask = sought[at] == blocks
+    return found
+
+
+def _block_of(view: View, document_id: str) -> int | None:
+    same_id = Query.term_query(view.index.schema, "id", document_id)
+    hits = view.searcher.search(same_id, limit=1, count=False, order_by_field=BLOCK_FIELD, order=Order.Asc).hits
+    return None if not hits or hits[0][0] is None else int(hits[0][0])
+
+
+def _generation(generations: Sequence[Generation], key: str) -> Generation | None:
+    return next((one for one in generations if one.key == key), None)
+
+
+def _none_yet(directory: Path) -> SearchUnavailable:
+    return SearchUnavailable(
+        "There are no vectors beside the search index: index the documents again with embeddings.endpoint.",
+        log=str(directory),
+    )
+
+
+def _stamp(directory: Path) -> tuple[int, int, int] | None:
+    try:
+        status = (directory / LIST_FILE).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,1 @@
+"""Embedding models: an OpenAI-compatible endpoint, or a local ONNX model."""

@@ -1,0 +1,169 @@
+"""
+Vectors from any OpenAI-compatible `/v1/embeddings`.
+
+Batches, retries within one deadline, bounded replies. No redirect is followed and nothing is read from the
+environment (proxies, .netrc), since a request carries texts of documents and a key. Logs hold statuses and sizes,
+never a text.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import requests
+
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
+from datafari_rag.adapters.http.sessions import Tls, session_for
+from datafari_rag.adapters.vectors.retries import Patience, repeated
+from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vector
+
+MAX_NUMBER_BYTES = 32
+"""Most bytes of one number of a vector in JSON, with what stands around it."""
+
+MAX_HEAD_BYTES = 65_536
+"""Bytes of a reply besides its vectors."""
+
+MAX_TEXT_CHARS = 32_000
+"""Longest text that is sent; no model of today reads more, and a question may be anything."""
+
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointOptions:
+    """How an endpoint is used; *prefixes* by purpose, *dimensions* None for whatever it gives."""
+
+    model: str = ""
+    token: str = field(default="", repr=False)
+    dimensions: int | None = None
+    prefixes: Mapping[Purpose, str] = field(default_factory=dict)
+    languages: frozenset[str] = frozenset()
+    batch: int = 32
+    retries: int = 2
+    limits_s: Mapping[Purpose, float] = field(default_factory=lambda: {"query": 1.0, "passage": 60.0})
+    ca_file: str = ""
+    certificate: tuple[str, str] = ("", "")
+    """PEM files of our certificate and of its key."""
+    is_checked: bool = True
+
+
+class EndpointEmbedder:
+    """A `ports.Embedder` over HTTP."""
+
+    def __init__(
+        self,
+        url: str,
+        options: EndpointOptions,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Remember where the endpoint is; nothing is opened yet."""
+        self._url = url
+        self._options = options
+        self._clock, self._sleep = clock, sleep
+        self._dimensions = options.dimensions
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """What is known of the model; its dimensions after the first vector."""
+        name = self._options.model or "the endpoint's model"
+        prefix = self._options.prefixes.get("passage", "")
+        key = json.dumps([self._options.model, prefix, self._options.dimensions])
+        return EmbeddingModel(name, key, self._dimensions, self._options.languages)
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """Return one vector for each of *texts*. Raises: EmbeddingError."""
+        found: list[Vector] = []
+        for start in range(0, len(texts), self._options.batch):
+            found += self._batch(texts[start : start + self._options.batch], purpose)
+        return found
+
+    def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+        deadline = self._clock() + self._options.limits_s[purpose]
+        patience = Patience(self._options.retries, lambda: deadline - self._clock(), self._sleep)
+        prefix = self._options.prefixes.get(purpose, "")
+        body: dict[str, object] = {
+            "input": [_sendable(f"{prefix}{text[:MAX_TEXT_CHARS]}") for text in texts],
+            "encoding_format": "float",
+        }
+        if self._options.model:
+            body["model"] = self._options.model
+        if self._options.dimensions is not None:
+            body["dimensions"] = self._options.dimensions
+        vectors = repeated(lambda: self._asked(body, len(texts), deadline), patience)
+        self._dimensions = len(vectors[0])
+        return vectors
+
+    def _asked(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector]:
+        left_s = deadline - self._clock()
+        if left_s <= 0:
+            raise EmbeddingsTimeout(log="no time is left for the request")
+        most = MAX_HEAD_BYTES + number * (self._dimensions or MAX_DIMENSIONS) * MAX_NUMBER_BYTES
+        headers = {"Content-Type": "application/json"}
+        if self._options.token:
+            headers["Authorization"] = f"Bearer {self._options.token}"
+        request = Request("POST", self._url, (left_s, left_s), most, json.dumps(body).encode(), headers)
+        with exchanged(self._session, request, failed) as reply:
+            _require_success(reply.status)
+            raw = b"".join(reply.pieces(lambda: deadline - self._clock()))
+        return vectors_of(raw, number, self._dimensions)
+
+    @cached_property
+    def _session(self) -> requests.Session:
+        options = self._options
+        try:
+            return session_for(self._url, Tls(options.ca_file, *options.certificate, options.is_checked))
+        except ValueError as error:
+            # One of two sentences of ours.
+            raise EmbeddingsUnavailable(log=str(error), can_repeat=False) from error
+
+
+def failed(failure: HttpFailure) -> EmbeddingError:
+    """Return the core error of a failure of HTTP."""
+    if failure.fault in (Fault.LATE, Fault.UNCONNECTED):
+        return EmbeddingsTimeout(log="it did not answer in time")
+    if failure.fault is Fault.TOO_LONG:
+        return EmbeddingsGarbled(log="its answer has more bytes than vectors of this size need")
+    # Refused before anything was sent, or broken off: the same request may succeed in a moment.
+    can_repeat = failure.fault in (Fault.REFUSED, Fault.BROKEN)
+    return EmbeddingsUnavailable(log=f"no answer ({failure.log})", can_repeat=can_repeat)
+
+
+def vectors_of(raw: bytes, number: int, dimensions: int | None) -> list[Vector]:
+    """
+    Return the vectors of a reply in the order of the texts, all of one size.
+
+    Raises:
+        EmbeddingsGarbled: not the JSON of embeddings, not *number* of them, one of another size or without meaning.
+    """
+    try:
+        rows = json.loads(raw)["data"]
+        places = [row["index"] for row in rows]
+        lists = [row["embedding"] for row in rows]
+    # RecursionError: brackets inside brackets, thousands of them.
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise EmbeddingsGarbled(log="its answer is not the JSON of embeddings") from error
+    if sorted(place for place in places if type(place) is int) != list(range(number)):
+        raise EmbeddingsGarbled(log=f"{len(rows)} vectors came for {number} texts, or their numbers are not theirs")
+    found: dict[int, Vector] = {}
+    for place, values in zip(places, lists, strict=True):
+        found[place] = vector = unit_vector(values, dimensions)
+        dimensions = len(vector)
+    return [found[place] for place in range(number)]
+
+
+def _require_success(status: int) -> None:
+    if status != 200:
+        raise EmbeddingsUnavailable(log=f"it answered {status}", can_repeat=status in _TRANSIENT)
+
+
+def _sendable(text: str) -> str:
+    """Return *text* with lone surrogates replaced: they cannot be written in UTF-8."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

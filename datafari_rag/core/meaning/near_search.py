@@ -1,0 +1,33 @@
+"""What is asked of an index of vectors, and what is put into it, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.meaning.vectors import Vector
+
+
+class PieceVector(NamedTuple):
+    """A piece of a document, code points *start* to *end* of its stored text, and its vector."""
+
+    start: int
+    end: int
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class NearSearch:
+    """
+    One search by meaning: the *documents* nearest to *vector*, which the model of *model_key* made.
+
+    *content* is the field whose text is wanted; *index* is an alias of `openai.indexes`, None for the only one.
+    """
+
+    vector: Vector
+    model_key: str
+    documents: int
+    content: str = "exactContent"
+    restrictions: tuple[Restriction, ...] = ()
+    index: str | None = None

@@ -1,0 +1,160 @@
+"""
+Settings of the embedding model: `embeddings.*`.
+
+Rows only. Without an endpoint there are no vectors, and nothing of them is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from datafari_rag.core.settings import addresses as addresses
+from datafari_rag.core.settings import checks as checks
+from datafari_rag.core.settings.answers import AnswerSettings
+from datafari_rag.core.settings.row import secret, setting
+
+ONNX = "onnx:"
+"""What stands before the folder of a local model."""
+
+_LANGUAGE = re.compile(r"[a-z]{2}")
+
+
+def embeddings_endpoint() -> checks.Check:
+    """Return the check for where vectors are made: an http(s) address, or the folder of a local model."""
+    wanted = f"Valid values are http(s) addresses of a /v1/embeddings, and {ONNX}FOLDER."
+    http = addresses.url(is_optional=True)
+
+    def read(value: str, folder: str) -> object:
+        if not value.startswith(ONNX):
+            try:
+                return http.read(value, folder)
+            except ValueError:
+                raise ValueError(wanted) from None
+        named = value.removeprefix(ONNX).strip()
+        if not named or checks.CONTROL.search(named):
+            raise ValueError(wanted)
+        return ONNX + str(PurePath(folder) / named)
+
+    return checks.Check("text", read, wanted, is_optional=True)
+
+
+def languages() -> checks.Check:
+    """Return the check for a list of two-letter codes of languages."""
+    wanted = "Valid values are lists of two-letter codes of languages such as en,fr."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = checks.items_of(value)
+        if not all(_LANGUAGE.fullmatch(item) for item in found):
+            raise ValueError(wanted)
+        return found
+
+    return checks.Check("list", read, wanted, is_optional=True)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EmbeddingSettings(AnswerSettings):
+    """Rows of the embedding model; a chain, because slotted classes have one base."""
+
+    embeddings_endpoint: str = setting(
+        "embeddings.endpoint",
+        "",
+        check=embeddings_endpoint(),
+        help="Where vectors are made: the address of any OpenAI-compatible /v1/embeddings, or onnx:FOLDER for a local "
+        "model (datafari-rag model get NAME; needs the extra vectors). Empty: no vectors, search by words alone.",
+    )
+    embeddings_model: str = setting(
+        "embeddings.model",
+        "",
+        check=checks.text(),
+        help="Name of the model that the endpoint is told. Empty: none is sent. A local model has its own name.",
+    )
+    embeddings_token: str = secret(
+        "embeddings.token",
+        "",
+        check=checks.text(),
+        help="Bearer token for the endpoint. Empty: no Authorization header.",
+    )
+    embeddings_dimensions: int | None = setting(
+        "embeddings.dimensions",
+        None,
+        check=checks.integer(1, 8192, is_optional=True),
+        help="Numbers of a vector: sent to the endpoint, and every vector is checked against it. Empty: not sent, the "
+        "first vector says it.",
+    )
+    embeddings_query_prefix: str = setting(
+        "embeddings.query_prefix",
+        "",
+        check=checks.text(),
+        help='Text that the model wants before a question, such as "query:" for E5; a space is put after it. Empty: '
+        "that of the local model's folder, or none.",
+    )
+    embeddings_passage_prefix: str = setting(
+        "embeddings.passage_prefix",
+        "",
+        check=checks.text(),
+        help='Text that the model wants before a passage, such as "passage:" for E5; a space is put after it. Empty: '
+        "that of the local model's folder, or none.",
+    )
+    embeddings_languages: tuple[str, ...] = setting(
+        "embeddings.languages",
+        (),
+        check=languages(),
+        help="Languages that the model knows, as two-letter codes: other questions are searched by words alone. Empty: "
+        "what the local model's folder says, else any.",
+    )
+    embeddings_timeout_s: float = setting(
+        "embeddings.timeout_s",
+        1.0,
+        check=checks.number(0.01, 60),
+        help="Longest wait for the vector of a question, in seconds; then the answer is made with words alone.",
+    )
+    embeddings_index_timeout_s: float = setting(
+        "embeddings.index_timeout_s",
+        60.0,
+        check=checks.number(0.1, 3600),
+        help="Longest wait for the vectors of one batch of passages while documents are indexed, in seconds.",
+    )
+    embeddings_retries: int = setting(
+        "embeddings.retries",
+        2,
+        check=checks.integer(0, 10),
+        help="How often a failed request for vectors is repeated, within the time-out of a question or of a batch.",
+    )
+    embeddings_batch: int = setting(
+        "embeddings.batch",
+        32,
+        check=checks.integer(1, 2048),
+        help="Most texts in one request to the endpoint.",
+    )
+    embeddings_threads: int = setting(
+        "embeddings.threads",
+        1,
+        check=checks.integer(1, 64),
+        help="Threads of a local model in each process. More than 1 pays for indexing alone.",
+    )
+    embeddings_tls_ca: str = setting(
+        "embeddings.tls.ca",
+        "",
+        check=checks.path(),
+        help="PEM file of the authorities that sign the endpoint's certificate. Empty: those of the system.",
+    )
+    embeddings_tls_cert: str = setting(
+        "embeddings.tls.cert",
+        "",
+        check=checks.path(),
+        help="PEM file of our own certificate for the endpoint, when it asks for one.",
+    )
+    embeddings_tls_key: str = setting(
+        "embeddings.tls.key",
+        "",
+        check=checks.path(),
+        help="PEM file of the key of that certificate. Empty: it is in the same file.",
+    )
+    embeddings_tls_verify: bool = setting(
+        "embeddings.tls.verify",
+        True,
+        check=checks.flag(),
+        help="Check the endpoint's certificate. false is for trials only and is said loudly at start.",
+    )

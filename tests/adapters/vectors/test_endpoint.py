@@ -1,0 +1,224 @@
+"""An OpenAI-compatible endpoint, stood in for by a real HTTP server: good replies, and every way to fail."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions, vectors_of
+from datafari_rag.adapters.vectors.factory import embedder_for
+from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
+from datafari_rag.core.settings.table import Settings
+from tests.loopback import Asked, Loopback, Reply, serving
+
+
+def told(asked: Asked) -> Any:
+    return json.loads(asked.body)
+
+
+def good(asked: Asked) -> Reply:
+    """Answer with the length of each text, the last text first."""
+    rows = [{"index": n, "embedding": [len(text), 1]} for n, text in enumerate(told(asked)["input"])]
+    return reply(rows[::-1])
+
+
+def reply(rows: object) -> Reply:
+    return Reply(json.dumps({"object": "list", "data": rows}).encode())
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Loopback]:
+    with serving(good) as running:
+        yield running
+
+
+def embedder(running: Loopback, **options: Any) -> EndpointEmbedder:
+    options.setdefault("limits_s", {"query": 2.0, "passage": 2.0})
+    return EndpointEmbedder(f"{running.url}/v1/embeddings", EndpointOptions(**options), sleep=lambda wait_s: None)
+
+
+def test_vectors_come_in_the_order_of_the_texts_whatever_the_order_of_the_reply(endpoint: Loopback) -> None:
+    found = embedder(endpoint).embed(["a", "bbbb"], "query")
+    assert [vector[0] / vector[1] for vector in found] == pytest.approx([1.0, 4.0])
+
+
+def test_the_request_has_openais_shape_and_only_what_is_set(endpoint: Loopback) -> None:
+    embedder(endpoint).embed(["a"], "query")
+    assert told(endpoint.asked[0]) == {"input": ["a"], "encoding_format": "float"}
+    assert "Authorization" not in endpoint.asked[0].headers
+    embedder(endpoint, model="m", token="k", dimensions=2).embed(["a"], "query")
+    assert told(endpoint.asked[1]) == {"input": ["a"], "encoding_format": "float", "model": "m", "dimensions": 2}
+    assert endpoint.asked[1].headers["Authorization"] == "Bearer k"
+
+
+def test_questions_and_passages_have_their_own_prefixes(endpoint: Loopback) -> None:
+    own = embedder(endpoint, prefixes={"query": "query: ", "passage": "passage: "})
+    own.embed(["a"], "query")
+    own.embed(["a"], "passage")
+    assert [told(asked)["input"] for asked in endpoint.asked] == [["query: a"], ["passage: a"]]
+
+
+def test_many_texts_go_in_batches(endpoint: Loopback) -> None:
+    found = embedder(endpoint, batch=2).embed(["a", "bb", "ccc", "dddd", "eeeee"], "passage")
+    assert [len(told(asked)["input"]) for asked in endpoint.asked] == [2, 2, 1]
+    assert [vector[0] / vector[1] for vector in found] == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+def test_the_dimensions_are_learnt_from_the_first_vector_and_kept(endpoint: Loopback) -> None:
+    own = embedder(endpoint)
+    assert own.model.dimensions is None
+    own.embed(["a"], "query")
+    assert own.model.dimensions == 2
+    endpoint.answer = lambda asked: reply([{"index": 0, "embedding": [1, 2, 3]}])
+    with pytest.raises(EmbeddingsGarbled):
+        own.embed(["a"], "query")
+
+
+def test_a_text_of_megabytes_and_halves_of_characters_are_sent_cut_and_readable(endpoint: Loopback) -> None:
+    embedder(endpoint).embed(["x" * 10_000_000, "a\ud800b"], "query")
+    sent = told(endpoint.asked[0])["input"]
+    assert (len(sent[0]), sent[1]) == (32_000, "a\ufffdb")
+
+
+GARBAGE: dict[str, bytes] = {
+    "no JSON": b"<html>",
+    "nothing": b"",
+    "another object": b'{"error": "x"}',
+    "a list": b"[]",
+    "null": b"null",
+    "brackets without end": b"[" * 100_000,
+    "no vectors": b'{"data": []}',
+    "a vector too many": b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}',
+    "a number twice": b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}',
+    "a number that is text": b'{"data": [{"index": "0", "embedding": [1]}]}',
+    "a true number": b'{"data": [{"index": false, "embedding": [1]}]}',
+    "NaN": b'{"data": [{"index": 0, "embedding": [NaN, 1]}]}',
+    "Infinity": b'{"data": [{"index": 0, "embedding": [Infinity, 1]}]}',
+    "zeros": b'{"data": [{"index": 0, "embedding": [0, 0]}]}',
+    "base64": b'{"data": [{"index": 0, "embedding": "AACAPw=="}]}',
+    "not UTF-8": b'{"data": "\xff"}',
+}
+
+
+@pytest.mark.parametrize("body", GARBAGE.values(), ids=GARBAGE.keys())
+def test_an_answer_that_cannot_be_read_is_named_and_not_repeated(endpoint: Loopback, body: bytes) -> None:
+    endpoint.answer = lambda asked: Reply(body)
+    with pytest.raises(EmbeddingsGarbled) as caught:
+        embedder(endpoint).embed(["a"], "query")
+    assert len(endpoint.asked) == 1
+    assert caught.value.reason == "The embedding model's vectors cannot be used."
+
+
+def test_vectors_of_one_reply_have_one_size() -> None:
+    body = json.dumps({"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}).encode()
+    with pytest.raises(EmbeddingsGarbled):
+        vectors_of(body, 2, None)
+
+
+@pytest.mark.parametrize("status", [301, 302, 400, 401, 403, 404, 422])
+def test_a_refusal_is_named_and_not_repeated(endpoint: Loopback, status: int) -> None:
+    endpoint.answer = lambda asked: Reply(b"", status, [("Location", "/elsewhere")])
+    with pytest.raises(EmbeddingsUnavailable) as caught:
+        embedder(endpoint).embed(["a"], "query")
+    assert (caught.value.log, [asked.path for asked in endpoint.asked]) == (f"it answered {status}", ["/v1/embeddings"])
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_what_may_pass_is_repeated_until_it_does(endpoint: Loopback, status: int) -> None:
+    endpoint.answer = lambda asked: good(asked) if len(endpoint.asked) > 2 else Reply(b"", status)
+    assert embedder(endpoint, retries=2).embed(["a"], "query")
+    endpoint.asked.clear()
+    with pytest.raises(EmbeddingsUnavailable):
+        embedder(endpoint, retries=1).embed(["a"], "query")
+    assert len(endpoint.asked) == 2
+
+
+def test_an_endpoint_that_is_away_is_named() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1/embeddings"
+        with pytest.raises(EmbeddingsUnavailable):
+            EndpointEmbedder(url, EndpointOptions(retries=0)).embed(["a"], "query")
+
+
+def slow_head(asked: Asked) -> Reply:
+    time.sleep(1.0)
+    return good(asked)
+
+
+def drip(write: Any) -> None:
+    for _ in range(40):
+        write.write(b" ")
+        write.flush()
+        time.sleep(0.05)
+
+
+SLOW: dict[str, Callable[[Asked], Reply]] = {
+    "no head": slow_head,
+    "a body that drips": lambda asked: Reply(write=drip, length=1000),
+}
+
+
+@pytest.mark.parametrize("answer", SLOW.values(), ids=SLOW.keys())
+def test_a_question_waits_no_longer_than_its_own_limit(endpoint: Loopback, answer: Callable[[Asked], Reply]) -> None:
+    endpoint.answer = answer
+    with pytest.raises(EmbeddingsTimeout):
+        embedder(endpoint, limits_s={"query": 0.2, "passage": 30.0}).embed(["a"], "query")
+
+
+def test_no_try_is_begun_after_the_limit(endpoint: Loopback) -> None:
+    now = iter([0.0, 0.1, 5.0, 5.0])
+    endpoint.answer = lambda asked: Reply(b"", 503)
+    own = EndpointEmbedder(
+        f"{endpoint.url}/v1/embeddings", EndpointOptions(), clock=lambda: next(now), sleep=lambda wait_s: None
+    )
+    with pytest.raises(EmbeddingsTimeout):
+        own.embed(["a"], "query")
+    assert len(endpoint.asked) == 1
+
+
+def test_an_answer_without_end_is_stopped(endpoint: Loopback) -> None:
+    endpoint.answer = lambda asked: Reply(b" " * 2_000_000)
+    with pytest.raises(EmbeddingsGarbled) as caught:
+        embedder(endpoint, dimensions=2).embed(["a"], "query")
+    assert "bytes" in caught.value.log
+
+
+def test_an_answer_that_breaks_off_is_named(endpoint: Loopback) -> None:
+    endpoint.answer = lambda asked: Reply(b'{"data"', length=100)
+    with pytest.raises(EmbeddingError):
+        embedder(endpoint, retries=0).embed(["a"], "query")
+
+
+def test_neither_proxies_nor_passwords_of_the_environment_are_used(
+    endpoint: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert embedder(endpoint).embed(["a"], "query")
+
+
+def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
+    settings = Settings(
+        embeddings_endpoint=f"{endpoint.url}/v1/embeddings",
+        embeddings_model="m",
+        embeddings_token="secret-key",
+        embeddings_query_prefix="query:",
+        embeddings_languages=("en", "fr"),
+    )
+    own = embedder_for(settings)
+    assert own is not None and own.model.languages == {"en", "fr"}
+    own.embed(["pump"], "query")
+    own.embed(["pump"], "passage")
+    assert [told(asked)["input"] for asked in endpoint.asked] == [["query: pump"], ["pump"]]
+    assert endpoint.asked[0].headers["Authorization"] == "Bearer secret-key"
+    assert "secret-key" not in repr(vars(own))
+
+
+def test_without_an_endpoint_there_is_no_embedder() -> None:
+    assert embedder_for(Settings()) is None

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.errors import EmbeddingsGarbled
+from datafari_rag.core.meaning.calibration import PAIRS, spread_of
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.fusion import DOCUMENT, FULL_CHARS, SCARCE, SENTENCE, by_ranks, gains_of, scaled
+from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
+from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.passages.reranking import ranked
+from datafari_rag.core.passages.selection import Limit, select
+from datafari_rag.core.passages.term_matching import terms_of
+from datafari_rag.core.query.search_request import Found, Search, Step
+from datafari_rag.core.settings.parsing import parse
+from datafari_rag.core.settings.table import Settings
+
+
+def near(*cosines: float) -> tuple[Nearness, ...]:
+    return tuple(Nearness(100 * n, 100 * n + 99, cosine) for n, cosine in enumerate(cosines))
+
+
+def doc(name: str, *cosines: float, text: str = "words", score: float = 1.0) -> Document:
+    return Document(name, text, score=score, near=near(*cosines))
+
+
+# --- gains ------------------------------------------------------------------------------------------------------------
+
+
+def test_without_anything_compared_there_is_no_gain() -> None:
+    assert gains_of([], 0.5) is None
+    assert gains_of([doc("a"), doc("b")], 0.5) is None
+
+
+def test_the_nearest_document_loses_nothing_and_the_others_by_their_distance() -> None:
+    gains = gains_of([doc("a", 8.0, 10.0), doc("b", 9.0)], coverage=1.0)
+    assert gains is not None and [gain.score for gain in gains] == pytest.approx([0.0, -DOCUMENT])
+
+
+def test_meaning_counts_more_the_fewer_of_the_words_are_there() -> None:
+    documents = [doc("a", 10.0), doc("b", 9.0)]
+    full, none = gains_of(documents, 1.0), gains_of(documents, 0.0)
+    assert full is not None and none is not None
+    assert none[1].score == pytest.approx(full[1].score * (1 + SCARCE))
+
+
+def test_a_document_that_was_not_compared_counts_as_the_farthest_that_was() -> None:
+    gains = gains_of([doc("a", 10.0), doc("b", 8.0), doc("c")], 1.0)
+    assert gains is not None and gains[2].score == gains[1].score
+    assert gains[2].of(0) == pytest.approx(SENTENCE * -2)
+
+
+def test_a_sentence_gains_what_the_piece_gains_that_it_begins_in() -> None:
+    (gain,) = gains_of([doc("a", 8.0, 10.0)], 1.0) or []
+    assert [gain.of(start) for start in (0, 98, 99, 150, 199)] == pytest.approx(
+        [-2 * SENTENCE, -2 * SENTENCE, 0.0, 0.0, -2 * SENTENCE]
+    )
+
+
+def test_cosines_are_scaled_by_the_spread() -> None:
+    assert [one.cosine for one in scaled(near(0.5, 0.25), 0.05)] == pytest.approx([10.0, 5.0])
+
+
+# --- in the order and in the selection --------------------------------------------------------------------------------
+
+OFF = "Employees on leave get their salary paid. Holidays count as well."
+LEAVE = "The firm has a car park. Mothers stay at home for twenty weeks after a birth. Bicycles stand behind the gate."
+
+
+def test_the_nearer_document_comes_first_where_words_say_little() -> None:
+    question = "how long do new mothers get off work"
+    documents = [doc("pay", 9.0, text=OFF, score=3.0), doc("leave", 14.0, text=LEAVE, score=0.0)]
+    terms = terms_of(question, "en")
+    by_words = ranked(question, [doc("pay", text=OFF, score=3.0)], language="en", terms=terms)
+    assert by_words[0].gain is None
+    assert [one.document.id for one in ranked(question, documents, language="en", terms=terms)] == ["leave", "pay"]
+    assert ranked(question, [], language="en", terms=terms) == ()
+
+
+def test_the_nearer_sentence_is_chosen() -> None:
+    text = " ".join(f"Place {number} in the garage belongs to the visitors of the firm." for number in range(100, 300))
+    start, end = text.index("Place 250"), text.index("Place 251")
+    pieces = (Nearness(0, start, 5.0), Nearness(start, end, 9.0), Nearness(end, len(text), 5.0))
+    limit = Limit(FULL_CHARS, 1)
+
+    def chosen(document: Document) -> bool:
+        ((_, passages),) = select("parental absence", [document], limit=limit, language="en").chosen
+        return any("Place 250" in text[passage.start : passage.end] for passage in passages)
+
+    assert chosen(Document("a", text, near=pieces)) and not chosen(Document("a", text))
+
+
+# --- one list of two --------------------------------------------------------------------------------------------------
+
+
+def test_ranks_are_fused_as_the_oracle_of_one_line_has_it() -> None:
+    words, nearest = [doc(name) for name in "abcd"], [doc(name, 1.0) for name in "dbxa"]
+    oracle = {
+        name: sum(1 / (60 + [one.id for one in documents].index(name) + 1) for documents in (words, nearest)
+                  if name in [one.id for one in documents])
+        for name in "abcdx"
+    }  # fmt: skip
+    found = by_ranks(words, nearest, constant=60, most=4)
+    assert [one.id for one in found] == sorted(oracle, key=lambda name: (-oracle[name], name))[:4]
+    assert [one.score for one in found] == pytest.approx([oracle[one.id] for one in found])
+    assert all(one.near == () for one in found)
+
+
+def search(**more: object) -> Search:
+    return Search("q", Step("asked", ("q",)), 20, **more)  # type: ignore[arg-type]
+
+
+FOUND = Found((doc("a", score=2.0), doc("b", score=1.0)), 2)
+NEAREST = (doc("b", 0.9), doc("c", 0.8))
+KNOWN = {"a": near(0.5), "b": near(0.9)}
+
+
+def fused(method: str, spread: float | None = 0.1, **more: object) -> Found:
+    settings = Settings(retrieval_method=method, **more)  # type: ignore[arg-type]
+    return joined(FOUND, NEAREST, KNOWN, settings=settings, spread=spread)
+
+
+def test_hybrid_has_all_documents_once_with_their_nearness_in_units_of_the_spread() -> None:
+    found = fused("hybrid")
+    assert [(one.id, one.near[0].cosine) for one in found.documents] == [
+        ("a", pytest.approx(5.0)), ("b", pytest.approx(9.0)), ("c", pytest.approx(8.0)),
+    ]  # fmt: skip
+    assert (found.by, found.total) == ("both", 3)
+
+
+def test_a_least_score_of_words_keeps_out_what_words_did_not_find() -> None:
+    assert [one.id for one in fused("hybrid", rag_score_min=0.5).documents] == ["a", "b"]
+
+
+def test_vector_has_the_nearest_alone_in_their_order() -> None:
+    found = fused("vector")
+    assert ([one.id for one in found.documents], found.by) == (["b", "c"], "vector")
+    assert found.documents[0].score > found.documents[1].score
+
+
+@pytest.mark.parametrize(("method", "spread"), [("rrf", 0.1), ("hybrid", None), ("hybrid", 0.0)])
+def test_ranks_are_fused_where_that_is_wanted_or_the_spread_is_not_known(method: str, spread: float | None) -> None:
+    found = fused(method, spread)
+    assert ([one.id for one in found.documents], found.by) == (["b", "a"], "both")
+
+
+@pytest.mark.parametrize(
+    ("changes", "more", "is_wanted"),
+    [
+        pytest.param({}, {}, True, id="as shipped"),
+        pytest.param({"retrieval_method": "bm25"}, {}, False, id="words alone are wanted"),
+        pytest.param({}, {"language": "fr"}, False, id="a language that the model does not know"),
+        pytest.param({}, {"index": "default"}, True, id="another name of the main index"),
+        pytest.param({"openai_indexes": {"x": "embedded:x"}}, {"index": "x"}, False, id="an index of its own"),
+    ],
+)
+def test_meaning_is_asked_where_it_can_say_something(
+    changes: dict[str, object], more: dict[str, object], is_wanted: bool
+) -> None:
+    model = EmbeddingModel("m", "k", 4, frozenset({"en"}))
+    assert is_asked(search(**more), Settings(**changes), model) is is_wanted  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("method", "documents"), [("hybrid", 10), ("vector", 20), ("rrf", 50)])
+def test_each_method_asks_for_as_many_documents_as_it_needs(method: str, documents: int) -> None:
+    settings = Settings(retrieval_method=method)  # type: ignore[arg-type]
+    wanted = near_search_for(search(), unit_vector([1.0]), settings=settings, model_key="k")
+    assert (wanted.documents, wanted.model_key, wanted.content) == (documents, "k", "exactContent")
+
+
+# --- the spread, and the settings -------------------------------------------------------------------------------------
+
+
+def embed(texts: list[str], purpose: Purpose) -> list[Vector]:
+    """Give every text a direction by its length; questions turn more slowly than texts."""
+    turn = 0.01 if purpose == "query" else 0.02
+    return [unit_vector([math.cos(turn * len(text)), math.sin(turn * len(text))]) for text in texts]
+
+
+def test_the_spread_is_the_deviation_over_texts_that_do_not_answer() -> None:
+    cosines = [
+        math.cos(0.01 * len(question) - 0.02 * len(text))
+        for question, answer in PAIRS
+        for _, text in PAIRS
+        if text != answer
+    ]
+    mean = sum(cosines) / len(cosines)
+    deviation = math.sqrt(sum((cosine - mean) ** 2 for cosine in cosines) / len(cosines))
+    assert spread_of(embed) == pytest.approx(deviation, abs=1e-6)  # type: ignore[arg-type]
+
+
+def endpoint(text: str) -> tuple[object, bool]:
+    settings, problems = parse({"embeddings.endpoint": text}, folder="/etc/rag")
+    return settings.embeddings_endpoint, bool(problems)
+
+
+def test_an_endpoint_is_an_address_or_a_folder_beside_the_file() -> None:
+    assert endpoint("https://models/v1/embeddings") == ("https://models/v1/embeddings", False)
+    assert endpoint("onnx: models/bge") == ("onnx:/etc/rag/models/bge", False)
+    assert endpoint("") == ("", False)
+    assert [endpoint(text)[1] for text in ("models/bge", "onnx:", "onnx: \x07", "ftp://x/", "http://")] == [True] * 5
+
+
+def test_languages_are_two_letter_codes() -> None:
+    assert parse({"embeddings.languages": "en, fr"})[0].embeddings_languages == ("en", "fr")
+    assert parse({"embeddings.languages": "english"})[1]
+
+
+def test_an_embedding_error_says_whether_a_repeat_may_help() -> None:
+    assert not EmbeddingsGarbled().can_repeat and EmbeddingsGarbled(can_repeat=True).can_repeat
