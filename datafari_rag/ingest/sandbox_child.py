@@ -18,6 +18,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 from datafari_rag.ingest.jsonl import lines
@@ -103,8 +104,20 @@ def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
         end["problem"] = error.strerror or "The file system refuses."
     except MemoryError:
         end["is_over"] = True
-    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    yield _encoded({**end, "is_last": True, "is_worn": "is_over" in end or peak_bytes > memory_bytes // WORN_SHARE})
+    is_worn = "is_over" in end or _peak_bytes() > memory_bytes // WORN_SHARE
+    yield _encoded({**end, "is_last": True, "is_worn": is_worn})
+
+
+def _peak_bytes() -> int:
+    """
+    Return the most memory that this process has used.
+
+    Linux starts its count for `getrusage` at what the parent process used, so its own is read from /proc there.
+    """
+    with contextlib.suppress(OSError, LookupError, ValueError):
+        status = Path("/proc/self/status").read_text("ascii", "replace")
+        return int(status.split("VmHWM:", 1)[1].split()[0]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _batches(job: Job, file: BinaryIO) -> Iterator[list[tuple[object, ...]]]:

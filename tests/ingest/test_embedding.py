@@ -16,7 +16,8 @@ from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.run import Order, Run
-from tests.ingest.test_run import FakeWriter, Heard
+from datafari_rag.ingest.sandbox import Sandbox
+from tests.ingest.house import FakeWriter, Heard
 
 TEXT = "Employees may take parental leave after the birth of a child, for up to six months in all. " * 10
 
@@ -104,8 +105,9 @@ def test_all_else_is_handed_on() -> None:
 
 
 def run(folder: Path, engine: FakeWriter, vectors: str) -> int:
-    with closing(Manifest(folder / "m.sqlite", "root")) as manifest:
-        return Run(Order(folder / "in", vectors=vectors), engine, manifest, Heard()).go().written
+    order = Order(folder / "in", vectors=vectors)
+    with closing(Manifest(folder / "m.sqlite", "root")) as manifest, Sandbox() as reader:
+        return Run(order, engine, manifest, Heard(), reader).go().written
 
 
 def test_another_model_makes_every_document_be_written_again(tmp_path: Path) -> None:

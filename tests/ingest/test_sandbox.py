@@ -106,6 +106,15 @@ def test_files_are_read_by_one_process_that_is_gone_afterwards(before: set[int],
     assert processes() == before
 
 
+def test_what_this_process_used_does_not_wear_out_the_one_that_reads(before: set[int], good: Path) -> None:
+    """Linux lets a new process begin its highest memory at that of its parent."""
+    held = bytearray(os.urandom(1) * 200_000_000)
+    with Sandbox(Limits(memory_mb=300)) as reader:
+        text_of(reader, good)
+        assert len(processes() - before) == 1
+    assert len(held) == 200_000_000
+
+
 def test_the_process_has_no_environment_and_no_file_but_its_socket(
     before: set[int], good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
