@@ -268,12 +268,10 @@ def _search(
         tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
         if found.documents:
             break
-    return _with_meaning(ask, found, search, access, settings=settings, parts=parts), tuple(tried), searched
+    return _with_meaning(found, search, access, settings=settings, parts=parts), tuple(tried), searched
 
 
-def _with_meaning(
-    ask: Ask, found: Found, search: Search | None, access: Filter, *, settings: Settings, parts: Parts
-) -> Found:
+def _with_meaning(found: Found, search: Search | None, access: Filter, *, settings: Settings, parts: Parts) -> Found:
     """
     Return *found* with what is near in meaning, and how near each document is; as it is where that cannot be told.
 
@@ -283,8 +281,7 @@ def _with_meaning(
         return found
     embedder, passages = parts.meaning.embedder, parts.meaning.passages
     try:
-        text = ask.search_text or ask.question
-        vector = embedder.embed([text], "query")[0]
+        vector = embedder.embed([search.question], "query")[0]
         near = near_search_for(search, vector, settings=settings, model_key=embedder.model.key)
         nearest = passages.nearest(near, access)
         known = passages.nearness([document.id for document in found.documents], near, access)

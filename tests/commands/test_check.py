@@ -67,7 +67,11 @@ BROKEN = [
     pytest.param("log.file=C:\\temp", 1, "A backslash is written as two.", id="an escape nobody meant"),
     pytest.param("llm.fallback=builtin:extractive,http://a/", 1, "of which the last may be", id="a fallback too early"),
     pytest.param("llm.retries=-1", 1, "A number between 0 and 20 is expected.", id="less than no retry"),
-    pytest.param("retrieval.method=vector", 1, 'Valid values are "bm25".', id="no vectors here"),
+    pytest.param(
+        "retrieval.method=dense", 1, 'Valid values are "hybrid", "bm25", "vector" and "rrf".', id="no such search"
+    ),
+    pytest.param("embeddings.endpoint=models/x", 1, "and onnx:FOLDER.", id="a model without a form"),
+    pytest.param("embeddings.dimensions=0", 1, "A number between 1 and 8192 is expected.", id="no dimensions"),
     pytest.param("token.counter=gpt", 1, "estimate and tiktoken:ENCODING", id="an unknown counter"),
     pytest.param("openai.indexes=a,a", 1, "each name once", id="an index twice"),
     pytest.param("chat.memory.enabled=true", 1, "chat.memory.secret is expected.", id="memory without its secret"),

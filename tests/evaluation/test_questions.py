@@ -1,8 +1,18 @@
+import json
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from datafari_rag.evaluation.questions import Question, UnreadableQuestions, questions_in, readers_in, rights_in
+from datafari_rag.evaluation.questions import (
+    REWORDED,
+    Question,
+    UnreadableQuestions,
+    questions_in,
+    readers_in,
+    reworded_in,
+    rights_in,
+)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -40,3 +50,29 @@ def test_users_and_rights(tmp_path: Path) -> None:
         readers_in(path)
     path.write_text('{"id": "a", "allow_token_document": ["g"], "title": "t"}\n{"id": "b"}', encoding="utf-8")
     assert rights_in(path) == {"a": {"allow_token_document": ("g",)}, "b": {}}
+
+
+def test_a_question_in_other_words_has_the_answers_of_the_one_it_goes_back_to(tmp_path: Path) -> None:
+    known = (Question("q1", "a set", "old words", ("yes",), frozenset({"d1"})),)
+    rows = [
+        {"set": "a set", "source": "q1", "question": "new words"},
+        {"set": "another set", "source": "q1", "question": "not known"},
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (found,) = reworded_in(tmp_path / "r.jsonl", known)
+    assert found == Question("reworded q1", REWORDED, "new words", ("yes",), frozenset({"d1"}))
+
+
+@pytest.mark.parametrize("row", [{"set": "s", "source": "q"}, {"set": "s", "source": "q", "question": " "}])
+def test_a_line_without_a_question_is_named(tmp_path: Path, row: dict[str, str]) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps(row))
+    with pytest.raises(UnreadableQuestions, match=r"r\.jsonl:1"):
+        reworded_in(tmp_path / "r.jsonl", ())
+
+
+def test_the_shipped_questions_in_other_words_are_distinct_and_hold_nothing_of_others() -> None:
+    with resources.as_file(resources.files("datafari_rag.resources") / "eval" / "reworded.jsonl") as path:
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert len(rows) >= 150
+    assert all({*row} == {"set", "source", "question", "by"} for row in rows)
+    assert len({(row["set"], row["source"]) for row in rows}) == len({row["question"] for row in rows}) == len(rows)
