@@ -49,6 +49,7 @@ class _Fences:
         self._openings = [(match.start(), match[1], match.end()) for match in _FENCE.finditer(text)]
         self._endings = [(match.start(), match["signs"], match.end()) for match in _FENCE_END.finditer(text)]
         self._next = 0
+        self._ends: dict[str, int] = {}
 
     def after(self, at: int) -> Span | None:
         """Return the first block that begins at *at* or later; *at* only grows."""
@@ -57,10 +58,16 @@ class _Fences:
         if self._next == len(self._openings):
             return None
         start, fence, inside = self._openings[self._next]
-        place = bisect_left(self._endings, (inside, "", 0))
+        place = self._end_of(fence, inside)
+        return start, self._endings[place][2] if place < len(self._endings) else len(self._text)
+
+    def _end_of(self, fence: str, inside: int) -> int:
+        """Return which ending from *inside* on closes *fence*. What was passed for a fence is not looked at again."""
+        place = max(self._ends.get(fence, 0), bisect_left(self._endings, (inside, "", 0)))
         while place < len(self._endings) and not self._endings[place][1].startswith(fence):
             place += 1
-        return start, self._endings[place][2] if place < len(self._endings) else len(self._text)
+        self._ends[fence] = place
+        return place
 
 
 class _Ticks:

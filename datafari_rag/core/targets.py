@@ -7,11 +7,11 @@ program, is given to nobody; the schemes below only fetch.
 
 from __future__ import annotations
 
-import html
 import re
 from urllib.parse import urlencode
 
 from datafari_rag.core.documents import Document
+from datafari_rag.core.text.entities import unescaped
 
 SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
 
@@ -29,7 +29,7 @@ def target_of(document: Document) -> str:
 
 def is_target(address: str) -> bool:
     """Say whether a link may lead to *address*: it has no scheme, that of a drive, or one that only fetches."""
-    for spelling in (address, html.unescape(address)):
+    for spelling in (address, unescaped(address)):
         scheme = _SCHEME.match(_IGNORED.sub("", spelling))
         if scheme is not None and len(scheme[1]) > 1 and scheme[1].lower() not in SCHEMES:
             return False

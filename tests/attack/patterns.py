@@ -13,7 +13,7 @@ from typing import Any
 import datafari_rag
 from tests.attack.hostile import units
 
-LEFT_OUT = ("commands", "evaluation", "services", "__main__")
+LEFT_OUT = ("commands", "devtools", "evaluation", "services", "__main__")
 """Packages whose patterns read what an administrator or the stub model wrote."""
 
 MANY = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from datafari_rag.core import identity, labels
+from datafari_rag.core import hosts, identity, labels, moments, targets
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import Ask, Attachment, TokenBudget, Turn
@@ -104,7 +104,8 @@ def searched(text: str) -> object:
 
 
 def badges(text: str) -> object:
-    cited = [{"label": "Public handbook", "document_id": "d", "status": "verified"}] * 2000
+    about = {"label": "Public handbook", "document_id": "d", "status": "verified"}
+    cited = [{**about, "answer_start": at, "answer_end": at + 3} for at in range(0, len(text) - 3, 8)]
     return markdown.html_of(text, markdown.Marks(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
 
 
@@ -150,157 +151,211 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 
 READERS: dict[str, Reader] = {
-    "citations.resolve, the answer": lambda text: resolution.resolve(text, SMALL, language="en"),
-    "citations.resolve, the end of a claim": lambda text: resolution.resolve(
-        text + " [1]. " + CLAIM, SMALL, language="en"
+    "core.answer.followup_questions.Followups": lambda text: fed(followup_questions.Followups(), text, len(text)),
+    "core.answer.followup_questions.Followups, by characters": lambda text: fed(
+        followup_questions.Followups(), text, 1
     ),
-    "citations.resolve, the document": lambda text: resolution.resolve(CLAIM, seen(text + PLAIN), language="en"),
-    "citations.resolve, both": lambda text: resolution.resolve(text[:2000] + " [1]", seen(text + PLAIN), language="en"),
-    "citations.resolve, a quotation": lambda text: resolution.resolve(
-        f"“{text}” [1]", seen(PLAIN + text + PLAIN), language="en"
+    "core.answer.output_filter.Voice": lambda text: fed(new_voice(), text, len(text)),
+    "core.answer.output_filter.Voice, by fives": lambda text: fed(new_voice(), text, 5),
+    "core.answer.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
+    "core.answer.prompt.instructions_for": lambda text: prompt.instructions_for(
+        text, language="en", answer_format=None
     ),
-    "citations.resolve, a part as quotation": lambda text: resolution.resolve(
-        f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
-    ),
-    "claims.marks_in": claimed,
-    "cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
-    "cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
-    "clipping.clipped": clipped_from,
-    "conversation.search_text_for": lambda text: conversation.search_text_for(
-        text, (Turn("user", text),), language="en"
-    ),
-    "conversation.within": lambda text: list(merged_turns(text)),
-    "conversation.is_follow_up": lambda text: [
-        conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
-    ],
-    "cues.cue_of": answer_types.cue_of,
-    "cues.CUES": lambda text: [sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES],
-    "cutting.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
-    "cutting.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
-    "cutting.longest_prefix": lambda text: truncation.longest_prefix(text, len(text), token_estimate.estimate, 100),
-    "evidence.sentence_scores": scored,
-    "evidence.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
-    "evidence.traces_of": lambda text: [term_matching.traces_of(TERMS, text, code) for code in ("en", "ar")],
-    "evidence.traces_of, its own words": lambda text: term_matching.traces_of(
-        term_matching.terms_of(text[:300], "en"), text, "en"
-    ),
-    "extractive.answer, the document": lambda text: extractive_answer.answer(
-        QUESTION, seen(text + PLAIN), language="en"
-    ),
-    "extractive.answer, the question": lambda text: extractive_answer.answer(text, SMALL, language="en"),
-    "extractive.answer, both": lambda text: extractive_answer.answer(text[:4000], seen(text), language="en"),
-    "extracts.extracts_for": seen,
-    "extracts.resolved": extracts.resolved,
-    "extracts.extracts_for, snippets": lambda text: extracts_for(
-        [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
-    ),
-    "facts.facts_of": lambda text: [statements.facts_of(text, code) for code in ("en", "fr")],
-    "facts.tokens_of": lambda text: statements.tokens_of(text, "de"),
-    "facts.carries": lambda text: statements.carries(
-        statements.facts_of(text[:700], "en"), statements.facts_of(text[:1400], "en"), statements.Terms("en")
-    ),
-    "facts.beginnings": lambda text: statements.beginnings(statements.facts_of(text, "en"), frozenset(), "en"),
-    "fit.evidence_for, a document": evidence_for,
-    "fit.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
-    "fit.evidence_for, its beginning": lambda text: evidence_for(text, settings=Settings(rag_extract="head")),
-    "fit.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
-    "fit.evidence_for, an attachment": lambda text: evidence_for(
-        PLAIN, ask=Ask(question=QUESTION, attachments=(Attachment("a", text),))
-    ),
-    "fit.evidence_for, a token budget": lambda text: evidence_for(
-        text, ask=Ask(question=QUESTION, token_budget=TokenBudget(4000, 500, 3))
-    ),
-    "folding.fold": folding.fold,
-    "folding.folded": folding.folded,
-    "folding.aligned": folding.aligned,
-    "followups.Followups": lambda text: fed(followup_questions.Followups(), text, len(text)),
-    "followups.Followups, by characters": lambda text: fed(followup_questions.Followups(), text, 1),
-    "gate.evidence_in": lambda text: evidence_threshold.evidence_in(QUESTION, seen(text + PLAIN), language="en"),
-    "gate.evidence_in, the question": lambda text: evidence_threshold.evidence_in(text, SMALL, language="en"),
-    "identity.believed_name": lambda text: identity.believed_name(text, "corp"),
-    "identity.client_address": lambda text: identity.client_address(
-        "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
-    ),
-    "kept.kept_of": lambda text: stream_retention.given_back(stream_retention.kept_of(seen(text)), is_cleaned=True),
-    "labels.plain_label": labels.plain_label,
-    "labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
-    "labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
-    "language.detect": language.detect,
-    "links.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
-    "links.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
-    "links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
-    "lowering.lowered": lowering.lowered,
-    "marks.Marks": lambda text: (markers.Marks([text, "b"]).places(text), markers.Marks(["a"]).is_beginning(text)),
-    "marks.numbers_in": lambda text: markers.numbers_in(text[: markers.MAX_MARK_CHARS]),
-    "memory.issued": lambda text: session_state.issued(
+    "core.answer.safe_links.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
+    "core.answer.safe_links.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
+    "core.answer.safe_links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
+    "core.answer.session_state.is_ours": session_state.is_ours,
+    "core.answer.session_state.issued": lambda text: session_state.issued(
         [Turn("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.Limits()
     ),
-    "memory.is_ours": session_state.is_ours,
-    "openai.parse": lambda text: openai.parse(
-        Incoming(path="/v1/chat/completions", body={"messages": [{"role": "user", "content": text[:20_000]}]}),
-        Settings(),
+    "core.citations.claims.marks_in": claimed,
+    "core.citations.markers.Marks": lambda text: (
+        markers.Marks([text, "b"]).places(text),
+        markers.Marks(["a"]).is_beginning(text),
     ),
-    "overrides.applied": lambda text: chat_overrides.applied(
+    "core.citations.markers.numbers_in": lambda text: markers.numbers_in(text[: markers.MAX_MARK_CHARS]),
+    "core.citations.quotations.quotations": quotations.quotations,
+    "core.citations.resolution.resolve, a part as quotation": lambda text: resolution.resolve(
+        f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"
+    ),
+    "core.citations.resolution.resolve, a quotation": lambda text: resolution.resolve(
+        f"“{text}” [1]", seen(PLAIN + text + PLAIN), language="en"
+    ),
+    "core.citations.resolution.resolve, both": lambda text: resolution.resolve(
+        text[:2000] + " [1]", seen(text + PLAIN), language="en"
+    ),
+    "core.citations.resolution.resolve, the answer": lambda text: resolution.resolve(text, SMALL, language="en"),
+    "core.citations.resolution.resolve, the document": lambda text: resolution.resolve(
+        CLAIM, seen(text + PLAIN), language="en"
+    ),
+    "core.citations.resolution.resolve, the end of a claim": lambda text: resolution.resolve(
+        text + " [1]. " + CLAIM, SMALL, language="en"
+    ),
+    "core.citations.statements.beginnings": lambda text: statements.beginnings(
+        statements.facts_of(text, "en"), frozenset(), "en"
+    ),
+    "core.citations.statements.carries": lambda text: statements.carries(
+        statements.facts_of(text[:700], "en"), statements.facts_of(text[:1400], "en"), statements.Terms("en")
+    ),
+    "core.citations.statements.facts_of": lambda text: [statements.facts_of(text, code) for code in ("en", "fr")],
+    "core.citations.statements.tokens_of": lambda text: statements.tokens_of(text, "de"),
+    "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
+        text[:700], [text[:700], text[700:1400]], "en"
+    ),
+    "core.citations.verification.Seen.carrying": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(
+        "The ferry leaves at nine"
+    ),
+    "core.citations.verification.Seen.carrying, its own words": lambda text: verification.Seen(
+        seen(text + PLAIN)[0], "en"
+    ).carrying(text[:700]),
+    "core.citations.verification.Seen.quoted": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").quoted(
+        text[:600]
+    ),
+    "core.citations.verification.Seen.spelled": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").spelled(
+        text[:2000]
+    ),
+    "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
+    "core.hosts.bracketed": hosts.bracketed,
+    "core.hosts.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
+    "core.hosts.is_same": lambda text: hosts.is_same(text, text),
+    "core.identity.believed_name": lambda text: identity.believed_name(text, "corp"),
+    "core.identity.client_address": lambda text: identity.client_address(
+        "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
+    ),
+    "core.identity.qualified_name": lambda text: identity.qualified_name(text, "corp"),
+    "core.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
+    "core.labels.plain_label": labels.plain_label,
+    "core.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
+    "core.model.sse.ServerSentEvents": events_of,
+    "core.moments.moment_of": moments.moment_of,
+    "core.passages.answer_types.CUES": lambda text: [
+        sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
+    ],
+    "core.passages.answer_types.cue_of": answer_types.cue_of,
+    "core.passages.budget_fitting.evidence_for, a document": evidence_for,
+    "core.passages.budget_fitting.evidence_for, a token budget": lambda text: evidence_for(
+        text, ask=Ask(question=QUESTION, token_budget=TokenBudget(4000, 500, 3))
+    ),
+    "core.passages.budget_fitting.evidence_for, an attachment": lambda text: evidence_for(
+        PLAIN, ask=Ask(question=QUESTION, attachments=(Attachment("a", text),))
+    ),
+    "core.passages.budget_fitting.evidence_for, its beginning": lambda text: evidence_for(
+        text, settings=Settings(rag_extract="head")
+    ),
+    "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
+    "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
+    "core.passages.candidate_regions.bounds_in": in_regions,
+    "core.passages.evidence_threshold.evidence_in": lambda text: evidence_threshold.evidence_in(
+        QUESTION, seen(text + PLAIN), language="en"
+    ),
+    "core.passages.evidence_threshold.evidence_in, the question": lambda text: evidence_threshold.evidence_in(
+        text, SMALL, language="en"
+    ),
+    "core.passages.extractive_answer.answer, both": lambda text: extractive_answer.answer(
+        text[:4000], seen(text), language="en"
+    ),
+    "core.passages.extractive_answer.answer, the document": lambda text: extractive_answer.answer(
+        QUESTION, seen(text + PLAIN), language="en"
+    ),
+    "core.passages.extractive_answer.answer, the question": lambda text: extractive_answer.answer(
+        text, SMALL, language="en"
+    ),
+    "core.passages.extracts.extracts_for": seen,
+    "core.passages.extracts.extracts_for, snippets": lambda text: extracts_for(
+        [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
+    ),
+    "core.passages.extracts.resolved": extracts.resolved,
+    "core.passages.phrase_matching.phrases_of": lambda text: phrase_matching.phrases_of(
+        text, term_matching.terms_of(text, "en"), "en"
+    ),
+    "core.passages.reranking.ranked": lambda text: reranking.ranked(
+        QUESTION, [document(text)] * 3, language="en", terms=TERMS
+    ),
+    "core.passages.reranking.ranked, by title": lambda text: reranking.ranked(
+        QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en", terms=TERMS
+    ),
+    "core.passages.selection.nodes": lambda text: selection.nodes(
+        QUESTION, [document(text)], node_size=300, size_of=token_estimate.estimate
+    ),
+    "core.passages.selection.select": lambda text: selection.select(
+        QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
+    ),
+    "core.passages.snippet.clipped": clipped_from,
+    "core.passages.stream_retention.kept_of": lambda text: stream_retention.given_back(
+        stream_retention.kept_of(seen(text)), is_cleaned=True
+    ),
+    "core.passages.term_matching.sentence_scores": scored,
+    "core.passages.term_matching.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
+    "core.passages.term_matching.traces_of": lambda text: [
+        term_matching.traces_of(TERMS, text, code) for code in ("en", "ar")
+    ],
+    "core.passages.term_matching.traces_of, its own words": lambda text: term_matching.traces_of(
+        term_matching.terms_of(text[:300], "en"), text, "en"
+    ),
+    "core.query.chat_overrides.applied": lambda text: chat_overrides.applied(
         Ask(question=QUESTION), {"prompt_template": text[:5000]}, Settings()
     ),
-    "overrides.instructed": lambda text: chat_overrides.instructed(text, text),
-    "parameters.restriction_of": lambda text: [
+    "core.query.chat_overrides.instructed": lambda text: chat_overrides.instructed(text, text),
+    "core.query.conversation.is_follow_up": lambda text: [
+        conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
+    ],
+    "core.query.conversation.search_text_for": lambda text: conversation.search_text_for(
+        text, (Turn("user", text),), language="en"
+    ),
+    "core.query.conversation.within": lambda text: list(merged_turns(text)),
+    "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text), language.detect),
+    "core.query.plan.searches_for": searched,
+    "core.query.rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
+    "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
+    "core.query.select_parameters.restriction_of": lambda text: [
         select_parameters.restriction_of(f"source:{one}", ("source",))
         for one in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}')
     ],
-    "parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
-    "passages.nodes": lambda text: selection.nodes(
-        QUESTION, [document(text)], node_size=300, size_of=token_estimate.estimate
-    ),
-    "passages.select": lambda text: selection.select(
-        QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
-    ),
-    "phrases.phrases_of": lambda text: phrase_matching.phrases_of(text, term_matching.terms_of(text, "en"), "en"),
-    "planning.searches_for": searched,
-    "planning.language_for": lambda text: plan.language_for(Ask("?", accept_language=text), language.detect),
-    "prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
-    "prompt.instructions_for": lambda text: prompt.instructions_for(text, language="en", answer_format=None),
-    "prose.html_of": badges,
-    "prose.html_of, no citations": lambda text: markdown.html_of(text, markdown.Marks([], [], {})),
-    "query.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
-    "query.has_own_words": lambda text: steps.has_own_words(text, "fr"),
-    "quotations.quotations": quotations.quotations,
-    "ragapi.parse": lambda text: asked_by(ragapi.parse, text),
-    "ranking.ranked": lambda text: reranking.ranked(QUESTION, [document(text)] * 3, language="en", terms=TERMS),
-    "ranking.ranked, by title": lambda text: reranking.ranked(
-        QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en", terms=TERMS
-    ),
-    "reading.ask_of": lambda text: chat.parse(sent(text), Settings()),
-    "reading.is_unicode": chat_request.is_unicode,
-    "regions.bounds_in": in_regions,
-    "relations.agrees": lambda text: term_relations.agrees(text[:700], [text[:700], text[700:1400]], "en"),
-    "results.marked_html": results.marked_html,
-    "results.hits_of": lambda text: results.hits_of(
-        {"response": {"docs": [{"id": text, "url": text, "preview_content": text}]}}
-    ),
-    "rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
-    "select.parse": lambda text: asked_by(solr_select.parse, text),
-    "sentences.spans": sentences.spans,
-    "sentences.blocks": lambda text: sentences.blocks(text, 350),
-    "sentences.bounds_around": lambda text: [
+    "core.query.steps.has_own_words": lambda text: steps.has_own_words(text, "fr"),
+    "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
+    "core.solr.parameters.escaped": parameters.escaped,
+    "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
+    "core.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
+    "core.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
+    "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
+    "core.text.cleaning.without_directions": cleaning.without_directions,
+    "core.text.cleaning.without_invisible": cleaning.without_invisible,
+    "core.text.folding.aligned": folding.aligned,
+    "core.text.folding.fold": folding.fold,
+    "core.text.folding.folded": folding.folded,
+    "core.text.language.detect": language.detect,
+    "core.text.lowering.lowered": lowering.lowered,
+    "core.text.sentences.blocks": lambda text: sentences.blocks(text, 350),
+    "core.text.sentences.bounds_around": lambda text: [
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
     ],
-    "solr_params.escaped": parameters.escaped,
-    "solr_params.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
-    "stems.stem": lambda text: stemmer.stem(text.lower(), "en"),
-    "stopwords.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
-    "streams.ServerSentEvents": events_of,
-    "support.Seen.carrying": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(
-        "The ferry leaves at nine"
+    "core.text.sentences.spans": sentences.spans,
+    "core.text.stemmer.stem": lambda text: stemmer.stem(text.lower(), "en"),
+    "core.text.stopwords.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
+    "core.text.token_estimate.estimate": token_estimate.estimate,
+    "core.text.tokenizer.sought_in": lambda text: tokenizer.sought_in(text, "en"),
+    "core.text.tokenizer.words_of": lambda text: [tokenizer.words_of(text, code) for code in ("en", "fr", "it")],
+    "core.text.truncation.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
+    "core.text.truncation.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
+    "core.text.truncation.longest_prefix": lambda text: truncation.longest_prefix(
+        text, len(text), token_estimate.estimate, 100
     ),
-    "support.Seen.carrying, its own words": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(
-        text[:700]
+    "protocols.chat_request.ask_of": lambda text: chat.parse(sent(text), Settings()),
+    "protocols.chat_request.is_unicode": chat_request.is_unicode,
+    "protocols.openai.parse": lambda text: openai.parse(
+        Incoming(path="/v1/chat/completions", body={"messages": [{"role": "user", "content": text[:20_000]}]}),
+        Settings(),
     ),
-    "support.Seen.spelled": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").spelled(text[:2000]),
-    "support.Seen.quoted": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").quoted(text[:600]),
-    "tokens.estimate": token_estimate.estimate,
-    "voice.Voice": lambda text: fed(new_voice(), text, len(text)),
-    "voice.Voice, by fives": lambda text: fed(new_voice(), text, 5),
-    "words.words_of": lambda text: [tokenizer.words_of(text, code) for code in ("en", "fr", "it")],
-    "words.sought_in": lambda text: tokenizer.sought_in(text, "en"),
+    "protocols.ragapi.parse": lambda text: asked_by(ragapi.parse, text),
+    "protocols.solr_select.parse": lambda text: asked_by(solr_select.parse, text),
+    "protocols.solr_select.reply": lambda text: solr_select.reply(
+        {"response": {"docs": [{"id": text, "title": [text], "url": text}]}}, Settings()
+    ),
+    "web.pages.markdown.html_of": badges,
+    "web.pages.markdown.html_of, no citations": lambda text: markdown.html_of(text, markdown.Marks([], [], {})),
+    "web.pages.results.hits_of": lambda text: results.hits_of(
+        {"response": {"docs": [{"id": text, "url": text, "preview_content": text}]}}
+    ),
+    "web.pages.results.marked_html": results.marked_html,
 }

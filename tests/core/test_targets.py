@@ -12,6 +12,7 @@ from datafari_rag.core.targets import is_target, target_of
 GOOD = [
     *("https://h/a?b=c:d#e:f", "HTTP://h/", "file:///share/a.txt", "smb://h/x", "ftp://h/x", "davs://h/x"),
     *("doc-1", "/a/b:c", "//h/x", "\\\\server\\share", "C:\\docs\\a.txt", "a/b: c", "", "été: x", "?x=javascript:y"),
+    *("/a&#" + "9" * 5000, "a&#" + "9" * 5000 + ";:b"),
 ]
 BAD = [
     *(
@@ -22,7 +23,14 @@ BAD = [
         "java\tscript:x",
         "java\nscript:x",
     ),
-    *("javascript\r:x", "javascript&colon;x", "javascript&#58;x", "&#106;avascript:x", "\u00a0javascript:x"),
+    *(
+        "javascript\r:x",
+        "javascript&colon;x",
+        "javascript&#58;x",
+        "&#106;avascript:x",
+        f"&#{106:05000};avascript:x",
+        "\u00a0javascript:x",
+    ),
     *("data:text/html,<script>x</script>", "vbscript:x", "blob:https://h/1", "filesystem:https://h/x", "about:blank"),
     *("view-source:https://h/", "ms-msdt:/id", "search-ms:x", "intent://x", "mailto:a@b", "tel:1", "x+y.z-1:a"),
 ]

@@ -6,7 +6,6 @@ Believes nothing: an answer of another shape is a failure of the search, never "
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.text.entities import unescaped
 
 JOINT = " … "
 """Stands between snippets of one document that are not the same."""
@@ -122,7 +122,7 @@ def page_of(reply: Mapping[str, Any], schema: Schema, *, is_incomplete: bool) ->
 
 
 def _plain(snippet: str) -> str:
-    return html.unescape(snippet.replace(CUT_START, "").replace(CUT_END, "")).strip()
+    return unescaped(snippet.replace(CUT_START, "").replace(CUT_END, "")).strip()
 
 
 def _same(text: str, other: str) -> bool:

@@ -57,8 +57,7 @@ class Followups:
         return list(self._questions)
 
     def _note(self, question: str) -> None:
-        if question.strip():
-            self._questions[question.strip()] = None
+        self._questions[question.strip()] = None
 
     def _open_at(self) -> int:
         match = _OPEN.search(self._held, max(0, len(self._held) - MAX_QUESTION_CHARS - 4))

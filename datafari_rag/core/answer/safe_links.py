@@ -11,7 +11,6 @@ citations come out whole.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Collection
 from copy import copy
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 from datafari_rag.core.citations.markers import Marks
 from datafari_rag.core.targets import SCHEMES
+from datafari_rag.core.text.entities import unescaped
 
 MAX_TEXT_CHARS = 300
 MAX_TARGET_CHARS = 2000
@@ -247,7 +247,7 @@ class SafeLinks:
         titled = _TITLED.fullmatch(wanted)
         for url in (wanted, titled.group(1) if titled else wanted):
             bare = url[1:-1] if url.startswith("<") and url.endswith(">") else url
-            for spelling in (bare, html.unescape(bare)):
+            for spelling in (bare, unescaped(bare)):
                 if spelling in self._urls:
                     return self._urls[spelling]
         return None

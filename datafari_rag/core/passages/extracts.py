@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Sequence
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.entities import unescaped
 from datafari_rag.core.text.offset_map import Origins, Run, joined
 
 HIGHLIGHTING = "highlighting"
@@ -42,7 +42,7 @@ def extracts_for(chosen: Sequence[tuple[Document, tuple[Passage, ...]]], *, is_c
 
 def resolved(snippet: str) -> str:
     """Return a highlighted *snippet* as plain text: the engine's tags taken out, then HTML entities resolved once."""
-    return html.unescape(_HIGHLIGHT_TAG.sub("", snippet))
+    return unescaped(_HIGHLIGHT_TAG.sub("", snippet))
 
 
 def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: bool) -> tuple[str, Origins]:

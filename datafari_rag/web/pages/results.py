@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 from markupsafe import Markup, escape
 
 from datafari_rag.core.text.cleaning import without_directions, without_invisible
+from datafari_rag.core.text.entities import unescaped
 
 FIELDS = "id,title,url,last_modified,extension,preview_content"
 ROWS = 10
@@ -121,7 +121,7 @@ def marked_html(text: str) -> Markup:
 
 
 def _unescaped(text: str) -> Markup:
-    return escape(without_directions(html.unescape(text)))
+    return escape(without_directions(unescaped(text)))
 
 
 def _choices(name: str, flat: Sequence[Any], arguments: Mapping[str, Sequence[str]]) -> Iterator[Choice]:

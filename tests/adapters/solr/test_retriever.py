@@ -405,13 +405,14 @@ def test_documents_are_read_whatever_shape_their_fields_have() -> None:
         ({"content_en": ["first"], "exactContent": ["second"]}, "first … second"),
         ({"content_en": ["first", "not this"]}, "first"),
         ({"content_en": "as a text"}, "as a text"),
+        ({"content_en": [f"a &#{'9' * 5000}; b"]}, "a \ufffd b"),
         ({"content_en": [], "exactContent": [""]}, ""),
         ({"elsewhere": ["x"]}, ""),
         ({}, ""),
         (None, ""),
         ("garbage", ""),
     ],
-    ids=str,
+    ids=range(11),
 )
 def test_snippets_are_joined_once_each_and_made_plain(snippets: object, wanted: str) -> None:
     reply = hits({"id": "a", "score": 1}, highlighting={"a": snippets})

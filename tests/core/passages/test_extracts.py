@@ -78,3 +78,7 @@ def test_entities_of_other_fields_are_the_documents_own_words() -> None:
 
 def test_an_entity_that_spells_an_entity_is_resolved_once() -> None:
     assert resolved("&amp;lt;") == "&lt;"
+
+
+def test_a_number_that_python_does_not_read_is_resolved_too() -> None:
+    assert resolved("a &#" + "9" * 5000 + "; b") == "a \ufffd b"

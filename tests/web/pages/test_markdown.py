@@ -131,6 +131,7 @@ def test_an_address_without_a_place_opens_the_document() -> None:
         pytest.param("<em>a <b>b", "<mark>a b</mark>", id="tags that are not closed"),
         pytest.param("a</em>", "a", id="a tag that was not opened"),
         pytest.param("a &#x202e;b\u2066", "a b", id="controls that turn round what follows, escaped or not"),
+        pytest.param(f"a &#{'9' * 5000}; b", "a \ufffd b", id="a number that Python does not read"),
     ],
 )
 def test_only_marks_come_out_of_a_highlighted_stretch(text: str, wanted: str) -> None:
