@@ -19,6 +19,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.passages.answer_types import cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.extracts import HIGHLIGHTING
+from datafari_rag.core.passages.leads import leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.snippet import clipped
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
@@ -149,7 +150,8 @@ def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Senten
     text, cue = one.document.text, cue_of(question)
     weights = weights_in(terms, one.traces)
     bounds = bounds_in(text, one.traces, weights, MAX_CHARS)
-    scores = sentence_scores(bounds, one.traces, weights, text=text)
+    leads = leads_of(text, bounds)
+    scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
     held = _held(bounds, one)
     found = []
     for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):

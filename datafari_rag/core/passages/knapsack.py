@@ -9,7 +9,7 @@ length and skipping what no longer fits misses the optimum by less than the chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
@@ -47,44 +47,52 @@ def chance(piece: Piece) -> float:
     return exp(piece.score / TEMPERATURE)
 
 
+NO_NEEDS: Mapping[int, tuple[int, ...]] = {}
+
+
 def pack(
     pieces: Sequence[Piece],
     room: int,
     *,
     key_of: Callable[[int], Hashable] = str,
     is_allowed: Callable[[int], bool] = lambda _: True,
+    needs: Mapping[int, tuple[int, ...]] = NO_NEEDS,
 ) -> Packed:
     """
     Return which of *pieces* to take so that their costs sum to at most *room*.
 
     *key_of* is the same for repetitions of a piece. *is_allowed* is asked for every piece that would be taken, in that
-    order, and may keep a second account.
+    order, and may keep a second account. *needs* names the pieces that one is only taken with; they count once.
     """
     # The logarithm of chance for length, on the scale of the score.
     rates = [score - TEMPERATURE * log(max(1, cost)) for score, cost, _ in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
-    taken: list[int] = []
+    taken: dict[int, None] = {}
     repeated: list[int] = []
     left: list[int] = []
     seen: dict[Hashable, int] = {}
     for place, index in enumerate(order):
-        piece = pieces[index]
-        if piece.cost > room or not is_allowed(index):
+        if index in taken:
+            continue
+        wanted = [other for other in needs.get(index, ()) if other not in taken] if needs else []
+        wanted.append(index)
+        cost = sum(pieces[one].cost for one in wanted)
+        if cost > room or not all(map(is_allowed, wanted)):
             left.append(index)
             if len(left) >= MAX_SKIPPED:
-                left.extend(order[place + 1 :])
+                left.extend(one for one in order[place + 1 :] if one not in taken)
                 break
         elif (key := key_of(index)) in seen:
             repeated.append(index)
         else:
-            seen[key] = piece.group
-            taken.append(index)
-            room -= piece.cost
+            seen[key] = pieces[index].group
+            taken.update(dict.fromkeys(wanted))
+            room -= cost
+    left = [index for index in left if index not in taken]
     for index in repeated if not left else ():
         piece = pieces[index]
         if piece.cost <= room and seen[key_of(index)] == piece.group and is_allowed(index):
-            taken.append(index)
+            taken[index] = None
             room -= piece.cost
-    kept = frozenset(taken)
-    repeated = [index for index in repeated if index not in kept]
+    repeated = [index for index in repeated if index not in taken]
     return Packed(tuple(taken), tuple(repeated), tuple(left))

@@ -18,6 +18,7 @@ from datafari_rag.core.documents import Candidate, Document, Passage
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.knapsack import Packed, Piece, pack
+from datafari_rag.core.passages.leads import leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, Traces, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.language import detect
@@ -87,6 +88,8 @@ class _Sentence(NamedTuple):
     score: float
     gap: int
     """White space up to the next sentence of the document; 0 after the last."""
+    needs: tuple[int, ...] = ()
+    """Places of the sentences that it is shown with: the header of a row, the question of an answer."""
 
 
 def select(question: str, documents: Sequence[Document], *, limit: Limit, language: str) -> Selection:
@@ -200,10 +203,13 @@ def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bou
         bounds = bounds_of(text, one.traces, weights)
         prior = PRIOR * one.score
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
-        scores = sentence_scores(bounds, one.traces, weights, text=text)
+        leads = leads_of(text, bounds)
+        scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
-            price = HEADING_PRICE if end - start < SHORT_CHARS else 0.0
-            found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end))
+            is_row = bool(leads.tables) and leads.tables[index] > 0
+            price = HEADING_PRICE if end - start < SHORT_CHARS and not is_row else 0.0
+            needs = leads.needs.get(index, ())
+            found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end, needs))
     found.sort(key=attrgetter("score"), reverse=True)
     return found if cue is None else _cued(found, order, cue)
 
@@ -239,7 +245,16 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
         left[0] -= weight
         return True
 
-    return pack(pieces, room, key_of=key_of, is_allowed=is_allowed)
+    return pack(pieces, room, key_of=key_of, is_allowed=is_allowed, needs=_needs(sentences))
+
+
+def _needs(sentences: Sequence[_Sentence]) -> dict[int, tuple[int, ...]]:
+    """Return for each of *sentences* that needs others which these are, as indexes into *sentences*."""
+    needing = [(index, one) for index, one in enumerate(sentences) if one.needs]
+    if not needing:
+        return {}
+    indexes = {(one.document, one.place): index for index, one in enumerate(sentences)}
+    return {index: tuple(indexes[one.document, place] for place in one.needs) for index, one in needing}
 
 
 def _cost(one: _Sentence) -> int:

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from datafari_rag.core.passages.leads import Leads
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.text.tables import is_row
 from datafari_rag.core.text.tokenizer import Word, is_unspaced, pieces_of, words_of
 
 MAX_TERMS = 40
@@ -37,10 +39,14 @@ HEADING_CHARS = 90
 HEADING_REACH_CHARS = 1200
 """How much, how long and how far a heading speaks for the lines under it."""
 
+LEAD_GAIN = 0.8
+"""How much a table's header, a question or the line before a list speaks for what it introduces."""
+
 CAPITAL_SHARE = 0.6
 GROUP_POWER = 0.75
 EARLY_GAIN = 0.1
 
+_BULLETS = frozenset("-*•·▪●○◦■□►➢✓–")
 _UNIT_CHARS = 120.0
 _REACHES = 4
 _BEFORE = tuple(math.exp(-chars / BEFORE_CHARS) for chars in range(int(_REACHES * BEFORE_CHARS)))
@@ -106,20 +112,23 @@ def weights_in(terms: Sequence[Term], traces: Traces) -> tuple[float, ...]:
 
 
 def sentence_scores(
-    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str
+    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str, leads: Leads
 ) -> list[float]:
     """
     Return for each sentence of *bounds* what it and its surroundings hold of the question: 0 to about 2.
 
-    The headings in *text* speak for the lines under them.
+    The headings in *text* speak for the lines under them, and what *leads* for what it introduces. The rows of a table
+    do not speak for each other: each of them is about something else.
     """
     scores = [0.0] * len(bounds)
     headings: dict[int, bool] = {}
     for hits, weight in zip(traces.hits, weights, strict=True):
         if not hits or weight < 0.005:
             continue
-        strengths, own = _strengths(bounds, hits)
+        strengths, own = _strengths(bounds, hits, leads.tables)
         _add_headings(strengths, own, bounds=bounds, text=text, known=headings)
+        for member in (member for index in own for member in leads.members.get(index, ())):
+            strengths[member] = strengths.get(member, 0.0) + LEAD_GAIN
         for index, strength in strengths.items():
             scores[index] += weight * strength * (SATURATION + 1) / (strength + SATURATION)
         for index in own:
@@ -131,12 +140,16 @@ def is_heading(text: str, start: int, end: int) -> bool:
     """Say whether *start* to *end* is a short line of its own that ends like a title, or asks something."""
     if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…" or text.find("\n", start, end) >= 0:
         return False
+    if is_row(text[start:end]) or text[start] in _BULLETS:
+        return False
     before = text[max(0, start - 8) : start].rstrip(" \t")
     after = text[end : end + 8].lstrip(" \t")
     return (start == 0 or before.endswith("\n")) and (not after or after.startswith("\n"))
 
 
-def _strengths(bounds: Sequence[tuple[int, int]], hits: Sequence[int]) -> tuple[dict[int, float], list[int]]:
+def _strengths(
+    bounds: Sequence[tuple[int, int]], hits: Sequence[int], tables: Sequence[int]
+) -> tuple[dict[int, float], list[int]]:
     """Spread each hit over its neighbourhood: sentence → how much of the term, and the sentences that have it."""
     strengths: dict[int, float] = {}
     own: list[int] = []
@@ -147,6 +160,9 @@ def _strengths(bounds: Sequence[tuple[int, int]], hits: Sequence[int]) -> tuple[
         strengths[at] = strengths.get(at, 0.0) + 1.0
         if not own or own[-1] != at:
             own.append(at)
+        table = tables[at] if tables else 0
+        if table:  # what stands in a row says nothing about the rows around
+            continue
         later = at + 1
         while later <= last and (gap := bounds[later][0] - hit) < len(_BEFORE):
             strengths[later] = strengths.get(later, 0.0) + _BEFORE[gap]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import docx
 from docx.opc.exceptions import PackageNotFoundError
-from docx.table import Table
+from docx.table import Table, _Row
 from docx.text.paragraph import Paragraph
 
-from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, parsed
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, heading_line, parsed, row_line
 
 MAX_UNPACKED_BYTES = 500_000_000
 """A DOCX is a ZIP file; one that unpacks to more than this is taken for an attack."""
+
+_HEADING = re.compile(r"(?:Title|Heading (?P<level>[1-9]))")
 
 
 def parse(path: Path) -> Parsed:
@@ -37,6 +40,24 @@ def parse(path: Path) -> Parsed:
 def _blocks(document: docx.document.Document) -> Iterator[str]:
     for block in document.iter_inner_content():
         if isinstance(block, Paragraph):
-            yield block.text
+            yield _line(block)
         elif isinstance(block, Table):
-            yield from ("\t".join(cell.text for cell in row.cells) for row in block.rows)
+            # An empty line on both sides keeps the first and the last row apart from the text around.
+            yield "\n".join(("", *filter(None, map(_row, block.rows)), ""))
+
+
+def _line(paragraph: Paragraph) -> str:
+    """Return a paragraph; headings and items of lists with the mark that plain text has for them."""
+    name = (paragraph.style.name or "") if paragraph.style is not None else ""
+    heading = _HEADING.fullmatch(name)
+    if heading is not None:
+        return f"\n{heading_line(int(heading['level'] or 1), paragraph.text)}\n"
+    if name.startswith("List") and paragraph.text.strip():
+        return f"- {paragraph.text}"
+    return paragraph.text
+
+
+def _row(row: _Row) -> str:
+    cells = row.cells
+    # A cell that spans columns is given once for each of them.
+    return row_line(cell.text for place, cell in enumerate(cells) if not place or cell._tc is not cells[place - 1]._tc)
