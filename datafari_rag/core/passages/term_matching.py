@@ -9,6 +9,7 @@ are measured (docs/quality.md), the ideas are BM25's: rarity, saturation, and a 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,7 +18,7 @@ from datafari_rag.core.passages.leads import Leads
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
-from datafari_rag.core.text.tables import is_row
+from datafari_rag.core.text.tables import is_row as has_form_of_row
 from datafari_rag.core.text.tokenizer import Word, is_unspaced, pieces_of, words_of
 
 MAX_TERMS = 40
@@ -39,6 +40,9 @@ HEADING_CHARS = 90
 HEADING_REACH_CHARS = 1200
 """How much, how long and how far a heading speaks for the lines under it."""
 
+ROW_STRENGTH = 2.0
+"""What a hit counts in a row, which has no neighbours that say the same in other words."""
+
 LEAD_GAIN = 0.8
 """How much a table's header, a question or the line before a list speaks for what it introduces."""
 
@@ -46,6 +50,7 @@ CAPITAL_SHARE = 0.6
 GROUP_POWER = 0.75
 EARLY_GAIN = 0.1
 
+_KEY_AND_VALUE = re.compile(r"[^\s:][^:\n]{0,59}: \S")
 _BULLETS = frozenset("-*•·▪●○◦■□►➢✓–")
 _UNIT_CHARS = 120.0
 _REACHES = 4
@@ -140,7 +145,7 @@ def is_heading(text: str, start: int, end: int) -> bool:
     """Say whether *start* to *end* is a short line of its own that ends like a title, or asks something."""
     if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…" or text.find("\n", start, end) >= 0:
         return False
-    if is_row(text[start:end]) or text[start] in _BULLETS:
+    if has_form_of_row(text[start:end]) or text[start] in _BULLETS or _KEY_AND_VALUE.match(text, start, end):
         return False
     before = text[max(0, start - 8) : start].rstrip(" \t")
     after = text[end : end + 8].lstrip(" \t")
@@ -157,11 +162,11 @@ def _strengths(
     for hit in hits:
         while at < last and bounds[at + 1][0] <= hit:
             at += 1
-        strengths[at] = strengths.get(at, 0.0) + 1.0
+        is_row = bool(tables) and tables[at] > 0
+        strengths[at] = strengths.get(at, 0.0) + (ROW_STRENGTH if is_row else 1.0)
         if not own or own[-1] != at:
             own.append(at)
-        table = tables[at] if tables else 0
-        if table:  # what stands in a row says nothing about the rows around
+        if is_row:  # what stands in a row says nothing about the rows around
             continue
         later = at + 1
         while later <= last and (gap := bounds[later][0] - hit) < len(_BEFORE):

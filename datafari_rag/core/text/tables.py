@@ -70,6 +70,12 @@ def is_row(line: str) -> bool:
     return len(line) <= MAX_ROW_CHARS and _form(line) is not None
 
 
+def are_rows(before: str, after: str) -> bool:
+    """Say whether the last line of *before* and the first of *after* have the form of rows of one table."""
+    last, first = before[before.rfind("\n") + 1 :], after[: _line_end(after, 0)]
+    return len(last) <= MAX_ROW_CHARS >= len(first) and _form(last) is not None and _form(last) == _form(first)
+
+
 def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
     """Return where the cells of the row *start* to *end* stand; an empty cell is an empty span."""
     line = text[start:end]
