@@ -40,10 +40,10 @@ HEADING_CHARS = 90
 HEADING_REACH_CHARS = 1200
 """How much, how long and how far a heading speaks for the lines under it."""
 
-ROW_STRENGTH = 2.0
+ROW_STRENGTH = 3.0
 """What a hit counts in a row, which has no neighbours that say the same in other words."""
 
-LEAD_GAIN = 0.8
+LEAD_GAIN = 1.0
 """How much a table's header, a question or the line before a list speaks for what it introduces."""
 
 CAPITAL_SHARE = 0.6
