@@ -36,6 +36,12 @@ _UNFINISHED = re.compile(
 )
 """What a line that goes on in the next ends with."""
 
+_CAPTION = re.compile(
+    r"#{1,6} [\dA-Z][\d.]{0,12}|(?:Table|Figure|Example|Tableau|Exemple|Tabelle|Abbildung|Beispiel|Tabla|Figura)"
+    r" [\dA-Z][\d.]{0,12}"
+)
+"""The number of a heading that has its mark, or of a table: its words follow."""
+
 _TAIL_CHARS = 8
 _TERMINAL = frozenset(".!?…:;。！？؟")
 _WIDE = frozenset("。！？")
@@ -169,6 +175,8 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
         return False
     if run[0] != "." or run.startswith(".."):
         return True
+    if _CAPTION.fullmatch(text, begin, text.rfind(".", begin, after)) is not None:
+        return False
     return not is_abbreviated(text, begin, text.rfind(".", begin, after), after)
 
 
