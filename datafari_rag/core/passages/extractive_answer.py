@@ -25,7 +25,7 @@ from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.snippet import clipped
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.cleaning import clean
-from datafari_rag.core.text.tables import are_rows, cells_of
+from datafari_rag.core.text.tables import begins_with_row, cells_of, ends_with_row
 
 MAX_CHARS = 400
 """Longest answer, marks and all."""
@@ -173,46 +173,62 @@ def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], la
     return [one for one in found if not _is_asking(one, texts)] or found
 
 
-def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Sentence]:
-    text, cue = one.document.text, cue_of(question)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A document cut into sentences: the *scores* of all, which of the question's *terms* each holds, their *leads*."""
+
+    one: Ranked
+    bounds: Sequence[tuple[int, int]]
+    leads: Leads
+    held: Sequence[set[int]]
+    terms: int
+    cue: Cue | None
+
+    def chance(self, index: int, score: float, held: set[int]) -> float:
+        """Return what rows and sentences have in common."""
+        start, end = self.bounds[index]
+        is_cued = self.cue is not None and self.cue.search(self.one.document.text, start, end) is not None
+        return EVIDENCE * score + DOCUMENT * self.one.score + COVERAGE * len(held) / self.terms + CUE * is_cued
+
+
+def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> Iterator[Sentence]:
+    text = one.document.text
     weights = weights_in(terms, one.traces)
     bounds = bounds_in(text, one.traces, weights, MAX_CHARS)
     leads = leads_of(text, bounds)
-    scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
-    held = _held(bounds, one)
-    found = []
-    for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
+    read = _Read(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question))
+    for index, score in enumerate(sentence_scores(bounds, one.traces, weights, text=text, leads=leads)):
         if score <= 0:
             continue
         if leads.tables and leads.tables[index]:
-            found.extend(_row(one, bounds, index, score=score, leads=leads, held=held, number=len(terms), cue=cue))
-            continue
-        chance = EVIDENCE * score + DOCUMENT * one.score + COVERAGE * len(held[index]) / len(terms)
-        chance += CUE * (cue is not None and cue.search(text, start, end) is not None)
-        chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
-        if index:
-            before = bounds[index - 1]
-            chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
-        bullet = _BULLET.match(text, start, end)
-        found.append(Sentence(int(one.document.id), start if bullet is None else bullet.end(), end, chance))
-    return found
+            yield from _row(read, index, score)
+        else:
+            yield _sentence(read, index, score)
 
 
-def _row(one: Ranked, bounds: Sequence[tuple[int, int]], index: int, *, score: float, leads: Leads, held: Sequence[set[int]], number: int, cue: Cue | None) -> Iterator[Sentence]:
+def _sentence(read: _Read, index: int, score: float) -> Sentence:
+    text, (start, end) = read.one.document.text, read.bounds[index]
+    chance = read.chance(index, score, read.held[index])
+    chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
+    if index:
+        before = read.bounds[index - 1]
+        chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
+    bullet = _BULLET.match(text, start, end)
+    return Sentence(int(read.one.document.id), start if bullet is None else bullet.end(), end, chance)
+
+
+def _row(read: _Read, index: int, score: float) -> Iterator[Sentence]:
     """Yield the row at *index* when it holds something of the question itself; a header is only said with a row."""
-    text, (start, end) = one.document.text, bounds[index]
-    heads = leads.needs.get(index, ())
-    own = held[index]
-    if not own or (index in leads.members and not heads):
+    text, (start, end) = read.one.document.text, read.bounds[index]
+    headers = read.leads.needs.get(index, ())
+    own = read.held[index]
+    if not own or (index in read.leads.members and not headers):
         return
-    known = own.union(*(held[head] for head in heads))
-    chance = EVIDENCE * score + DOCUMENT * one.score + COVERAGE * len(known) / number
-    chance += CUE * (cue is not None and cue.search(text, start, end) is not None)
-    while start < end and text[start] in _EDGES:
-        start += 1
-    while end > start and text[end - 1] in _EDGES:
-        end -= 1
-    yield Sentence(int(one.document.id), start, end, chance, True, bounds[heads[0]] if heads else None)
+    chance = read.chance(index, score, own.union(*(read.held[header] for header in headers)))
+    row = text[start:end]
+    start, end = start + len(row) - len(row.lstrip(_EDGES)), start + len(row.rstrip(_EDGES))
+    header = read.bounds[headers[0]] if headers else None
+    yield Sentence(int(read.one.document.id), start, end, chance, is_row=True, header=header)
 
 
 def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[set[int]]:
@@ -245,7 +261,10 @@ def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence,
         near = [
             other
             for other in joined
-            if other.place == one.place and not one.is_row and not other.is_row and (_touch(text[other.end : one.start]) or _touch(text[one.end : other.start]))
+            if other.place == one.place
+            and not one.is_row
+            and not other.is_row
+            and (_touch(text[other.end : one.start]) or _touch(text[one.end : other.start]))
         ]
         if not near:
             joined.append(one)
@@ -270,7 +289,7 @@ def _seen(extract: Extract) -> str:
     if not stretches or extract.document.field == HIGHLIGHTING:
         return extract.text
     pieces = [extract.document.text[start:end] for start, end in stretches]
-    gaps = ["\n" if are_rows(one, other) else _GAP for one, other in pairwise(pieces)]
+    gaps = ["\n" if ends_with_row(one) and begins_with_row(other) else _GAP for one, other in pairwise(pieces)]
     return "".join(f"{gap}{piece}" for gap, piece in zip(("", *gaps), pieces, strict=True))
 
 

@@ -10,12 +10,16 @@ from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.offset_map import Origins, Run, joined
+from datafari_rag.core.text.tables import begins_with_row, ends_with_row, is_in_table
 
 HIGHLIGHTING = "highlighting"
 """Field name of documents whose text is the engine's snippets."""
 
 JOINT = " … "
 """Stands between passages that do not touch."""
+
+ROW_JOINT = "\n…\n"
+"""Stands there when the passages are rows of a table: a row begins on a line of its own. As long as the other."""
 
 _HIGHLIGHT_TAG = re.compile(r"</?(?:em|b|strong|mark)>", re.IGNORECASE)
 
@@ -40,6 +44,11 @@ def extracts_for(chosen: Sequence[tuple[Document, tuple[Passage, ...]]], *, is_c
     )
 
 
+def joint_between(before: str, after: str) -> str:
+    """Return what stands between two passages, as the model sees them, that do not touch."""
+    return ROW_JOINT if ends_with_row(before) or begins_with_row(after) else JOINT
+
+
 def resolved(snippet: str) -> str:
     """Return a highlighted *snippet* as plain text: the engine's tags taken out, then HTML entities resolved once."""
     return html.unescape(_HIGHLIGHT_TAG.sub("", snippet))
@@ -51,11 +60,12 @@ def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: boo
     length, is_snippet = 0, document.field == HIGHLIGHTING
     for start, end in _stretches(document.text, passages):
         stored = document.text[start:end]
-        text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned)
+        of_table = not is_snippet and is_in_table(document.text, start, end)
+        text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned, is_in_table=of_table)
         if not text.strip():
             continue
         if pieces:
-            pieces.append(JOINT)
+            pieces.append(joint_between(pieces[-1], text))
             length += len(JOINT)
         pieces.append(text)
         parts.append(origins.moved(start=length, stored=start))

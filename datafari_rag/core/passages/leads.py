@@ -40,6 +40,9 @@ class Leads:
     needs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
+NO_LEADS = Leads()
+
+
 def leads_of(text: str, bounds: Bounds) -> Leads:
     """Return what introduces what among *bounds*, which are sentences of *text* in order."""
     if not bounds:

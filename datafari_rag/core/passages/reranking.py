@@ -71,7 +71,7 @@ def best_row(text: str, traces: Traces, rarity: Sequence[float]) -> float:
     best = 0.0
     for table in tables_in(text) if has_tables(text, 0, len(text)) else ():
         rows = table.rows if table.header is None else table.rows[1:]
-        above = text.rfind("\n", 0, max(0, text.rfind("\n", 0, table.start)  - 1)) + 1
+        above = text.rfind("\n", 0, max(0, text.rfind("\n", 0, table.start) - 1)) + 1
         starts = [start for start, _ in rows]
         held = [0.0] * len(rows)
         common = 0.0
@@ -121,7 +121,9 @@ def _ranked(document: Document, traces: Traces, said: float, field: _Field) -> R
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
-        + NEAR * max(_fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, traces, field.rarity)) / total
+        + NEAR
+        * max(_fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, traces, field.rarity))
+        / total
         + AROUND * _fullest(events, field.rarity, AROUND_CHARS) / total
         + PAIRS * _pairs(traces, field) / total
         + TITLE * _in_title(document, field) / total

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from datafari_rag.core.passages.leads import Leads
+from datafari_rag.core.passages.leads import NO_LEADS, Leads
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
@@ -117,7 +117,7 @@ def weights_in(terms: Sequence[Term], traces: Traces) -> tuple[float, ...]:
 
 
 def sentence_scores(
-    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str, leads: Leads
+    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str, leads: Leads = NO_LEADS
 ) -> list[float]:
     """
     Return for each sentence of *bounds* what it and its surroundings hold of the question: 0 to about 2.

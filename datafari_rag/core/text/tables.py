@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 MAX_ROW_CHARS = 2000
 """A longer line is prose with a pipe or a tab in it, not a row."""
@@ -70,10 +71,40 @@ def is_row(line: str) -> bool:
     return len(line) <= MAX_ROW_CHARS and _form(line) is not None
 
 
-def are_rows(before: str, after: str) -> bool:
-    """Say whether the last line of *before* and the first of *after* have the form of rows of one table."""
-    last, first = before[before.rfind("\n") + 1 :], after[: _line_end(after, 0)]
-    return len(last) <= MAX_ROW_CHARS >= len(first) and _form(last) is not None and _form(last) == _form(first)
+def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:
+    """Return the lines of *text* that have the form of a row, without their line ends; *are_neighbours*: of tables."""
+    lines = list(_lines(text, 0, len(text)))
+    if are_neighbours:
+        pairs = [_follows(text, one, other) for one, other in pairwise(lines)]
+        kept = zip(lines, (False, *pairs), (*pairs, False), strict=False)
+        lines = [line for line, follows, is_followed in kept if follows or is_followed]
+    return [(line.start, line.end) for line in lines]
+
+
+def is_in_table(text: str, start: int, end: int) -> bool:
+    """Say whether the line at *start* or the one before *end* is a row with another row before or behind it."""
+    for at in (start, max(start, end - 1)):
+        first, last = text.rfind("\n", 0, at) + 1, _line_end(text, at)
+        if not is_row(text[first:last]):
+            continue
+        form = _form(text[first:last])
+        above = text[text.rfind("\n", 0, first - 1) + 1 : first - 1] if first else ""
+        below = text[last + 1 : _line_end(text, last + 1)]
+        if any(
+            len(line) <= MAX_ROW_CHARS and (_form(line) == form or _is_rule(line)) for line in (above, below) if line
+        ):
+            return True
+    return False
+
+
+def begins_with_row(text: str) -> bool:
+    """Say whether the first line of *text* has the form of a row."""
+    return is_row(text[: _line_end(text, 0)])
+
+
+def ends_with_row(text: str) -> bool:
+    """Say whether the last line of *text* has the form of a row."""
+    return is_row(text[text.rfind("\n") + 1 :])
 
 
 def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:

@@ -111,5 +111,5 @@ def _cells(row: Tag) -> list[Tag]:
 
 
 def _squeezed(text: str) -> str:
-    """Return *text* without white space at the ends of lines, with at most one empty line at a time and none in marks."""
+    """Return *text* without white space at the ends of lines and with at most one empty line at a time."""
     return _LONE_MARKS.sub(r"\g<mark> ", _EMPTY_LINES.sub("\n\n", _LINE_ENDS.sub("\n", text)))
