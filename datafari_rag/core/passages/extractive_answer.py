@@ -257,15 +257,7 @@ def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence,
     """Return *chosen* with neighbours made one, in the place of the better of them; a row stays one by itself."""
     joined: list[Sentence] = []
     for one in chosen:
-        text = texts[one.place]
-        near = [
-            other
-            for other in joined
-            if other.place == one.place
-            and not one.is_row
-            and not other.is_row
-            and (_touch(text[other.end : one.start]) or _touch(text[one.end : other.start]))
-        ]
+        near = [other for other in joined if _are_neighbours(one, other, texts)]
         if not near:
             joined.append(one)
             continue
@@ -276,6 +268,13 @@ def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence,
         )
         joined = [whole if other is near[0] else other for other in joined if other is near[0] or other not in near]
     return tuple(joined)
+
+
+def _are_neighbours(one: Sentence, other: Sentence, texts: Sequence[str]) -> bool:
+    if one.place != other.place or one.is_row or other.is_row:
+        return False
+    text = texts[one.place]
+    return _touch(text[other.end : one.start]) or _touch(text[one.end : other.start])
 
 
 def _touch(between: str) -> bool:

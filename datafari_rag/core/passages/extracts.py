@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.offset_map import Origins, Run, joined
+from datafari_rag.core.text.structure import MAX_DEPTH, REACH_CHARS, Heading, headings_in, path_among
 from datafari_rag.core.text.tables import begins_with_row, ends_with_row, is_in_table
 
 HIGHLIGHTING = "highlighting"
@@ -21,27 +22,73 @@ JOINT = " … "
 ROW_JOINT = "\n…\n"
 """Stands there when the passages are rows of a table: a row begins on a line of its own. As long as the other."""
 
+MAX_HEADING_CHARS = 60
+"""So much of each heading is said to the model: the path shall cost a few tokens, not a paragraph."""
+
 _HIGHLIGHT_TAG = re.compile(r"</?(?:em|b|strong|mark)>", re.IGNORECASE)
 
 
-def extracts_for(chosen: Sequence[tuple[Document, tuple[Passage, ...]]], *, is_cleaned: bool) -> tuple[Extract, ...]:
+def extracts_for(
+    chosen: Sequence[tuple[Document, tuple[Passage, ...]]], *, is_cleaned: bool, has_paths: bool = True
+) -> tuple[Extract, ...]:
     """
     Return what the model will see, in the order of *chosen*, numbered from 1 without gaps.
 
     Passages stand in the order of their document, joined by " … " where they do not touch; overlapping ones are
-    merged. A document of which nothing visible is left is neither numbered nor listed. *is_cleaned* is `rag.clean`.
+    merged. A document of which nothing visible is left is neither numbered nor listed. *is_cleaned* is `rag.clean`;
+    *has_paths* False leaves out the headings that passages stand under.
     """
     kept = []
     for document, passages in chosen:
         ordered = tuple(sorted(passages, key=lambda passage: (passage.start, passage.end)))
         text, origins = _text_of(document, ordered, is_cleaned=is_cleaned)
         if text.strip():
-            kept.append((document, ordered, text, origins))
+            paths = paths_of(document, origins) if has_paths else ()
+            kept.append((document, ordered, text, origins, paths))
     labels = labels_for([document for document, *_ in kept])
     return tuple(
-        Extract(number, label, document, passages, text, origins)
-        for number, (label, (document, passages, text, origins)) in enumerate(zip(labels, kept, strict=True), 1)
+        Extract(number, label, document, passages, text, origins, paths)
+        for number, (label, (document, passages, text, origins, paths)) in enumerate(zip(labels, kept, strict=True), 1)
     )
+
+
+def paths_of(document: Document, origins: Origins) -> tuple[tuple[int, str], ...]:
+    """
+    Return where in the text that *origins* leads back from the headings change, and to which: widest first.
+
+    Headings that the model sees anyway, or reads in the label, are not repeated; of long ones only the first
+    characters are said.
+    """
+    if document.field == HIGHLIGHTING:
+        return ()
+    text, found = document.text, list[tuple[int, str]]()
+    said, shown, last, headings = "", 0, 0, list[Heading]()
+    for place, start, end in _shown(origins):
+        low = max(shown, start - REACH_CHARS)
+        headings.extend(headings_in(text, text.find("\n", low, start) + 1 if low > shown else low, start))
+        path = path_among(headings, start)
+        path_text = _path_text(document, path)
+        if path_text and path_text != said and path[-1].end > last:
+            found.append((place, path_text))
+        said, shown, last = path_text, text.rfind("\n", 0, end) + 1, end
+    return tuple(found)
+
+
+def _shown(origins: Origins) -> Iterator[tuple[int, int, int]]:
+    """Yield each stretch that the model sees: where it begins in what it sees, and from where to where it stood."""
+    stretches = iter(origins.stretches())
+    reached = -1
+    for run in origins.runs:
+        if run.start != reached:
+            yield run.start, *next(stretches)
+        reached = run.start + run.length
+
+
+def _path_text(document: Document, path: Sequence[Heading]) -> str:
+    words = [" ".join(clean(document.text[one.start : one.end], is_full=True)[0].split()) for one in path]
+    title = " ".join((document.title or "").split()).casefold()
+    kept = [word[:MAX_HEADING_CHARS] for word in words if word and word.casefold() != title]
+    return " > ".join(kept[-MAX_DEPTH:])
 
 
 def joint_between(before: str, after: str) -> str:

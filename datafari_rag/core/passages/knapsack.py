@@ -50,6 +50,25 @@ def chance(piece: Piece) -> float:
 NO_NEEDS: Mapping[int, tuple[int, ...]] = {}
 
 
+class _Bag:
+    """What is taken so far, in that order, and the room that is left."""
+
+    def __init__(self, pieces: Sequence[Piece], room: int, is_allowed: Callable[[int], bool]) -> None:
+        self.taken: dict[int, None] = {}
+        self._pieces = pieces
+        self._room = room
+        self._is_allowed = is_allowed
+
+    def has_room(self, indexes: Sequence[int]) -> bool:
+        """Say whether the pieces *indexes* fit, and are allowed."""
+        return sum(self._pieces[one].cost for one in indexes) <= self._room and all(map(self._is_allowed, indexes))
+
+    def take(self, indexes: Sequence[int]) -> None:
+        """Take the pieces *indexes*, none of which is taken already."""
+        self.taken.update(dict.fromkeys(indexes))
+        self._room -= sum(self._pieces[one].cost for one in indexes)
+
+
 def pack(
     pieces: Sequence[Piece],
     room: int,
@@ -67,32 +86,26 @@ def pack(
     # The logarithm of chance for length, on the scale of the score.
     rates = [score - TEMPERATURE * log(max(1, cost)) for score, cost, _ in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
-    taken: dict[int, None] = {}
+    bag = _Bag(pieces, room, is_allowed)
     repeated: list[int] = []
     left: list[int] = []
     seen: dict[Hashable, int] = {}
     for place, index in enumerate(order):
-        if index in taken:
+        if index in bag.taken:
             continue
-        wanted = [other for other in needs.get(index, ()) if other not in taken] if needs else []
-        wanted.append(index)
-        cost = sum(pieces[one].cost for one in wanted)
-        if cost > room or not all(map(is_allowed, wanted)):
+        wanted = (*(other for other in needs.get(index, ()) if other not in bag.taken), index)
+        if not bag.has_room(wanted):
             left.append(index)
             if len(left) >= MAX_SKIPPED:
-                left.extend(one for one in order[place + 1 :] if one not in taken)
+                left.extend(order[place + 1 :])
                 break
         elif (key := key_of(index)) in seen:
             repeated.append(index)
         else:
             seen[key] = pieces[index].group
-            taken.update(dict.fromkeys(wanted))
-            room -= cost
-    left = [index for index in left if index not in taken]
+            bag.take(wanted)
+    left = [index for index in left if index not in bag.taken]
     for index in repeated if not left else ():
-        piece = pieces[index]
-        if piece.cost <= room and seen[key_of(index)] == piece.group and is_allowed(index):
-            taken[index] = None
-            room -= piece.cost
-    repeated = [index for index in repeated if index not in taken]
-    return Packed(tuple(taken), tuple(repeated), tuple(left))
+        if seen[key_of(index)] == pieces[index].group and index not in bag.taken and bag.has_room((index,)):
+            bag.take((index,))
+    return Packed(tuple(bag.taken), tuple(index for index in repeated if index not in bag.taken), tuple(left))

@@ -8,7 +8,7 @@ text: code points, nothing normalised. Tables are `tables`'s; what introduces wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from datafari_rag.core.text.tables import is_row
@@ -58,7 +58,7 @@ def path_at(text: str, offset: int) -> tuple[Heading, ...]:
     return path_among(headings_in(text, low, text.rfind("\n", 0, offset) + 1), offset)
 
 
-def path_among(headings: tuple[Heading, ...], offset: int) -> tuple[Heading, ...]:
+def path_among(headings: Sequence[Heading], offset: int) -> tuple[Heading, ...]:
     """Return those of *headings* that *offset* stands under, as `path_at` does."""
     path: list[Heading] = []
     for heading in headings:

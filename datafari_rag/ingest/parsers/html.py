@@ -69,19 +69,22 @@ def _opened(node: Tag) -> list[PageElement | str]:
         return []
     if node.name == "br":
         return ["\n"]
+    if node.name in _TABLE_PARTS:
+        return _opened_part(node)
     if node.name == "tr" and (cells := _cells(node)):
         return ["\n", row_line("".join(_pieces(cell)) for cell in cells)]
-    if node.name in _TABLE_PARTS:
-        # Blanks between rows would come out as empty lines, which end a table.
-        contents = [child for child in node.contents if isinstance(child, Tag) or str(child).strip()]
-        edge = "\n\n" if node.name == "table" else ""
-        return [edge, *reversed(contents), edge]
     edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
     if node.name == "ol":
         return [edge, *reversed(_numbered(node)), edge]
-    if node.name == "li" and node.parent is not None and node.parent.name == "ol":
-        return [edge, *reversed(node.contents)]
-    return [edge, *reversed(node.contents), _MARKS.get(node.name, ""), edge]
+    is_step = node.name == "li" and node.parent is not None and node.parent.name == "ol"
+    return [edge, *reversed(node.contents), "" if is_step else _MARKS.get(node.name, ""), edge if not is_step else ""]
+
+
+def _opened_part(part: Tag) -> list[PageElement | str]:
+    """Return what stands for a table or its head, without blanks between rows: as empty lines they would end it."""
+    contents = [child for child in part.contents if isinstance(child, Tag) or str(child).strip()]
+    edge = "\n\n" if part.name == "table" else ""
+    return [edge, *reversed(contents), edge]
 
 
 def _numbered(steps: Tag) -> list[PageElement | str]:
