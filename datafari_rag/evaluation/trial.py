@@ -102,6 +102,9 @@ def tried(question: Question, bench: Bench) -> Trial:
         right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
         evidence=evidence_in(question.text, extracts, language=_language(whole)),
         leaks=_leaks(question, bench),
+        is_whole=(replied and whole is not None and holds([whole.finished.text], [question.unit]))
+        if question.unit
+        else None,
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
     )
 

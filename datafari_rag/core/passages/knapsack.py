@@ -63,6 +63,10 @@ class _Bag:
         """Say whether the pieces *indexes* fit, and are allowed."""
         return sum(self._pieces[one].cost for one in indexes) <= self._room and all(map(self._is_allowed, indexes))
 
+    def without_taken(self, indexes: Sequence[int]) -> list[int]:
+        """Return those of *indexes* that are not taken."""
+        return [index for index in indexes if index not in self.taken]
+
     def take(self, indexes: Sequence[int]) -> None:
         """Take the pieces *indexes*, none of which is taken already."""
         self.taken.update(dict.fromkeys(indexes))
@@ -93,7 +97,7 @@ def pack(
     for place, index in enumerate(order):
         if index in bag.taken:
             continue
-        wanted = (*(other for other in needs.get(index, ()) if other not in bag.taken), index)
+        wanted = (*bag.without_taken(needs.get(index, ())), index)
         if not bag.has_room(wanted):
             left.append(index)
             if len(left) >= MAX_SKIPPED:
@@ -104,8 +108,8 @@ def pack(
         else:
             seen[key] = pieces[index].group
             bag.take(wanted)
-    left = [index for index in left if index not in bag.taken]
+    left = bag.without_taken(left)
     for index in repeated if not left else ():
         if seen[key_of(index)] == pieces[index].group and index not in bag.taken and bag.has_room((index,)):
             bag.take((index,))
-    return Packed(tuple(bag.taken), tuple(index for index in repeated if index not in bag.taken), tuple(left))
+    return Packed(tuple(bag.taken), tuple(bag.without_taken(repeated)), tuple(left))
