@@ -26,7 +26,7 @@ ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
 """What being named by the best document is worth, and how long a title must be to be a name."""
 
-ROWS = 3.0
+ROWS = 3.5
 
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
