@@ -76,12 +76,18 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
         "recall": {str(k): share([t.rank < k for t in sought]) for k in RANKS},
         "engine_recall": {str(k): share([t.engine_rank < k for t in sought]) for k in RANKS},
         "in_context": _in_context(answered),
-        "in_reply": share([t.is_in_reply for t in answered]),
-        "whole": share([t.is_whole for t in answered if t.is_whole is not None]),
+        **_replies(answered),
         **_citations(answered),
         **_abstentions(trials),
         "leaks": sum(t.leaks for t in trials),
         "ms": {stage: _spread(times) for stage, times in _by_stage(trials).items()},
+    }
+
+
+def _replies(answered: Sequence[Trial]) -> dict[str, float | None]:
+    return {
+        "in_reply": share([t.is_in_reply for t in answered]),
+        "whole": share([t.is_whole for t in answered if t.is_whole is not None]),
     }
 
 

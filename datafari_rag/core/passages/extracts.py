@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.offset_map import Origins, Run, joined
 from datafari_rag.core.text.structure import MAX_DEPTH, REACH_CHARS, Heading, headings_in, path_among
-from datafari_rag.core.text.tables import begins_with_row, ends_with_row, is_in_table
+from datafari_rag.core.text.tables import begins_with_row, ends_with_row, has_tables, is_in_table
 
 HIGHLIGHTING = "highlighting"
 """Field name of documents whose text is the engine's snippets."""
@@ -62,15 +64,21 @@ def paths_of(document: Document, origins: Origins) -> tuple[tuple[int, str], ...
     if document.field == HIGHLIGHTING:
         return ()
     text, found = document.text, list[tuple[int, str]]()
-    said, shown, last, headings = "", 0, 0, list[Heading]()
+    said, last, read = "", 0, 0
+    path: tuple[Heading, ...] = ()
+    headings: list[Heading] = []
     for place, start, end in _shown(origins):
-        low = max(shown, start - REACH_CHARS)
-        headings.extend(headings_in(text, text.find("\n", low, start) + 1 if low > shown else low, start))
-        path = path_among(headings, start)
-        path_text = _path_text(document, path)
-        if path_text and path_text != said and path[-1].end > last:
+        if start > read:
+            low = max(read, start - REACH_CHARS)
+            low = text.find("\n", low, start) + 1 if low else 0
+            read = min(len(text), start + REACH_CHARS)
+            headings.extend(headings_in(text, low, read))
+        above = bisect_right(headings, start, key=attrgetter("end"))
+        path, headings = path_among((*path, *headings[:above]), start), headings[above:]
+        path_text = _path_text(document, path) if path and path[-1].end > last else ""
+        if path_text and path_text != said:
             found.append((place, path_text))
-        said, shown, last = path_text, text.rfind("\n", 0, end) + 1, end
+        said, last = path_text or said, end
     return tuple(found)
 
 
@@ -105,14 +113,15 @@ def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: boo
     pieces: list[str] = []
     parts: list[Origins] = []
     length, is_snippet = 0, document.field == HIGHLIGHTING
+    has_rows = has_tables(document.text, 0, len(document.text))
     for start, end in _stretches(document.text, passages):
         stored = document.text[start:end]
-        of_table = not is_snippet and is_in_table(document.text, start, end)
+        of_table = has_rows and not is_snippet and is_in_table(document.text, start, end)
         text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned, is_in_table=of_table)
         if not text.strip():
             continue
         if pieces:
-            pieces.append(joint_between(pieces[-1], text))
+            pieces.append(joint_between(pieces[-1], text) if has_rows else JOINT)
             length += len(JOINT)
         pieces.append(text)
         parts.append(origins.moved(start=length, stored=start))

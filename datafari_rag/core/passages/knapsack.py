@@ -61,6 +61,8 @@ class _Bag:
 
     def has_room(self, indexes: Sequence[int]) -> bool:
         """Say whether the pieces *indexes* fit, and are allowed."""
+        if len(indexes) == 1:  # nearly always
+            return self._pieces[indexes[0]].cost <= self._room and self._is_allowed(indexes[0])
         return sum(self._pieces[one].cost for one in indexes) <= self._room and all(map(self._is_allowed, indexes))
 
     def without_taken(self, indexes: Sequence[int]) -> list[int]:
@@ -97,7 +99,7 @@ def pack(
     for place, index in enumerate(order):
         if index in bag.taken:
             continue
-        wanted = (*bag.without_taken(needs.get(index, ())), index)
+        wanted = (*bag.without_taken(needs[index]), index) if index in needs else (index,)
         if not bag.has_room(wanted):
             left.append(index)
             if len(left) >= MAX_SKIPPED:

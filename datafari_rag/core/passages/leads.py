@@ -94,18 +94,16 @@ def _headed(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[
 
 def _pairs(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield what a question or a line that ends with a colon introduces: the answer, the items of a list."""
-    lead: int | None = None
-    for place, (start, end) in enumerate(bounds):
-        if tables and tables[place]:
-            lead = None
-        elif text[end - 1] in ":：?？؟":
-            lead = place
-        elif lead is not None:
-            is_item = ITEM.match(text, start, end) is not None
-            if _introduces(text, bounds, lead, place) if place == lead + 1 else is_item:
+    for lead in [place for place, (_, end) in enumerate(bounds) if text[end - 1] in ":：?？؟"]:
+        place = lead + 1
+        if place == len(bounds) or not _introduces(text, bounds, lead, place) or (tables and tables[place]):
+            continue
+        yield lead, place
+        # A question has one answer, a list all of its items.
+        while place < len(bounds) and ITEM.match(text, *bounds[place]) is not None:
+            if place > lead + 1:
                 yield lead, place
-            # A question has one answer, a list all of its items.
-            lead = lead if is_item else None
+            place += 1
 
 
 def _introduces(text: str, bounds: Bounds, first: int, second: int) -> bool:

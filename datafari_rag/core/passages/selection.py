@@ -206,10 +206,10 @@ def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bou
         leads = leads_of(text, bounds)
         scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
-            is_row = bool(leads.tables) and leads.tables[index] > 0
-            price = HEADING_PRICE if end - start < SHORT_CHARS and not is_row else 0.0
+            is_priced = end - start < SHORT_CHARS and not (leads.tables and leads.tables[index])
+            rated = score + prior - HEADING_PRICE if is_priced else score + prior
             needs = leads.needs.get(index, ())
-            found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end, needs))
+            found.append(_Sentence(number, index, start, end, rated, nexts[index] - end, needs))
     found.sort(key=attrgetter("score"), reverse=True)
     return found if cue is None else _cued(found, order, cue)
 

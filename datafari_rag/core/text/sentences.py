@@ -42,6 +42,7 @@ _CAPTION = re.compile(
 )
 """The number of a heading that has its mark, or of a table: its words follow."""
 
+_CAPTION_CHARS = 24
 _TAIL_CHARS = 8
 _TERMINAL = frozenset(".!?…:;。！？؟")
 _WIDE = frozenset("。！？")
@@ -175,9 +176,10 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
         return False
     if run[0] != "." or run.startswith(".."):
         return True
-    if _CAPTION.fullmatch(text, begin, text.rfind(".", begin, after)) is not None:
+    stop = text.rfind(".", begin, after)
+    if stop - begin <= _CAPTION_CHARS and _CAPTION.fullmatch(text, begin, stop) is not None:
         return False
-    return not is_abbreviated(text, begin, text.rfind(".", begin, after), after)
+    return not is_abbreviated(text, begin, stop, after)
 
 
 def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:

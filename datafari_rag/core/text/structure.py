@@ -8,6 +8,7 @@ text: code points, nothing normalised. Tables are `tables`'s; what introduces wh
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,11 @@ MAX_DEPTH = 3
 """Headings of a path: the section, its subsection, and what stands under that."""
 
 _MARKED = re.compile(r"(?P<marks>#{1,6})[ \t]+(?P<words>\S[^\n]*)")
+_WORDS = rf"[^\n]{{1,{MAX_HEADING_CHARS}}}"
+_CANDIDATE = re.compile(rf"\n(?P<gap>\n?)(?P<line>#{{1,6}}[ \t]{_WORDS}(?=\n)|(?<=\n\n){_WORDS}(?=\n\n))")
+"""A line that may be a heading, behind a line end: one that has its mark, or one between empty lines."""
+
+_FENCE = re.compile(r"\n(?:```|~~~)")
 _NUMBERED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,5}|[A-Z]\.\d{1,3}(?:\.\d{1,3}){0,4})\.?[ \t]+(?=\w)")
 _ITEM = re.compile(r"[-*•·▪●○◦■□►➢✓–+>]|\(?(?:\d{1,3}|[a-z])[.)]\s")
 _KEY_AND_VALUE = re.compile(r"[^\s:][^:\n]{0,59}: \S")
@@ -71,18 +77,18 @@ def path_among(headings: Sequence[Heading], offset: int) -> tuple[Heading, ...]:
 
 
 def _headings(text: str, low: int, high: int) -> Iterator[Heading]:
-    at, is_after_gap, in_code = low, True, False
-    while at < high:
-        end = text.find("\n", at, high)
-        end = high if end < 0 else end
-        if text.startswith(("```", "~~~"), at):
-            in_code = not in_code
-        elif end - at <= MAX_HEADING_CHARS and not in_code:
-            heading = _heading(text, at, end, is_apart=is_after_gap and text[end : end + 2] in ("\n\n", "\n", ""))
+    code = [fence.start() for fence in _FENCE.finditer(text, low, high)]
+    first = text.find("\n", low, high)
+    if first >= 0 and (heading := _heading(text, low, first, is_apart=text[first : first + 2] == "\n\n")) is not None:
+        yield heading
+    for line in _CANDIDATE.finditer(text, low, high):
+        start = line.start("line")
+        if bisect_left(code, start) % 2 == 0:
+            heading = _heading(
+                text, start, line.end(), is_apart=bool(line["gap"]) and text[line.end() : line.end() + 2] == "\n\n"
+            )
             if heading is not None:
                 yield heading
-        is_after_gap = not text[at:end].strip()
-        at = end + 1
 
 
 def _heading(text: str, start: int, end: int, *, is_apart: bool) -> Heading | None:

@@ -9,6 +9,7 @@ from datafari_rag.core.errors import BadRequest, NotFound, RagError
 from datafari_rag.core.labels import title_of
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.api.search import opened
 from datafari_rag.web.failure import failure
 from datafari_rag.web.json_bytes import plain
@@ -71,14 +72,7 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
 
 
 def _as_page(desk: Desk, document: Document, start: int | None, end: int | None) -> Response:
-    text = document.text
-    shown = {
-        "title": title_of(document),
-        "url": document.url,
-        "before": text[: start or 0],
-        "marked": text[start or 0 : end or 0],
-        "after": text[end or 0 :],
-    }
+    shown = {"title": title_of(document), "url": document.url, "parts": parts_of(document.text, start or 0, end or 0)}
     return page(desk, reader_of(desk), "document.html", shown)
 
 
