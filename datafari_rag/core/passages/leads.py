@@ -55,9 +55,7 @@ def leads_of(text: str, bounds: Bounds) -> Leads:
         needs.update((row, (header,)) for row in rows)
         if header and _introduces(text, bounds, header - 1, header):
             members.setdefault(header - 1, []).extend((header, *rows))
-    for first, second in _pairs(text, bounds, tables):
-        members.setdefault(first, []).append(second)
-        needs[second] = (first,)
+    needs.update((second, (first,)) for first, second in _pairs(text, bounds, tables))
     return Leads(tables, members, needs)
 
 
@@ -93,15 +91,16 @@ def _headed(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[
 
 
 def _pairs(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield what a question or a line that ends with a colon introduces: the answer, the items of a list."""
+    """Yield what a question or a line that ends with a colon introduces: the answer, the marked items of a list."""
     for lead in [place for place, (_, end) in enumerate(bounds) if text[end - 1] in ":：?？؟"]:
         place = lead + 1
         if place == len(bounds) or not _introduces(text, bounds, lead, place) or (tables and tables[place]):
             continue
-        yield lead, place
-        # A question has one answer, a list all of its items.
+        is_question = text[bounds[lead][1] - 1] in "?？؟"
+        if is_question:
+            yield lead, place
         while place < len(bounds) and ITEM.match(text, *bounds[place]) is not None:
-            if place > lead + 1:
+            if not is_question or place > lead + 1:
                 yield lead, place
             place += 1
 

@@ -8,6 +8,7 @@ verdicts here say why something is in or out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from datafari_rag.core.documents import Candidate, Document, Passage
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.knapsack import Packed, Piece, pack
-from datafari_rag.core.passages.leads import leads_of
+from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, Traces, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.language import detect
@@ -208,10 +209,26 @@ def _scored(order: Sequence[Ranked], terms: Sequence[Term], cue: Cue | None, bou
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
             is_priced = end - start < SHORT_CHARS and not (leads.tables and leads.tables[index])
             rated = score + prior - HEADING_PRICE if is_priced else score + prior
-            needs = leads.needs.get(index, ())
+            needs = _needed(leads, index, bounds, one.traces) if index in leads.needs else ()
             found.append(_Sentence(number, index, start, end, rated, nexts[index] - end, needs))
     found.sort(key=attrgetter("score"), reverse=True)
     return found if cue is None else _cued(found, order, cue)
+
+
+def _needed(leads: Leads, index: int, bounds: Sequence[tuple[int, int]], traces: Traces) -> tuple[int, ...]:
+    """
+    Return the places of what the sentence at *index* is shown with.
+
+    A row is nothing without its header. A question, or the line before a list, is shown where it holds something of
+    what was asked: else it takes the room of what does.
+    """
+    if leads.tables and leads.tables[index]:
+        return leads.needs[index]
+    return tuple(place for place in leads.needs[index] if _holds(traces, *bounds[place]))
+
+
+def _holds(traces: Traces, start: int, end: int) -> bool:
+    return any(bisect_left(hits, start) < bisect_left(hits, end) for hits in traces.hits)
 
 
 def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
