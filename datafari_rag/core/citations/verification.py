@@ -29,7 +29,7 @@ from datafari_rag.core.passages.extracts import HIGHLIGHTING
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.sentences import MAX_CHARS, bounds_around, index_at
 from datafari_rag.core.text.stemmer import stem
-from datafari_rag.core.text.tables import header_above, is_row
+from datafari_rag.core.text.tables import is_row, named_cells
 
 MAX_PLACES = 200
 """How many places of a quotation are looked at."""
@@ -73,7 +73,7 @@ def is_statement(words: str, language: str) -> bool:
 
 
 Window = tuple[tuple[int, int], ...]
-"""A sentence, two neighbours, or a row with the header above it."""
+"""A sentence, two neighbours, or a cell of a table with the names of its row and its column."""
 
 
 class Seen:
@@ -86,7 +86,7 @@ class Seen:
         self._language = language
         self._facts: dict[Window, Facts] = {}
         self._texts: dict[Window, str] = {}
-        self._headed: set[Window] = set()
+        self._rows: dict[Window, tuple[int, int]] = {}
         self._cells: dict[int, list[tuple[int, int]]] = {}
 
     @cached_property
@@ -157,20 +157,26 @@ class Seen:
                 continue
             terms = Terms(self._language, self._known, is_pair=len(window) > 1)
             if carries(stated, self._facts_at(window), terms) and self._agrees(claim, window):
-                if len(window) == 1 or window in self._headed:
-                    return window[-1]
+                if len(window) == 1 or window in self._rows:
+                    return self._rows.get(window, window[0])
                 pair = pair or (window[0][0], window[-1][1])
         return pair
 
     def _agrees(self, claim: str, window: Window) -> bool:
-        # The words of a header and its row belong together in any order; those of two sentences do not.
-        apart = (window,) if window in self._headed else tuple((span,) for span in window)
+        # A cell and its names belong together in any order; the words of two sentences do not.
+        apart = (window,) if window in self._rows else tuple((span,) for span in window)
         sentences = [self._stored_at(part) for part in apart]
         return agrees(_without(claim, self.extract.label), sentences, self._language)
 
     def is_statement(self, words: str) -> bool:
         """Say whether *words* state anything that the document's text would have to carry."""
         return is_statement(_without(words, self.extract.label), self._language)
+
+    def is_row(self, place: tuple[int, int]) -> bool:
+        """Say whether *place* is the whole row of a table, however few words that has."""
+        first, end = self.stored.rfind("\n", 0, place[0]) + 1, self.stored.find("\n", place[1])
+        line = self.stored[first : end if end >= 0 else len(self.stored)]
+        return is_row(line) and line.strip(" \t|\r") == self.stored[slice(*place)].strip(" \t|\r")
 
     def has(self, words: str) -> bool:
         """Say whether the text seen has *words*, folded, at whatever place."""
@@ -229,17 +235,19 @@ class Seen:
                 if not _has_all(self._text_at((bounds[0], bounds[-1])), needed):
                     continue
                 yield (bounds[own],)
-                if own > 0:
-                    yield bounds[own - 1], bounds[own]
-                if own + 1 < len(bounds):
-                    yield bounds[own], bounds[own + 1]
+                yield from (pair for pair in pairwise(bounds) if bounds[own] in pair and not self._are_rows(pair))
+
+    def _are_rows(self, window: Window) -> bool:
+        """Say whether *window* is two rows of a table, each about something else."""
+        return all(is_row(self.stored[start:end]) for start, end in window)
 
     def _under_header(self, row: tuple[int, int]) -> Iterator[Window]:
-        """Yield a row of a table with its header, which says what stands in the cells; nothing for other sentences."""
-        header = header_above(self.stored, row[0]) if is_row(self.stored[slice(*row)]) else None
-        if header is not None:
-            self._headed.add((header, row))
-            yield header, row
+        """Yield each cell of a row of a table with the names of its row and its column; nothing for a sentence."""
+        if not is_row(self.stored[slice(*row)]):
+            return
+        for window in named_cells(self.stored, *row):
+            self._rows[window] = row
+            yield window
 
     def _bounds_at(self, at: int) -> list[tuple[int, int]]:
         """Return the sentence at *at* and its neighbours, as far as the model saw them."""
@@ -290,7 +298,7 @@ class Seen:
         return self._facts[window]
 
     def _stored_at(self, window: Window) -> str:
-        if window in self._headed:
+        if window in self._rows:
             return "\n".join(self.stored[start:end] for start, end in window)
         return self.stored[window[0][0] : window[-1][1]]
 

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datafari_rag.core.text.tables import has_tables, header_above, is_row
+from datafari_rag.core.text.tables import has_tables, header_above, is_row, names_columns
 
 MAX_INTRODUCTION_CHARS = 200
 """A longer line introduces nothing: it is a paragraph."""
@@ -85,7 +85,8 @@ def _headed(text: str, bounds: Bounds, tables: Sequence[int]) -> Iterator[tuple[
         if tables[first]:
             above = header_above(text, bounds[first][0])
             header = first if above is None else bisect_left(starts, above[0])
-            if header < len(starts) and (above is None or starts[header] == above[0]):
+            is_there = header < len(starts) and (above is None or starts[header] == above[0])
+            if is_there and names_columns(text, bounds[header]):
                 yield header, [row for row in range(first, last) if row != header]
         first = last
 

@@ -27,6 +27,7 @@ BRIDGE, MIN_NAME_CHARS = 3.0, 4
 """What being named by the best document is worth, and how long a title must be to be a name."""
 
 ROWS = 3.5
+"""How much more a term counts in the best row of a table than in the best 250 characters: a row repeats nothing."""
 
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500

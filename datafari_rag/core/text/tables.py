@@ -119,6 +119,11 @@ def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
     return tuple(_trimmed(text, start + first, start + last) for first, last in pieces)
 
 
+def names_columns(text: str, row: Span) -> bool:
+    """Say whether *row*, the first of its table, may be its header: a number in a cell of its own is data."""
+    return not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
+
+
 def header_above(text: str, start: int) -> Span | None:
     """Return the first row of the table that the row at *start* is in, None when *start* is in that row itself."""
     begin = text.rfind("\n", 0, start) + 1
@@ -134,6 +139,31 @@ def header_above(text: str, start: int) -> Span | None:
     while first < begin and _is_rule(text[first : _line_end(text, first)]):
         first = _line_end(text, first) + 1
     return None if first >= begin else _trimmed(text, first, _line_end(text, first))
+
+
+def named_cells(text: str, start: int, end: int) -> list[tuple[Span, ...]]:
+    """
+    Return each cell of the row *start* to *end* with what names it: column and cell of the key, column and cell.
+
+    Empty unless the first row of the table is sure to name the columns: a rule follows it, or it has no digit where
+    this row has some. What stands in another column says nothing about a cell.
+    """
+    header = header_above(text, start)
+    if header is None or not _is_header(text, header, text[start:end]):
+        return []
+    names, cells = cells_of(text, *header), cells_of(text, start, end)
+    is_exact = _form(text[start:end]) != _GAP  # an empty cell cannot be told between columns of spaces
+    if len(cells) != len(names) and not (is_exact and len(cells) < len(names)):
+        return []
+    pairs = list(zip(names, cells, strict=False))
+    return [(*pairs[0], *pair) for pair in pairs[1:] if pair[1][0] < pair[1][1]]
+
+
+def _is_header(text: str, header: Span, row: str) -> bool:
+    following = _line_end(text, header[1]) + 1
+    if _is_rule(text[following : _line_end(text, following)]):
+        return True
+    return any(map(str.isdigit, row)) and not any(map(str.isdigit, text[slice(*header)]))
 
 
 def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[int, int, Table | None]]:
@@ -195,15 +225,15 @@ def _follows(text: str, line: _Line, following: _Line) -> bool:
     """Say whether the two lines are neighbours in one table: rules may stand between them, empty lines may not."""
     if line.form != following.form:
         return False
-    between = text[line.end + 1 : following.start][: MAX_ROW_CHARS + 1].rstrip("\n")
-    return not between or (len(between) <= MAX_ROW_CHARS and _is_rule(between) and "\n\n" not in between)
+    between = text[line.end : following.start]
+    return between == "\n" or (len(between) <= MAX_ROW_CHARS and "\n\n" not in between and _is_rule(between))
 
 
 def _table(text: str, block: Sequence[_Line]) -> Iterator[Table]:
     for run in _runs(text, block) if block and block[0].form == _GAP else [block]:
         if len(run) > 1:
             rows = tuple(_trimmed(text, line.start, line.end) for line in run)
-            yield Table(rows, rows[0] if _heads(text, rows) else None)
+            yield Table(rows, rows[0] if names_columns(text, rows[0]) else None)
 
 
 def _runs(text: str, block: Sequence[_Line]) -> list[list[_Line]]:
@@ -223,12 +253,6 @@ def _columns(line: str) -> set[int]:
     """Return where the columns of *line* begin, and where they end, negative: numbers are aligned at the right."""
     spans = [match.span() for match in _COLUMN.finditer(line)]
     return {end for _, end in spans} | {-start for start, _ in spans[1:]} | {-len(line.rstrip())}
-
-
-def _heads(text: str, rows: Sequence[Span]) -> bool:
-    """Say whether the first of *rows* names the columns: it has no number by itself where the second has one."""
-    first = [text[start:end] for start, end in cells_of(text, *rows[0])]
-    return not any(_is_number(cell) for cell in first)
 
 
 def _is_number(cell: str) -> bool:
