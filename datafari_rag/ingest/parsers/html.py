@@ -73,6 +73,8 @@ def _opened(node: Tag) -> list[PageElement | str]:
         return _opened_part(node)
     if node.name == "tr" and (cells := _cells(node)):
         return ["\n", row_line("".join(_pieces(cell)) for cell in cells)]
+    if node.name in ("td", "th"):  # of a page laid out in columns, or never closed
+        return [*reversed(node.contents), "\t"]
     edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
     if node.name == "ol":
         return [edge, *reversed(_numbered(node)), edge]
