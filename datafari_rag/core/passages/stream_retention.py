@@ -110,5 +110,4 @@ def _passages(stored: str, origins: Origins) -> Iterator[str]:
             parts = []
         parts.append(stored[run.stored : run.stored + run.length])
         length = run.start + run.length
-    if parts:
-        yield "".join(parts)
+    yield from ["".join(parts)] if parts else []

@@ -9,7 +9,6 @@ given; nothing is normalised. The time is linear in the text, whatever it holds.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -174,12 +173,6 @@ def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[in
         yield table.start, table.end, table
         at = table.end
     yield at, high, None
-
-
-def table_at(tables: Sequence[Table], offset: int) -> Table | None:
-    """Return the table of *tables* that *offset* is in."""
-    place = bisect_right(tables, offset, key=lambda table: table.start) - 1
-    return tables[place] if place >= 0 and offset < tables[place].end else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,14 @@ def _opened(node: Tag) -> list[PageElement | str]:
     edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
     if node.name == "ol":
         return [edge, *reversed(_numbered(node)), edge]
-    is_step = node.name == "li" and node.parent is not None and node.parent.name == "ol"
-    return [edge, *reversed(node.contents), "" if is_step else _MARKS.get(node.name, ""), edge if not is_step else ""]
+    if node.name == "li" and _is_step(node):
+        return [edge, *reversed(node.contents)]
+    return [edge, *reversed(node.contents), _MARKS.get(node.name, ""), edge]
+
+
+def _is_step(item: Tag) -> bool:
+    """Say whether the list numbers *item*; then its number stands before it already."""
+    return item.parent is not None and item.parent.name == "ol"
 
 
 def _opened_part(part: Tag) -> list[PageElement | str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.structure import REACH_CHARS, headings_in, path_at
+from datafari_rag.core.text.structure import REACH_CHARS, headings_in, path_among, path_at
 
 MARKED = "# Travel policy\n\nIntro.\n\n## Hotels\nText.\n\n### Limits\n\nBerlin: 150\n\n## Meals\n\nText."
 NUMBERED = "8. Types\n\n8.1. Numbers\n\nText.\n\n8.1.2. Large ones\n\nText.\n\n8.2. Dates\n\nText."
@@ -53,3 +53,8 @@ def test_the_path_of_headings(text: str, place: str, path: list[str]) -> None:
 def test_at_most_three_headings() -> None:
     text = "# a\n\n## b\n\n### c\n\n#### d\n\nHere"
     assert [text[start:end] for start, end, _ in path_at(text, text.index("Here"))] == ["b", "c", "d"]
+
+
+def test_headings_behind_a_place_are_not_above_it() -> None:
+    found = path_among(headings_in(MARKED), MARKED.index("Berlin"))
+    assert [MARKED[start:end] for start, end, _ in found] == ["Travel policy", "Hotels", "Limits"]

@@ -148,7 +148,7 @@ def test_a_word_file_with_its_tables_in_place(tmp_path: Path) -> None:
         pytest.param("<table><tr><td> </td><td></td></tr><tr><td>a<td>b</table>", "a\tb", id="cells never closed"),
         pytest.param(
             "<ol start=3><li><p>Three</p></li> <li>Four</li></ol><ol start=x><li>One</ol>",
-            "3. Three\n4. Four\n\n1. One",
+            "3. Three\n\n4. Four\n\n1. One",
             id="steps",
         ),
         pytest.param("<ul><li><p>loose</p></li></ul><h2><span>Head</span></h2>", "- loose\n\n## Head", id="marks"),
