@@ -186,8 +186,10 @@ def test_the_set_of_structure_comes_with_the_package_and_is_counted_by_kind(tmp_
 
 def test_every_unit_of_structure_stands_in_its_document_at_its_place() -> None:
     folder = RESOURCES / "structure"
-    documents = {row["id"]: row for row in map(json.loads, (folder / "docs.jsonl").open(encoding="utf-8"))}
-    questions = list(map(json.loads, (folder / "questions.jsonl").open(encoding="utf-8")))
+    documents = {
+        row["id"]: row for row in map(json.loads, (folder / "docs.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
+    }
+    questions = list(map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]))
     assert len(questions) >= 150
     assert len({question["id"] for question in questions}) == len(questions)
     for question in questions:
