@@ -69,6 +69,8 @@ class Extract:
     passages: tuple[Passage, ...]
     text: str
     origins: Origins = NO_ORIGINS
+    paths: tuple[tuple[int, str], ...] = ()
+    """Where in *text* a passage begins under other headings than the one before, and which: "Section > Subsection"."""
 
 
 def without_text(extract: Extract) -> Extract:

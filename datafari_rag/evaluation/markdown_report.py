@@ -67,16 +67,21 @@ def gate(curve: Sequence[Mapping[str, float]]) -> str:
 
 def _section(name: str, summaries: Mapping[str, Mapping[str, Any]]) -> str:
     ways = dict.fromkeys(way for of in summaries.values() for way in of["in_context"] if way != "passages")
-    rows = [_row(*_HEADS, *ways, "in the reply"), _row(*["---"] * (len(_HEADS) + len(ways) + 1))]
-    rows += [_set_row(group, of, list(ways)) for group, of in summaries.items()]
+    has_units = any(of["whole"] is not None for of in summaries.values())
+    heads = (*_HEADS, *ways, "in the reply", *(("quoted whole",) if has_units else ()))
+    rows = [_row(*heads), _row(*["---"] * len(heads))]
+    rows += [
+        _row(*_set_cells(group, of, list(ways)), *((_percent(of["whole"]),) if has_units else ()))
+        for group, of in summaries.items()
+    ]
     return "\n".join((f"## {name[:1].upper()}{name[1:]}", "", *rows, "", _below(list(summaries.values())[-1]), ""))
 
 
-def _set_row(group: str, of: Mapping[str, Any], ways: Sequence[str]) -> str:
+def _set_cells(group: str, of: Mapping[str, Any], ways: Sequence[str]) -> tuple[str, ...]:
     title = f"**{group}**" if group == "all" else group
     recalls = (_series(of[way].values()) for way in ("engine_recall", "recall"))
     contexts = (_context(way, of["in_context"].get(way)) for way in ("passages", *ways))
-    return _row(title, str(of["questions"]), *recalls, *contexts, _percent(of["in_reply"]))
+    return title, str(of["questions"]), *recalls, *contexts, _percent(of["in_reply"])
 
 
 def _below(of: Mapping[str, Any]) -> str:

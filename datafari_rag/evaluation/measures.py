@@ -23,7 +23,8 @@ class Trial:
     What one question gave.
 
     *rank* is the first right document's place (0 is best, `UNFOUND` when absent) after re-ranking, *engine_rank* the
-    same in the engine's order. *hits* says for each way (passages, head) whether the answer is in the context at each
+    same in the engine's order. *is_whole* says whether the reply quotes the whole row or item that answers, None where
+    the answer is neither. *hits* says for each way (passages, head) whether the answer is in the context at each
     budget; *has_answer* is False where that cannot be counted. *evidence* is the gate's number.
     """
 
@@ -41,6 +42,7 @@ class Trial:
     right: int
     evidence: float
     leaks: int
+    is_whole: bool | None = None
     ms: dict[str, float] = field(default_factory=dict)
 
 
@@ -74,11 +76,18 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
         "recall": {str(k): share([t.rank < k for t in sought]) for k in RANKS},
         "engine_recall": {str(k): share([t.engine_rank < k for t in sought]) for k in RANKS},
         "in_context": _in_context(answered),
-        "in_reply": share([t.is_in_reply for t in answered]),
+        **_replies(answered),
         **_citations(answered),
         **_abstentions(trials),
         "leaks": sum(t.leaks for t in trials),
         "ms": {stage: _spread(times) for stage, times in _by_stage(trials).items()},
+    }
+
+
+def _replies(answered: Sequence[Trial]) -> dict[str, float | None]:
+    return {
+        "in_reply": share([t.is_in_reply for t in answered]),
+        "whole": share([t.is_whole for t in answered if t.is_whole is not None]),
     }
 
 

@@ -22,7 +22,8 @@ class Question:
 
     A question that the collection cannot answer has *is_answerable* False; one without verbatim answers has none;
     one that *needs_all* has found its document when it has found the last of them. *group* is the set that it is
-    counted in, *language* what its file says of it, "" mostly.
+    counted in, *language* what its file says of it, "" mostly. *unit* is the row, item or step that answers, as it
+    stands in the document, *kind* which of these it is; "" where the answer is in running text.
     """
 
     id: str
@@ -33,6 +34,8 @@ class Question:
     is_answerable: bool = True
     needs_all: bool = False
     language: str = ""
+    unit: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ def _question(row: Mapping[str, object], group: str, where: str) -> Question:
         is_answerable=not row.get("unanswerable", False),
         needs_all=row.get("need") == "all",
         language=str(row.get("language") or ""),
+        unit=str(row.get("unit") or ""),
+        kind=str(row.get("kind") or ""),
     )
 
 

@@ -49,13 +49,23 @@ def context_table(summaries: Summaries) -> Table:
 
 def answers_table(summaries: Summaries) -> Table:
     """Return replies, citations, abstentions, leaks and time by set."""
-    heads = ("in reply", "citations", "proved", "right document", "silent: unanswerable", "silent: answerable", "leaks")
+    heads = (
+        "in reply",
+        "unit whole",
+        "citations",
+        "proved",
+        "right document",
+        "silent: unanswerable",
+        "silent: answerable",
+        "leaks",
+    )
     table = _table("Answers, percent; milliseconds are medians", "set", *heads, "search ms", "passages ms", "all ms")
     for name, summary in summaries.items():
         times = {stage: of["median"] for stage, of in summary["ms"].items()}
         table.add_row(
             name,
             _percent(summary["in_reply"]),
+            _percent(summary["whole"]),
             str(summary["citations"]),
             _percent(summary["citations_proved"]),
             _percent(summary["citations_right"]),

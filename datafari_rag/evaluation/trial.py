@@ -104,8 +104,16 @@ def tried(question: Question, bench: Bench) -> Trial:
         right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
         evidence=evidence_in(question.text, extracts, language=_language(whole)),
         leaks=_leaks(question, bench),
+        is_whole=_is_whole(question, whole if replied else None),
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
     )
+
+
+def _is_whole(question: Question, replied: Answer | None) -> bool | None:
+    """Say whether the reply has the whole row, item or step that answers; None where the answer is none of these."""
+    if not question.unit:
+        return None
+    return replied is not None and holds([replied.finished.text], [question.unit])
 
 
 def _replied(ask: Ask, bench: Bench, parts: Parts) -> tuple[Answer | None, bool]:

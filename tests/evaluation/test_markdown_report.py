@@ -88,3 +88,10 @@ def test_only_what_is_between_the_marks_is_written_anew() -> None:
 def test_a_page_without_the_marks_is_refused() -> None:
     with pytest.raises(NoPlace, match="measured: tables"):
         written_into("nothing", report(trial("a", 0)))
+
+
+def test_units_have_a_column_where_there_are_some() -> None:
+    text = tables(report(trial("rows", 0, is_whole=True), trial("prose", 0)))
+    assert "| in the reply | quoted whole |" in text
+    assert text.count("| 100.0 | 100.0 |") >= 1
+    assert "quoted whole" not in tables(report(trial("prose", 0)))

@@ -88,3 +88,16 @@ def test_a_document_that_says_the_same_as_the_right_one_stands_for_it() -> None:
     copy = replace(FERRY, id="copy", score=9.0)
     found = tried(FARE, bench(copy, FERRY, OTHER))
     assert (found.engine_rank, found.rank) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_whole"),
+    [
+        pytest.param("", None, id="no unit"),
+        pytest.param("The fare of the island ferry is nine euros.", True, id="quoted whole"),
+        pytest.param("The fare of the island ferry is nine euros. Or ten.", False, id="not quoted"),
+    ],
+)
+def test_whether_the_row_that_answers_is_quoted_whole(unit: str, is_whole: bool | None) -> None:
+    assert tried(replace(FARE, unit=unit), bench(FERRY, OTHER)).is_whole is is_whole
+    assert tried(replace(FARE, unit=unit), bench()).is_whole is (None if is_whole is None else False)

@@ -420,6 +420,16 @@ def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:
     assert "&lt;em&gt;T" in page
 
 
+def test_a_documents_page_marks_a_row_from_edge_to_edge_and_shows_its_header() -> None:
+    text = "Limits\n\n| City | Limit |\n|---|---|\n| Rome | 90 |\n| Berlin | 150 |\n"
+    start = text.index("Berlin")
+    line = line_of(FakeRetriever(replace(FLIGHT, text=text)))
+    page = client_of(line).get(f"/documents?id=doc-2&start={start}&end={start + 12}").get_data(as_text=True)
+
+    assert '<mark id="passage" class="row">| Berlin | 150 |</mark>' in page
+    assert '<span class="columns">| City | Limit |</span>' in page
+
+
 @pytest.mark.parametrize(
     "query", ["id=absent", "", "id=doc-2&field=allow_token_document", "id=../../etc/passwd", "id=doc-2%00"]
 )

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import resources
+from importlib.resources import as_file, files
 from pathlib import Path
 
+from datafari_rag import resources
 from datafari_rag.commands.index import Lines, indexed, settings_for
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_jars import CannotRunSolr
@@ -23,11 +24,14 @@ MERGED = (
 )  # fmt: skip
 """Sets that are merged into one collection."""
 
-ALONE = ("xquad", "multihop")
-"""Sets measured beside, each in an index of its own: the same texts in six languages; several documents."""
+ALONE = ("xquad", "multihop", "structure")
+"""Sets measured beside, each in an index of its own: six languages; several documents; rows, items and slides."""
 
-BY_LANGUAGE = "xquad"
-"""The set whose languages are counted apart."""
+PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
+"""Sets that come with the package, and the sets of the folder that are indexed with them: they ask about these too."""
+
+BY_LANGUAGE, BY_KIND = "xquad", "structure"
+"""The sets whose languages, and whose kinds of answers, are counted apart."""
 
 PATIENT = {"solr.timeout_s": "120", "solr.connect_timeout_s": "60"}
 """
@@ -35,6 +39,8 @@ On a machine with other work Solr may need longer than a reader would wait.
 
 The second limit holds while a request is sent, too: a thousand documents are megabytes.
 """
+
+RESOURCES = Path(resources.__file__).parent / "evaluation"
 
 Say = Callable[[str], None]
 
@@ -54,14 +60,16 @@ class Place:
 
 def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question, ...]:
     """Return the questions of *sets*, also the unanswerable and the reworded ones. Raises: UnreadableQuestions."""
-    files = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
-    found = itertools.chain.from_iterable(questions_in(path) for path in files if path.exists())
-    asked = tuple(
-        replace(one, group=f"{one.group} {one.language}") if one.group == BY_LANGUAGE and one.language else one
-        for one in found
-    )
-    with resources.as_file(resources.files("datafari_rag.resources") / "eval" / "reworded.jsonl") as path:
+    paths = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
+    found = itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists())
+    asked = tuple(replace(one, group=_group_of(one)) for one in found)
+    with as_file(files("datafari_rag.resources") / "eval" / "reworded.jsonl") as path:
         return (*asked, *reworded_in(path, asked))
+
+
+def _group_of(question: Question) -> str:
+    part = {BY_LANGUAGE: question.language, BY_KIND: question.kind}.get(question.group)
+    return f"{question.group} {part}" if part else question.group
 
 
 def readers_of(folder: Path) -> tuple[Reader, ...]:
@@ -102,10 +110,11 @@ def places(folder: Path, which: str, say: Say, vectors: Mapping[str, str]) -> It
 
 def _places(folder: Path, made: Path, which: str, put: Callable[[Path, str], str], say: Say) -> Iterator[Place]:
     for sets in (MERGED, *((name,) for name in ALONE)):
-        if not _sets(folder, sets):
+        beside = PACKAGED.get(sets[0], ()) if len(sets) == 1 else ()
+        if not _sets(folder, sets) or len(_sets(folder, beside)) < len(beside):
             continue
         name, suffix = ("merged", "") if sets == MERGED else (sets[0], f", {sets[0]} alone")
-        documents = _merged(folder, sets, made / f"{name}.jsonl")
+        documents = _merged(folder, (*sets, *beside), made / f"{name}.jsonl")
         if which in ("embedded", "both"):
             yield Place(f"embedded{suffix}", put(documents, f"embedded:{made / name}"), sets)
         if which in ("solr", "both"):
@@ -140,4 +149,5 @@ def _merged(folder: Path, sets: tuple[str, ...], into: Path) -> Path:
 
 
 def _sets(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    return [folder / name for name in names if (folder / name / "docs.jsonl").exists()]
+    paths = [RESOURCES / name if name in PACKAGED else folder / name for name in names]
+    return [path for path in paths if (path / "docs.jsonl").exists()]

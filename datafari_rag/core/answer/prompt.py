@@ -82,8 +82,19 @@ def document_message(extract: Extract, nonce: str) -> str:
     """
     Return what the model is told of one document: its number, then label and text between two fences.
 
-    The label stands inside, because a title is the document's own word too. Only the nonce makes a fence: should a
-    text hold it, which nobody can guess, it is taken out.
+    The label stands inside, because a title is the document's own word too; so do the headings that a passage stands
+    under, each on a line of its own. Only the nonce makes a fence: should a text hold it, which nobody can guess, it is
+    taken out.
     """
-    label, text = (part.replace(nonce, "") for part in (extract.label, extract.text))
+    label, text = (part.replace(nonce, "") for part in (extract.label, _under_headings(extract)))
     return f"Document {extract.number}. <data {nonce}>\n[{label}]\n{text}\n</data {nonce}>"
+
+
+def _under_headings(extract: Extract) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, path in extract.paths:
+        pieces.append(extract.text[at:start].rstrip("\n"))
+        pieces.append(f"\n# {path}\n" if start else f"# {path}\n")
+        at = start
+    return "".join((*pieces, extract.text[at:]))

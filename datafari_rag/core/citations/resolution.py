@@ -70,7 +70,7 @@ def _proof(claim: Claim, seen: Seen) -> tuple[str, tuple[int, int] | None]:
         return (SUPPORTED, place) if place is not None else (UNSUPPORTED, None)
     quoted = _longest(seen.quoted(quote, around=claim.around) for quote in quotes)
     if quoted is not None:
-        is_enough = _is_long(quotes) or not seen.is_statement(claim.around)
+        is_enough = _is_long(quotes) or seen.is_row(quoted) or not seen.is_statement(claim.around)
         is_proved = is_enough or seen.carrying(claim.text) is not None
         return (VERIFIED, quoted) if is_proved else (UNSUPPORTED, None)
     # Words in quotation marks that are not there are a wrong quotation, even where the facts are; other signs are not.

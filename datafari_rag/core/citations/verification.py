@@ -29,6 +29,7 @@ from datafari_rag.core.passages.extracts import HIGHLIGHTING
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.sentences import MAX_CHARS, bounds_around, index_at
 from datafari_rag.core.text.stemmer import stem
+from datafari_rag.core.text.tables import is_row, named_cells
 
 MAX_PLACES = 200
 """How many places of a quotation are looked at."""
@@ -52,13 +53,13 @@ PLAIN_CUT_CHARS = 25
 """A quotation at least this long may begin or end inside a word; a shorter one may not."""
 
 _WORDS = re.compile(r"\w+")
-_BETWEEN = r"(?:[\s.,;:!?'\"()\[\]]|<(?=[^\W\d])|(?<=[^\W\d])>){1,6}"
+_BETWEEN = r"(?:[\s.,;:!?|'\"()\[\]]|<(?=[^\W\d])|(?<=[^\W\d])>){1,6}"
 """Signs that an answer may spell otherwise; angle brackets around an address are taken out of it (SPEC.md §6)."""
 
 _WORD_BEFORE = re.compile(rf"(?P<word>{DENYING_WORD})[\s\"'“”«»‘’]*$")
-_LETTERS_BEFORE = re.compile(r"[^\W\d_]*$")
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]*\Z")
 _LETTERS_AFTER = re.compile(r"[^\W\d_]*")
-_DIGITS_BEFORE = re.compile(r"(?:\d[.,/]?|(?:^|(?<=[\s(]))[-−–+]\s?)$")
+_DIGITS_BEFORE = re.compile(r"(?:\d[.,/]?|(?:^|(?<=[\s(]))[-−–+]\s?)\Z")
 _DIGITS_AFTER = re.compile(r"[.,/]?\d|[²³¹⁰⁴-⁹¼-¾⅐-⅞]")
 _PREFIX_WORDS = "un in im il ir dis non mis anti de a an dés dé mal ohn miss ent ab"
 _TURNING_PREFIXES = frozenset(_PREFIX_WORDS.split())
@@ -71,6 +72,10 @@ def is_statement(words: str, language: str) -> bool:
     return bool(facts_of(words, language))
 
 
+Window = tuple[tuple[int, int], ...]
+"""A sentence, two neighbours, or a cell of a table with the names of its row and its column."""
+
+
 class Seen:
     """What the model saw of one document, made ready once for all the marks of an answer."""
 
@@ -79,8 +84,9 @@ class Seen:
         self.extract = extract
         self.stored = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
         self._language = language
-        self._facts: dict[tuple[int, int], Facts] = {}
-        self._texts: dict[tuple[int, int], str] = {}
+        self._facts: dict[Window, Facts] = {}
+        self._texts: dict[Window, str] = {}
+        self._rows: dict[Window, tuple[int, int]] = {}
         self._cells: dict[int, list[tuple[int, int]]] = {}
 
     @cached_property
@@ -140,30 +146,37 @@ class Seen:
         stated = facts_of(_without(claim, self.extract.label), self._language)
         if not stated.words and not stated.pairs and max(map(len, stated.numbers), default=0) < LEAST_DIGITS:
             return None
-        tried: set[tuple[int, int]] = set()
+        tried: set[Window] = set()
         pair: tuple[int, int] | None = None
         needed = beginnings(stated, self._known, self._language)
         for window in self._windows(stated, needed):
-            start, end = window[0][0], window[-1][1]
-            if (start, end) in tried:
+            if window in tried:
                 continue
-            tried.add((start, end))
-            if not _has_all(self._text_at(start, end), needed):
+            tried.add(window)
+            if not _has_all(self._text_at(window), needed):
                 continue
             terms = Terms(self._language, self._known, is_pair=len(window) > 1)
-            if carries(stated, self._facts_at(start, end), terms) and self._agrees(claim, window):
-                if len(window) == 1:
-                    return start, end
-                pair = pair or (start, end)
+            if carries(stated, self._facts_at(window), terms) and self._agrees(claim, window):
+                if len(window) == 1 or window in self._rows:
+                    return self._rows.get(window, window[0])
+                pair = pair or (window[0][0], window[-1][1])
         return pair
 
-    def _agrees(self, claim: str, window: Sequence[tuple[int, int]]) -> bool:
-        sentences = [self.stored[start:end] for start, end in window]
+    def _agrees(self, claim: str, window: Window) -> bool:
+        # A cell and its names belong together in any order; the words of two sentences do not.
+        apart = (window,) if window in self._rows else tuple((span,) for span in window)
+        sentences = [self._stored_at(part) for part in apart]
         return agrees(_without(claim, self.extract.label), sentences, self._language)
 
     def is_statement(self, words: str) -> bool:
         """Say whether *words* state anything that the document's text would have to carry."""
         return is_statement(_without(words, self.extract.label), self._language)
+
+    def is_row(self, place: tuple[int, int]) -> bool:
+        """Say whether *place* is the whole row of a table, however few words that has."""
+        first, end = self.stored.rfind("\n", 0, place[0]) + 1, self.stored.find("\n", place[1])
+        line = self.stored[first : end if end >= 0 else len(self.stored)]
+        return is_row(line) and line.strip(" \t|\r") == self.stored[slice(*place)].strip(" \t|\r")
 
     def has(self, words: str) -> bool:
         """Say whether the text seen has *words*, folded, at whatever place."""
@@ -190,8 +203,15 @@ class Seen:
         return (
             _is_uncut(text[start], _LETTERS_BEFORE, before, _TURNING_PREFIXES, is_long)
             and _is_uncut(text[end - 1], _LETTERS_AFTER, after, _TURNING_SUFFIXES, is_long)
-            and not self._is_denied(before, around)
+            and (self._begins_row(start) or not self._is_denied(before, around))
         )
+
+    def _begins_row(self, start: int) -> bool:
+        """Say whether a row of a table begins at *start*: the cell before it, in another row, denies nothing."""
+        text = self.extract.text
+        first = text.rfind("\n", 0, start) + 1
+        end = text.find("\n", start)
+        return not text[first:start].strip(" \t|") and is_row(text[first : end if end >= 0 else len(text)])
 
     def _is_denied(self, before: str, around: str) -> bool:
         word = _WORD_BEFORE.search(before)
@@ -199,7 +219,7 @@ class Seen:
             return False
         return not facts_of(around, self._language).is_negated
 
-    def _windows(self, stated: Facts, needed: Sequence[str]) -> Iterator[tuple[tuple[int, int], ...]]:
+    def _windows(self, stated: Facts, needed: Sequence[str]) -> Iterator[Window]:
         """
         Yield the stored sentences, and pairs of neighbours, that hold one of the claim's rarest words.
 
@@ -210,14 +230,24 @@ class Seen:
         for anchor in self._anchors(stated):
             for at in self._places_of_word(anchor, needed):
                 bounds = self._bounds_at(at)
-                if not _has_all(self._text_at(bounds[0][0], bounds[-1][1]), needed):
-                    continue
                 own = bisect_right([low for low, _ in bounds], at) - 1
+                yield from self._under_header(bounds[own])
+                if not _has_all(self._text_at((bounds[0], bounds[-1])), needed):
+                    continue
                 yield (bounds[own],)
-                if own > 0:
-                    yield bounds[own - 1], bounds[own]
-                if own + 1 < len(bounds):
-                    yield bounds[own], bounds[own + 1]
+                yield from (pair for pair in pairwise(bounds) if bounds[own] in pair and not self._are_rows(pair))
+
+    def _are_rows(self, window: Window) -> bool:
+        """Say whether *window* is two rows of a table, each about something else."""
+        return all(is_row(self.stored[start:end]) for start, end in window)
+
+    def _under_header(self, row: tuple[int, int]) -> Iterator[Window]:
+        """Yield each cell of a row of a table with the names of its row and its column; nothing for a sentence."""
+        if not is_row(self.stored[slice(*row)]):
+            return
+        for window in named_cells(self.stored, *row):
+            self._rows[window] = row
+            yield window
 
     def _bounds_at(self, at: int) -> list[tuple[int, int]]:
         """Return the sentence at *at* and its neighbours, as far as the model saw them."""
@@ -257,15 +287,20 @@ class Seen:
                         yield stored
             at = text.find(anchor, at + 1)
 
-    def _text_at(self, start: int, end: int) -> str:
-        if (start, end) not in self._texts:
-            self._texts[start, end] = folded(self.stored[start:end])
-        return self._texts[start, end]
+    def _text_at(self, window: Window) -> str:
+        if window not in self._texts:
+            self._texts[window] = folded(self._stored_at(window))
+        return self._texts[window]
 
-    def _facts_at(self, start: int, end: int) -> Facts:
-        if (start, end) not in self._facts:
-            self._facts[start, end] = facts_of(self.stored[start:end], self._language)
-        return self._facts[start, end]
+    def _facts_at(self, window: Window) -> Facts:
+        if window not in self._facts:
+            self._facts[window] = facts_of(self._stored_at(window), self._language)
+        return self._facts[window]
+
+    def _stored_at(self, window: Window) -> str:
+        if window in self._rows:
+            return "\n".join(self.stored[start:end] for start, end in window)
+        return self.stored[window[0][0] : window[-1][1]]
 
 
 def _between(text: str, start: int, end: int) -> str:

@@ -66,10 +66,15 @@ def evidence_for(
     while True:
         selection = choose_within(limit)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
-        taken = sum(count(extract.text) + FRAME_TOKENS for extract in extracts)
+        taken = sum(_tokens(extract, count) for extract in extracts)
         if taken <= room or not extracts:
             return Selected(extracts, selection.candidates)
         limit = _narrowed(limit, extracts, taken=taken, room=room)
+
+
+def _tokens(extract: Extract, count: Count) -> int:
+    headings = "\n".join(path for _, path in extract.paths)
+    return count(extract.text) + FRAME_TOKENS + (count(headings) + 2 * len(extract.paths) if headings else 0)
 
 
 def _chooser(
@@ -164,6 +169,8 @@ def _nodes(
         extracts_for(
             [(document, tuple(sorted(passages, key=lambda passage: passage.start))) for document, passages in chosen],
             is_cleaned=settings.rag_clean,
+            # The budget is of tokens of the passages alone.
+            has_paths=False,
         )
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from datafari_rag.core.passages.term_matching import Traces
 from datafari_rag.core.text.sentences import blocks, bounds_around, spans
+from datafari_rag.core.text.tables import header_above, is_row
 
 SHORT_CHARS = 60_000
 """A text up to this long is cut into sentences as a whole."""
@@ -38,10 +39,19 @@ def bounds_in(text: str, traces: Traces, weights: Sequence[float], budget_chars:
     wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
     found: list[tuple[int, int]] = []
     for first, last in _runs(_best_cells(traces, weights, wanted)):
-        for start, end in bounds_around(text, first * CELL_CHARS, min(len(text), (last + 1) * CELL_CHARS)):
+        around = bounds_around(text, first * CELL_CHARS, min(len(text), (last + 1) * CELL_CHARS))
+        for start, end in (*_header(text, around), *around):
             if not found or start >= found[-1][1]:
                 found.append((start, end))
     return found
+
+
+def _header(text: str, around: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the header of the table in whose middle the region *around* begins, without which no row says much."""
+    if not around or not is_row(text[slice(*around[0])]):
+        return []
+    header = header_above(text, around[0][0])
+    return [] if header is None else [header]
 
 
 def _best_cells(traces: Traces, weights: Sequence[float], number: int) -> list[int]:

@@ -11,24 +11,30 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from datafari_rag.core.ask import AnswerFormat
 from datafari_rag.core.citations.quotations import QUOTATION_MARK
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.passages.answer_types import cue_of
+from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.extracts import HIGHLIGHTING
+from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.snippet import clipped
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.tables import begins_with_row, cells_of, ends_with_row
 
 MAX_CHARS = 400
 """Longest answer, marks and all."""
 
 MAX_SENTENCES = 3
+
+MAX_HEADER_CHARS = 130
+"""A longer header is not said before a row: it would take the room of the rows."""
 
 LEAST_CLIP_CHARS = 60
 """A sentence that does not fit is clipped only when this much of it can be said."""
@@ -58,6 +64,8 @@ _PLAIN_QUOTES = ("“", "”")
 _BULLET = re.compile(r"[•*\-–—·▪●○◦■□►➢✓^]+\s+")
 """Before an item of a list or a note; without its list it means nothing."""
 
+_EDGES = " \t|"
+
 _GAP = "\n\n"
 """Stands between stretches that do not touch: an empty line, so that no sentence reaches over it."""
 
@@ -74,6 +82,9 @@ class Sentence:
     start: int
     end: int
     chance: float
+    is_row: bool = False
+    header: tuple[int, int] | None = None
+    """Where the names of the columns stand when this is a row of a table that has some."""
 
 
 def answer(
@@ -92,11 +103,24 @@ def pieces(
     said = best(question, extracts, texts, language=code, overhead=len(_quoted("", 10, code)) + 4)
     if not said:
         return (_NOTHING.get(code, _NOTHING["en"]),)
-    written = []
+    written, headers = [], set[tuple[int, tuple[int, int]]]()
     for number, one in enumerate(said, 1):
-        words = " ".join(clean(texts[one.place][one.start : one.end], is_full=True)[0].split())
-        written.append(_formatted(_quoted(words, extracts[one.place].number, code), number, answer_format))
+        words = _words(texts[one.place][one.start : one.end])
+        quoted = _quoted(words, extracts[one.place].number, code)
+        if one.header is not None and (one.place, one.header) not in headers:
+            headers.add((one.place, one.header))
+            quoted = f"{_header(texts[one.place], one.header)}: {quoted}"
+        written.append(_formatted(quoted, number, answer_format))
     return tuple(written)
+
+
+def _words(text: str) -> str:
+    return " ".join(clean(text, is_full=True)[0].split())
+
+
+def _header(text: str, header: tuple[int, int]) -> str:
+    """Return the names of the columns as they are said before a row."""
+    return " | ".join(_words(text[start:end]) for start, end in cells_of(text, *header))
 
 
 def best(
@@ -123,6 +147,10 @@ def best(
             continue
         said.add(words)
         size = one.end - one.start + overhead
+        if one.header is not None:
+            named = len(_header(texts[one.place], one.header)) + 2
+            one = one if named <= MAX_HEADER_CHARS and size + named <= room else replace(one, header=None)
+            size += named if one.header is not None else 0
         if size > room:
             start, end = clipped(text, room - overhead, terms=terms, cue=cue, language=language)
             one = replace(one, start=one.start + start, end=one.start + end)
@@ -146,36 +174,73 @@ def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], la
     return [one for one in found if not _is_asking(one, texts)] or found
 
 
-def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> list[Sentence]:
-    text, cue = one.document.text, cue_of(question)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A document cut into sentences: the *scores* of all, which of the question's *terms* each holds, their *leads*."""
+
+    one: Ranked
+    bounds: Sequence[tuple[int, int]]
+    leads: Leads
+    held: Sequence[set[int]]
+    terms: int
+    cue: Cue | None
+
+    def chance(self, index: int, score: float, held: set[int]) -> float:
+        """Return what rows and sentences have in common."""
+        start, end = self.bounds[index]
+        is_cued = self.cue is not None and self.cue.search(self.one.document.text, start, end) is not None
+        return EVIDENCE * score + DOCUMENT * self.one.score + COVERAGE * len(held) / self.terms + CUE * is_cued
+
+
+def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> Iterator[Sentence]:
+    text = one.document.text
     weights = weights_in(terms, one.traces)
     bounds = bounds_in(text, one.traces, weights, MAX_CHARS)
-    scores = sentence_scores(bounds, one.traces, weights, text=text)
-    held = _held(bounds, one)
-    found = []
-    for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
+    leads = leads_of(text, bounds)
+    read = _Read(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question))
+    for index, score in enumerate(sentence_scores(bounds, one.traces, weights, text=text, leads=leads)):
         if score <= 0:
             continue
-        chance = EVIDENCE * score + DOCUMENT * one.score + COVERAGE * held[index] / len(terms)
-        chance += CUE * (cue is not None and cue.search(text, start, end) is not None)
-        chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
-        if index:
-            before = bounds[index - 1]
-            chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
-        bullet = _BULLET.match(text, start, end)
-        found.append(Sentence(int(one.document.id), start if bullet is None else bullet.end(), end, chance))
-    return found
+        if leads.tables and leads.tables[index]:
+            yield from _row(read, index, score)
+        else:
+            yield _sentence(read, index, score)
 
 
-def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[int]:
-    """Return for each sentence how many of the question's terms stand in it."""
+def _sentence(read: _Read, index: int, score: float) -> Sentence:
+    text, (start, end) = read.one.document.text, read.bounds[index]
+    chance = read.chance(index, score, read.held[index])
+    chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
+    if index:
+        before = read.bounds[index - 1]
+        chance += ANSWERING * (text[before[1] - 1] in "?？؟") + HEADED * is_heading(text, *before)
+    bullet = _BULLET.match(text, start, end)
+    return Sentence(int(read.one.document.id), start if bullet is None else bullet.end(), end, chance)
+
+
+def _row(read: _Read, index: int, score: float) -> Iterator[Sentence]:
+    """Yield the row at *index* when it holds something of the question itself; a header is only said with a row."""
+    text, (start, end) = read.one.document.text, read.bounds[index]
+    headers = read.leads.needs.get(index, ())
+    own = read.held[index]
+    if not own or (index in read.leads.members and not headers):
+        return
+    chance = read.chance(index, score, own.union(*(read.held[header] for header in headers)))
+    row = text[start:end]
+    start, end = start + len(row) - len(row.lstrip(_EDGES)), start + len(row.rstrip(_EDGES))
+    header = read.bounds[headers[0]] if headers else None
+    yield Sentence(int(read.one.document.id), start, end, chance, is_row=True, header=header)
+
+
+def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[set[int]]:
+    """Return for each sentence which of the question's terms stand in it."""
     starts = [start for start, _ in bounds]
     ends = [0, *(end for _, end in bounds)]
-    held = [0] * (len(bounds) + 1)
-    for hits in one.traces.hits:
+    held: list[set[int]] = [set() for _ in range(len(bounds) + 1)]
+    for term, hits in enumerate(one.traces.hits):
         # Of a long text only parts are cut into sentences: what stands between them is counted at 0, for nobody.
         for after in {after if hit < ends[after] else 0 for hit in hits for after in (bisect_right(starts, hit),)}:
-            held[after] += 1
+            held[after].add(term)
     return held[1:]
 
 
@@ -190,15 +255,10 @@ def _is_asking(one: Sentence, texts: Sequence[str]) -> bool:
 
 
 def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence, ...]:
-    """Return *chosen* with neighbours made one, in the place of the better of them."""
+    """Return *chosen* with neighbours made one, in the place of the better of them; a row stays one by itself."""
     joined: list[Sentence] = []
     for one in chosen:
-        text = texts[one.place]
-        near = [
-            other
-            for other in joined
-            if other.place == one.place and (_touch(text[other.end : one.start]) or _touch(text[one.end : other.start]))
-        ]
+        near = [other for other in joined if _are_neighbours(one, other, texts)]
         if not near:
             joined.append(one)
             continue
@@ -211,6 +271,13 @@ def _joined(chosen: Sequence[Sentence], texts: Sequence[str]) -> tuple[Sentence,
     return tuple(joined)
 
 
+def _are_neighbours(one: Sentence, other: Sentence, texts: Sequence[str]) -> bool:
+    if one.place != other.place or one.is_row or other.is_row:
+        return False
+    text = texts[one.place]
+    return _touch(text[other.end : one.start]) or _touch(text[one.end : other.start])
+
+
 def _touch(between: str) -> bool:
     """Say whether what stands *between* two sentences is no more than a line's end: a gap is no neighbourhood."""
     return between.isspace() and between.count("\n") < len(_GAP)
@@ -221,7 +288,9 @@ def _seen(extract: Extract) -> str:
     stretches = extract.origins.stretches()
     if not stretches or extract.document.field == HIGHLIGHTING:
         return extract.text
-    return _GAP.join(extract.document.text[start:end] for start, end in stretches)
+    pieces = [extract.document.text[start:end] for start, end in stretches]
+    gaps = ["\n" if ends_with_row(one) and begins_with_row(other) else _GAP for one, other in pairwise(pieces)]
+    return "".join(f"{gap}{piece}" for gap, piece in zip(("", *gaps), pieces, strict=True))
 
 
 def _quoted(words: str, number: int, language: str) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.entities import unescaped
 from datafari_rag.core.text.offset_map import Origins, Run, joined
+from datafari_rag.core.text.structure import MAX_DEPTH, REACH_CHARS, Heading, headings_in, path_among
+from datafari_rag.core.text.tables import begins_with_row, ends_with_row, has_tables, is_in_table
 
 HIGHLIGHTING = "highlighting"
 """Field name of documents whose text is the engine's snippets."""
@@ -17,27 +21,87 @@ HIGHLIGHTING = "highlighting"
 JOINT = " … "
 """Stands between passages that do not touch."""
 
+ROW_JOINT = "\n…\n"
+"""Stands there when the passages are rows of a table: a row begins on a line of its own. As long as the other."""
+
+MAX_HEADING_CHARS = 60
+"""So much of each heading is said to the model: the path shall cost a few tokens, not a paragraph."""
+
 _HIGHLIGHT_TAG = re.compile(r"</?(?:em|b|strong|mark)>", re.IGNORECASE)
 
 
-def extracts_for(chosen: Sequence[tuple[Document, tuple[Passage, ...]]], *, is_cleaned: bool) -> tuple[Extract, ...]:
+def extracts_for(
+    chosen: Sequence[tuple[Document, tuple[Passage, ...]]], *, is_cleaned: bool, has_paths: bool = True
+) -> tuple[Extract, ...]:
     """
     Return what the model will see, in the order of *chosen*, numbered from 1 without gaps.
 
     Passages stand in the order of their document, joined by " … " where they do not touch; overlapping ones are
-    merged. A document of which nothing visible is left is neither numbered nor listed. *is_cleaned* is `rag.clean`.
+    merged. A document of which nothing visible is left is neither numbered nor listed. *is_cleaned* is `rag.clean`;
+    *has_paths* False leaves out the headings that passages stand under.
     """
     kept = []
     for document, passages in chosen:
         ordered = tuple(sorted(passages, key=lambda passage: (passage.start, passage.end)))
         text, origins = _text_of(document, ordered, is_cleaned=is_cleaned)
         if text.strip():
-            kept.append((document, ordered, text, origins))
+            paths = paths_of(document, origins) if has_paths else ()
+            kept.append((document, ordered, text, origins, paths))
     labels = labels_for([document for document, *_ in kept])
     return tuple(
-        Extract(number, label, document, passages, text, origins)
-        for number, (label, (document, passages, text, origins)) in enumerate(zip(labels, kept, strict=True), 1)
+        Extract(number, label, document, passages, text, origins, paths)
+        for number, (label, (document, passages, text, origins, paths)) in enumerate(zip(labels, kept, strict=True), 1)
     )
+
+
+def paths_of(document: Document, origins: Origins) -> tuple[tuple[int, str], ...]:
+    """
+    Return where in the text that *origins* leads back from the headings change, and to which: widest first.
+
+    Headings that the model sees anyway, or reads in the label, are not repeated; of long ones only the first
+    characters are said.
+    """
+    if document.field == HIGHLIGHTING:
+        return ()
+    text, found = document.text, list[tuple[int, str]]()
+    said, last, read = "", 0, 0
+    path: tuple[Heading, ...] = ()
+    headings: list[Heading] = []
+    for place, start, end in _shown(origins):
+        if start > read:
+            low = max(read, start - REACH_CHARS)
+            low = text.find("\n", low, start) + 1 if low else 0
+            read = min(len(text), start + REACH_CHARS)
+            headings.extend(headings_in(text, low, read))
+        above = bisect_right(headings, start, key=attrgetter("end"))
+        path, headings = path_among((*path, *headings[:above]), start), headings[above:]
+        path_text = _path_text(document, path) if path and path[-1].end > last else ""
+        if path_text and path_text != said:
+            found.append((place, path_text))
+        said, last = path_text or said, end
+    return tuple(found)
+
+
+def _shown(origins: Origins) -> Iterator[tuple[int, int, int]]:
+    """Yield each stretch that the model sees: where it begins in what it sees, and from where to where it stood."""
+    stretches = iter(origins.stretches())
+    reached = -1
+    for run in origins.runs:
+        if run.start != reached:
+            yield run.start, *next(stretches)
+        reached = run.start + run.length
+
+
+def _path_text(document: Document, path: Sequence[Heading]) -> str:
+    words = [" ".join(clean(document.text[one.start : one.end], is_full=True)[0].split()) for one in path]
+    title = " ".join((document.title or "").split()).casefold()
+    kept = [word[:MAX_HEADING_CHARS] for word in words if word and word.casefold() != title]
+    return " > ".join(kept[-MAX_DEPTH:])
+
+
+def joint_between(before: str, after: str) -> str:
+    """Return what stands between two passages, as the model sees them, that do not touch."""
+    return ROW_JOINT if ends_with_row(before) or begins_with_row(after) else JOINT
 
 
 def resolved(snippet: str) -> str:
@@ -49,13 +113,15 @@ def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: boo
     pieces: list[str] = []
     parts: list[Origins] = []
     length, is_snippet = 0, document.field == HIGHLIGHTING
+    has_rows = has_tables(document.text, 0, len(document.text))
     for start, end in _stretches(document.text, passages):
         stored = document.text[start:end]
-        text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned)
+        of_table = has_rows and not is_snippet and is_in_table(document.text, start, end)
+        text, origins = clean(resolved(stored) if is_snippet else stored, is_full=is_cleaned, is_in_table=of_table)
         if not text.strip():
             continue
         if pieces:
-            pieces.append(JOINT)
+            pieces.append(joint_between(pieces[-1], text) if has_rows else JOINT)
             length += len(JOINT)
         pieces.append(text)
         parts.append(origins.moved(start=length, stored=start))

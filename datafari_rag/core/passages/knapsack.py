@@ -9,7 +9,7 @@ length and skipping what no longer fits misses the optimum by less than the chan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
@@ -47,29 +47,60 @@ def chance(piece: Piece) -> float:
     return exp(piece.score / TEMPERATURE)
 
 
+NO_NEEDS: Mapping[int, tuple[int, ...]] = {}
+
+
+class _Bag:
+    """What is taken so far, in that order, and the room that is left."""
+
+    def __init__(self, pieces: Sequence[Piece], room: int, is_allowed: Callable[[int], bool]) -> None:
+        self.taken: dict[int, None] = {}
+        self._pieces = pieces
+        self._room = room
+        self._is_allowed = is_allowed
+
+    def has_room(self, indexes: Sequence[int]) -> bool:
+        """Say whether the pieces *indexes* fit, and are allowed."""
+        if len(indexes) == 1:  # nearly always
+            return self._pieces[indexes[0]].cost <= self._room and self._is_allowed(indexes[0])
+        return sum(self._pieces[one].cost for one in indexes) <= self._room and all(map(self._is_allowed, indexes))
+
+    def without_taken(self, indexes: Sequence[int]) -> list[int]:
+        """Return those of *indexes* that are not taken."""
+        return [index for index in indexes if index not in self.taken]
+
+    def take(self, indexes: Sequence[int]) -> None:
+        """Take the pieces *indexes*, none of which is taken already."""
+        self.taken.update(dict.fromkeys(indexes))
+        self._room -= sum(self._pieces[one].cost for one in indexes)
+
+
 def pack(
     pieces: Sequence[Piece],
     room: int,
     *,
     key_of: Callable[[int], Hashable] = str,
     is_allowed: Callable[[int], bool] = lambda _: True,
+    needs: Mapping[int, tuple[int, ...]] = NO_NEEDS,
 ) -> Packed:
     """
     Return which of *pieces* to take so that their costs sum to at most *room*.
 
     *key_of* is the same for repetitions of a piece. *is_allowed* is asked for every piece that would be taken, in that
-    order, and may keep a second account.
+    order, and may keep a second account. *needs* names the pieces that one is only taken with; they count once.
     """
     # The logarithm of chance for length, on the scale of the score.
     rates = [score - TEMPERATURE * log(max(1, cost)) for score, cost, _ in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
-    taken: list[int] = []
+    bag = _Bag(pieces, room, is_allowed)
     repeated: list[int] = []
     left: list[int] = []
     seen: dict[Hashable, int] = {}
     for place, index in enumerate(order):
-        piece = pieces[index]
-        if piece.cost > room or not is_allowed(index):
+        if index in bag.taken:
+            continue
+        wanted = (*bag.without_taken(needs[index]), index) if index in needs else (index,)
+        if not bag.has_room(wanted):
             left.append(index)
             if len(left) >= MAX_SKIPPED:
                 left.extend(order[place + 1 :])
@@ -77,14 +108,10 @@ def pack(
         elif (key := key_of(index)) in seen:
             repeated.append(index)
         else:
-            seen[key] = piece.group
-            taken.append(index)
-            room -= piece.cost
+            seen[key] = pieces[index].group
+            bag.take(wanted)
+    left = bag.without_taken(left)
     for index in repeated if not left else ():
-        piece = pieces[index]
-        if piece.cost <= room and seen[key_of(index)] == piece.group and is_allowed(index):
-            taken.append(index)
-            room -= piece.cost
-    kept = frozenset(taken)
-    repeated = [index for index in repeated if index not in kept]
-    return Packed(tuple(taken), tuple(repeated), tuple(left))
+        if seen[key_of(index)] == pieces[index].group and index not in bag.taken and bag.has_room((index,)):
+            bag.take((index,))
+    return Packed(tuple(bag.taken), tuple(bag.without_taken(repeated)), tuple(left))

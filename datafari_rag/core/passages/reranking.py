@@ -10,6 +10,7 @@ fitted and rounded (docs/quality.md).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,12 +19,16 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.fusion import Gain, gains_of
 from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, Traces, traces_of
+from datafari_rag.core.text.tables import has_tables, tables_in
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
 
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
 """What being named by the best document is worth, and how long a title must be to be a name."""
+
+ROWS = 3.5
+"""How much more a term counts in the best row of a table than in the best 250 characters: a row repeats nothing."""
 
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
@@ -74,6 +79,28 @@ def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> f
     return _fullest(_events(traces, rarity), rarity, window_chars)
 
 
+def best_row(text: str, traces: Traces, rarity: Sequence[float]) -> float:
+    """Return the most, in rarity, that one row of a table holds together with its header and the line before that."""
+    best = 0.0
+    for table in tables_in(text) if has_tables(text, 0, len(text)) else ():
+        rows = table.rows if table.header is None else table.rows[1:]
+        above = text.rfind("\n", 0, max(0, text.rfind("\n", 0, table.start) - 1)) + 1
+        starts = [start for start, _ in rows]
+        held = [0.0] * len(rows)
+        common = 0.0
+        for weight, hits in zip(rarity, traces.hits, strict=True):
+            places = hits[bisect_left(hits, above) : bisect_left(hits, table.end)]
+            if not places:
+                continue
+            if places[0] < starts[0]:
+                common += weight
+                continue
+            for row in {bisect_right(starts, place) - 1 for place in places}:
+                held[row] += weight
+        best = max(best, max(held) + (common if max(held) > 0 else 0.0))
+    return best
+
+
 def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_chars: int) -> float:
     counts = [0] * len(rarity)
     best = held = 0.0
@@ -107,7 +134,9 @@ def _ranked(document: Document, traces: Traces, said: float, field: _Field) -> R
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
-        + NEAR * _fullest(events, field.rarity, NEAR_CHARS) / total
+        + NEAR
+        * max(_fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, traces, field.rarity))
+        / total
         + AROUND * _fullest(events, field.rarity, AROUND_CHARS) / total
         + PAIRS * _pairs(traces, field) / total
         + TITLE * _in_title(document, field) / total

@@ -8,6 +8,7 @@ verdicts here say why something is in or out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,6 +20,7 @@ from datafari_rag.core.meaning.fusion import FULL_CHARS
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.knapsack import Packed, Piece, pack
+from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, Traces, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.language import detect
@@ -88,6 +90,8 @@ class _Sentence(NamedTuple):
     score: float
     gap: int
     """White space up to the next sentence of the document; 0 after the last."""
+    needs: tuple[int, ...] = ()
+    """Places of the sentences that it is shown with: the header of a row, the question of an answer."""
 
 
 def select(question: str, documents: Sequence[Document], *, limit: Limit, language: str) -> Selection:
@@ -205,14 +209,33 @@ def _scored(
         bounds = bounds_of(text, one.traces, weights)
         prior = PRIOR * one.score
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
-        scores = sentence_scores(bounds, one.traces, weights, text=text)
+        leads = leads_of(text, bounds)
+        scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
-            price = HEADING_PRICE if end - start < SHORT_CHARS else 0.0
+            is_priced = end - start < SHORT_CHARS and not (leads.tables and leads.tables[index])
+            rated = score + prior - HEADING_PRICE if is_priced else score + prior
             if one.gain is not None:
-                price -= meaning * one.gain.of(start)
-            found.append(_Sentence(number, index, start, end, score + prior - price, nexts[index] - end))
+                rated += meaning * one.gain.of(start)
+            needs = _needed(leads, index, bounds, one.traces) if index in leads.needs else ()
+            found.append(_Sentence(number, index, start, end, rated, nexts[index] - end, needs))
     found.sort(key=attrgetter("score"), reverse=True)
     return found if cue is None else _cued(found, order, cue)
+
+
+def _needed(leads: Leads, index: int, bounds: Sequence[tuple[int, int]], traces: Traces) -> tuple[int, ...]:
+    """
+    Return the places of what the sentence at *index* is shown with.
+
+    A row is nothing without its header. A question, or the line before a list, is shown where it holds something of
+    what was asked: else it takes the room of what does.
+    """
+    if leads.tables and leads.tables[index]:
+        return leads.needs[index]
+    return tuple(place for place in leads.needs[index] if _holds(traces, *bounds[place]))
+
+
+def _holds(traces: Traces, start: int, end: int) -> bool:
+    return any(bisect_left(hits, start) < bisect_left(hits, end) for hits in traces.hits)
 
 
 def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
@@ -246,7 +269,16 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
         left[0] -= weight
         return True
 
-    return pack(pieces, room, key_of=key_of, is_allowed=is_allowed)
+    return pack(pieces, room, key_of=key_of, is_allowed=is_allowed, needs=_needs(sentences))
+
+
+def _needs(sentences: Sequence[_Sentence]) -> dict[int, tuple[int, ...]]:
+    """Return for each of *sentences* that needs others which these are, as indexes into *sentences*."""
+    needing = [(index, one) for index, one in enumerate(sentences) if one.needs]
+    if not needing:
+        return {}
+    indexes = {(one.document, one.place): index for index, one in enumerate(sentences)}
+    return {index: tuple(indexes[one.document, place] for place in one.needs) for index, one in needing}
 
 
 def _cost(one: _Sentence) -> int:

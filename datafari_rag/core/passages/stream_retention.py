@@ -7,14 +7,15 @@ are let go meanwhile and given back at the end. Nothing here decides what a mode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.documents import Extract, without_text
-from datafari_rag.core.passages.extracts import HIGHLIGHTING, JOINT
+from datafari_rag.core.passages.extracts import HIGHLIGHTING, joint_between
 from datafari_rag.core.text.cleaning import spaced
 from datafari_rag.core.text.offset_map import Origins
 from datafari_rag.core.text.sentences import REGION_CHARS
+from datafari_rag.core.text.tables import is_in_table
 
 SURROUNDINGS_CHARS = REGION_CHARS + 500
 """Kept of a stored text on both sides of a passage: its sentences are looked for so far around, and a word more."""
@@ -74,9 +75,9 @@ def _given_back(kept: Kept, *, is_cleaned: bool) -> Extract:
     if extract.document.field == HIGHLIGHTING:
         return extract
     stored = _stored(kept)
-    seen = _seen(stored, extract.origins)
     # Looking for what cleaning drops would take longer than all else here, and the origins know.
-    return replace(extract, document=replace(extract.document, text=stored), text=spaced(seen) if is_cleaned else seen)
+    seen = _seen(stored, extract.origins, is_cleaned=is_cleaned)
+    return replace(extract, document=replace(extract.document, text=stored), text=seen)
 
 
 def _stored(kept: Kept) -> str:
@@ -89,12 +90,24 @@ def _stored(kept: Kept) -> str:
     return "".join((*parts, " " * (kept.chars - length)))
 
 
-def _seen(stored: str, origins: Origins) -> str:
+def _seen(stored: str, origins: Origins, *, is_cleaned: bool) -> str:
+    """Return what the model saw: the passages without what was dropped from them, with the joints that stood there."""
+    seen: list[str] = []
+    for (start, end), piece in zip(origins.stretches(), _passages(stored, origins), strict=True):
+        text = spaced(piece, is_in_table=is_in_table(stored, start, end)) if is_cleaned else piece
+        if seen:
+            seen.append(joint_between(seen[-1], text))
+        seen.append(text)
+    return "".join(seen)
+
+
+def _passages(stored: str, origins: Origins) -> Iterator[str]:
     parts: list[str] = []
     length = 0
     for run in origins.runs:
         if run.start > length:
-            parts.append(JOINT)
+            yield "".join(parts)
+            parts = []
         parts.append(stored[run.stored : run.stored + run.length])
         length = run.start + run.length
-    return "".join(parts)
+    yield from ["".join(parts)] if parts else []

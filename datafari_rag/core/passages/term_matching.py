@@ -9,14 +9,17 @@ are measured (docs/quality.md), the ideas are BM25's: rarity, saturation, and a 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.passages.leads import NO_LEADS, Leads
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.stemmer import LONGEST_ENDING_CHARS, stem
 from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.text.tables import is_row as has_form_of_row
 from datafari_rag.core.text.tokenizer import Word, is_unspaced, pieces_of, words_of
 
 MAX_TERMS = 40
@@ -38,10 +41,18 @@ HEADING_CHARS = 90
 HEADING_REACH_CHARS = 1200
 """How much, how long and how far a heading speaks for the lines under it."""
 
+ROW_STRENGTH = 3.0
+"""What a hit counts in a row, which has no neighbours that say the same in other words."""
+
+LEAD_GAIN = 1.0
+"""How much a table's header, a question or the line before a list speaks for what it introduces."""
+
 CAPITAL_SHARE = 0.6
 GROUP_POWER = 0.75
 EARLY_GAIN = 0.1
 
+_KEY_AND_VALUE = re.compile(r"[^\s:][^:\n]{0,59}: \S")
+_BULLETS = frozenset("-*•·▪●○◦■□►➢✓–")
 _UNIT_CHARS = 120.0
 _REACHES = 4
 _BEFORE = tuple(math.exp(-chars / BEFORE_CHARS) for chars in range(int(_REACHES * BEFORE_CHARS)))
@@ -107,20 +118,23 @@ def weights_in(terms: Sequence[Term], traces: Traces) -> tuple[float, ...]:
 
 
 def sentence_scores(
-    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str
+    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str, leads: Leads = NO_LEADS
 ) -> list[float]:
     """
     Return for each sentence of *bounds* what it and its surroundings hold of the question: 0 to about 2.
 
-    The headings in *text* speak for the lines under them.
+    The headings in *text* speak for the lines under them, and what *leads* for what it introduces. The rows of a table
+    do not speak for each other: each of them is about something else.
     """
     scores = [0.0] * len(bounds)
     headings: dict[int, bool] = {}
     for hits, weight in zip(traces.hits, weights, strict=True):
         if not hits or weight < 0.005:
             continue
-        strengths, own = _strengths(bounds, hits)
+        strengths, own = _strengths(bounds, hits, leads.tables)
         _add_headings(strengths, own, bounds=bounds, text=text, known=headings)
+        for member in (member for index in own for member in leads.members.get(index, ())):
+            strengths[member] = strengths.get(member, 0.0) + LEAD_GAIN
         for index, strength in strengths.items():
             scores[index] += weight * strength * (SATURATION + 1) / (strength + SATURATION)
         for index in own:
@@ -132,12 +146,16 @@ def is_heading(text: str, start: int, end: int) -> bool:
     """Say whether *start* to *end* is a short line of its own that ends like a title, or asks something."""
     if end - start > HEADING_CHARS or text[end - 1] in ",;:.!…" or text.find("\n", start, end) >= 0:
         return False
+    if has_form_of_row(text[start:end]) or text[start] in _BULLETS or _KEY_AND_VALUE.match(text, start, end):
+        return False
     before = text[max(0, start - 8) : start].rstrip(" \t")
     after = text[end : end + 8].lstrip(" \t")
     return (start == 0 or before.endswith("\n")) and (not after or after.startswith("\n"))
 
 
-def _strengths(bounds: Sequence[tuple[int, int]], hits: Sequence[int]) -> tuple[dict[int, float], list[int]]:
+def _strengths(
+    bounds: Sequence[tuple[int, int]], hits: Sequence[int], tables: Sequence[int]
+) -> tuple[dict[int, float], list[int]]:
     """Spread each hit over its neighbourhood: sentence → how much of the term, and the sentences that have it."""
     strengths: dict[int, float] = {}
     own: list[int] = []
@@ -145,9 +163,12 @@ def _strengths(bounds: Sequence[tuple[int, int]], hits: Sequence[int]) -> tuple[
     for hit in hits:
         while at < last and bounds[at + 1][0] <= hit:
             at += 1
-        strengths[at] = strengths.get(at, 0.0) + 1.0
+        is_row = bool(tables) and tables[at] > 0
+        strengths[at] = strengths.get(at, 0.0) + (ROW_STRENGTH if is_row else 1.0)
         if not own or own[-1] != at:
             own.append(at)
+        if is_row:  # what stands in a row says nothing about the rows around
+            continue
         later = at + 1
         while later <= last and (gap := bounds[later][0] - hit) < len(_BEFORE):
             strengths[later] = strengths.get(later, 0.0) + _BEFORE[gap]

@@ -1,5 +1,5 @@
 """
-What a text loses before the model sees it: characters that nobody sees, and line ends (SPEC.md §7, Cleaning).
+What a text loses before the model sees it: characters that nobody sees, and line ends but those of tables' rows.
 
 Character by character, so that offsets only shift where something is dropped; the way back is kept. Text is never
 judged here: instructions hidden in visible words stay, the prompt's fences are against those.
@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 
 from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.core.text.tables import has_tables, row_lines
 
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
+
+_OTHER_LINE_ENDS = LINE_ENDS.replace("\n", "").replace("\t", "")
 
 PLAIN = "".join(map(chr, range(0x20, 0x7F)))
 """What can be seen in ASCII, and the space."""
@@ -43,16 +46,19 @@ _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
 
 
-def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
+def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, Origins]:
     """
     Return *text* as the model may see it, and where each of its characters stood.
 
-    Controls and invisible characters are dropped. *is_full* also turns each line end and tab into one space and each
-    backslash into a slash; without it both stay. Double quotes stay. The result may be empty.
+    Controls and invisible characters are dropped. *is_full* also turns each line end and tab into one space, save in
+    the rows of tables (`spaced`), and each backslash into a slash; without it all of them stay. Double quotes stay.
+    The result may be empty.
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
     if dropped.search(unusual(text)) is None:
-        return (spaced(text) if is_full else text), Origins((Run(0, 0, len(text)),) if text else ())
+        return (spaced(text, is_in_table=is_in_table) if is_full else text), Origins(
+            (Run(0, 0, len(text)),) if text else ()
+        )
     kept, runs, at, length = [], [], 0, 0
     for match in dropped.finditer(text):
         if match.start() > at:
@@ -64,7 +70,7 @@ def clean(text: str, *, is_full: bool) -> tuple[str, Origins]:
         runs.append(Run(length, at, len(text) - at))
         kept.append(text[at:])
     whole = "".join(kept)
-    return (spaced(whole) if is_full else whole), Origins(tuple(runs))
+    return (spaced(whole, is_in_table=is_in_table) if is_full else whole), Origins(tuple(runs))
 
 
 def unusual(text: str) -> str:
@@ -87,9 +93,28 @@ def is_invisible(character: str) -> bool:
     return _DROPPED_ONLY.fullmatch(character) is not None
 
 
-def spaced(text: str) -> str:
-    """Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds."""
+def spaced(text: str, *, is_in_table: bool = False) -> str:
+    """
+    Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds.
+
+    The rows of tables stay on lines of their own with their tabs: without them nobody can tell which cell is whose.
+    *is_in_table* says that *text* was cut from a table, so that a row alone is one too. Each character keeps its place.
+    """
+    text = text.replace("\\", "/")
+    kept = row_lines(text, are_neighbours=not is_in_table) if has_tables(text, 0, len(text)) else []
+    if not kept:
+        return _on_one_line(text)
+    pieces, at = [], 0
+    for start, end in kept:
+        # The line end before the row and the one after it are the row's.
+        pieces.append(_on_one_line(text[at : max(at, start - 1)]))
+        pieces.append(_on_one_line(text[max(at, start - 1) : end + 1], _OTHER_LINE_ENDS))
+        at = end + 1
+    return "".join((*pieces, _on_one_line(text[at:])))
+
+
+def _on_one_line(text: str, ends: str = LINE_ENDS) -> str:
     # One by one, for a translation of a text beyond ASCII asks for each character.
-    for end in LINE_ENDS:
+    for end in ends:
         text = text.replace(end, " ")
-    return text.replace("\\", "/")
+    return text

@@ -2,16 +2,18 @@
 Where sentences begin and end in a text, as offsets; small, fast, and by region when the text is large.
 
 A boundary is a sentence mark before a new beginning, an empty line, or a line end that is not a wrapped line.
-Abbreviations, initials, numbers and section numbers do not end a sentence. Nothing is normalised: the offsets are code
-points of the text as it is given.
+Abbreviations, initials, numbers and section numbers do not end a sentence. The row of a table is one span, whatever
+stands in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.text.abbreviations import is_abbreviated
+from datafari_rag.core.text.tables import has_tables, tables_in, uncovered
 
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""
@@ -37,6 +39,13 @@ _UNFINISHED = re.compile(
 )
 """What a line that goes on in the next ends with."""
 
+_CAPTION = re.compile(
+    r"#{1,6} [\dA-Z][\d.]{0,12}|(?:Table|Figure|Example|Tableau|Exemple|Tabelle|Abbildung|Beispiel|Tabla|Figura)"
+    r" [\dA-Z][\d.]{0,12}"
+)
+"""The number of a heading that has its mark, or of a table: its words follow."""
+
+_CAPTION_CHARS = 24
 _TAIL_CHARS = 8
 _TERMINAL = frozenset(".!?…:;。！？؟")
 _WIDE = frozenset("。！？")
@@ -55,14 +64,14 @@ def blocks(text: str, least_chars: int) -> list[tuple[int, int]]:
 
     The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
     """
+    if not has_tables(text, 0, len(text)):
+        return _blocks_between(text, 0, len(text), least_chars)
     found: list[tuple[int, int]] = []
-    begin, size = 0, len(text)
-    while begin < size:
-        end = _block_end(text, begin, least_chars)
-        start, stop = _trimmed(text, begin, end)
-        if start < stop:
-            found.append((start, stop))
-        begin = end
+    for low, high, table in uncovered(tables_in(text), 0, len(text)):
+        if table is None:
+            found.extend(_blocks_between(text, low, high, least_chars))
+        else:
+            found.extend(_rows_together(table.rows, least_chars))
     return found
 
 
@@ -85,17 +94,54 @@ def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
     return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
 
 
-def _block_end(text: str, begin: int, least_chars: int) -> int:
-    """Return the first sentence end *least_chars* after *begin* or later, behind its white space."""
+def _blocks_between(text: str, begin: int, last: int, least_chars: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    while begin < last:
+        end = _block_end(text, begin, last, least_chars)
+        start, stop = _trimmed(text, begin, end)
+        if start < stop:
+            found.append((start, stop))
+        begin = end
+    return found
+
+
+def _rows_together(rows: Sequence[tuple[int, int]], least_chars: int) -> Iterator[tuple[int, int]]:
+    """Yield the first of *rows*, which is asked for with any other, then the others in runs of *least_chars*."""
+    yield rows[0]
+    begin: int | None = None
+    for start, end in rows[1:]:
+        begin = start if begin is None else begin
+        if end - begin >= least_chars:
+            yield begin, end
+            begin = None
+    if begin is not None:
+        yield begin, rows[-1][1]
+
+
+def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
+    """Return the first sentence end *least_chars* after *begin* or later, behind its white space; *last* at most."""
     limit = begin + MAX_CHARS + least_chars
-    high = min(limit, len(text))
+    high = min(limit, last)
     for match in _MARK.finditer(text, min(begin + least_chars, high), high):
         if match["none"] is None and match.end() < high and _is_boundary(text, match.group(), begin, match.end()):
             return match.end()
-    return high if limit >= len(text) else _cut(text, begin + least_chars, limit)
+    return high if limit >= last else _cut(text, begin + least_chars, limit)
 
 
 def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
+    if not has_tables(text, low, high):
+        return _sentences_between(text, low, high)
+    found: list[tuple[int, int]] = []
+    for start, end, table in uncovered(tables_in(text, low, high), low, high):
+        if table is None:
+            found.extend(_sentences_between(text, start, end))
+        else:
+            for row in table.rows:
+                _add(found, text, *row)
+    return found
+
+
+def _sentences_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     begin = low
     for match in _MARK.finditer(text, low, high):
@@ -133,7 +179,10 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
         return False
     if run[0] != "." or run.startswith(".."):
         return True
-    return not is_abbreviated(text, begin, text.rfind(".", begin, after), after)
+    stop = text.rfind(".", begin, after)
+    if stop - begin <= _CAPTION_CHARS and _CAPTION.fullmatch(text, begin, stop) is not None:
+        return False
+    return not is_abbreviated(text, begin, stop, after)
 
 
 def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -9,16 +10,18 @@ from typing import BinaryIO
 import docx
 from docx.opc.exceptions import PackageNotFoundError
 from docx.oxml.ns import qn
-from docx.table import Table
+from docx.table import Table, _Row
 from docx.text.paragraph import Paragraph
 
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, heading_line, parsed, row_line
 
 MAX_UNPACKED_BYTES = 500_000_000
 """A DOCX is a ZIP file; one that unpacks to more than this is taken for an attack."""
 
 MAX_COLUMNS = 1000
 """Most columns that one cell may span: the library makes a cell for each. Word itself stops at 63."""
+
+_HEADING = re.compile(r"(?:Title|Heading (?P<level>[1-9]))")
 
 
 def parse(file: BinaryIO) -> Parsed:
@@ -48,30 +51,37 @@ def _refuse_wide_cells(document: docx.document.Document) -> None:
 def _blocks(document: docx.document.Document) -> Iterator[str]:
     for block in document.iter_inner_content():
         if isinstance(block, Paragraph):
-            yield block.text
-            yield "\n"
+            yield _line(block)
         elif isinstance(block, Table):
-            yield from _cells(block)
+            # An empty line on both sides keeps the first and the last row apart from the text around.
+            yield ""
+            yield from filter(None, map(_row, block.rows))
+            yield ""
 
 
-def _cells(table: Table) -> Iterator[str]:
-    for row in table.rows:
-        # A cell over several columns comes once for each; its text is made once.
-        last, text = None, ""
-        for number, cell in enumerate(row.cells):
-            if cell is not last:
-                last, text = cell, cell.text
-            yield "\t" if number else ""
-            yield text
-        yield "\n"
+def _line(paragraph: Paragraph) -> str:
+    """Return a paragraph; headings and items of lists with the mark that plain text has for them."""
+    name = (paragraph.style.name or "") if paragraph.style is not None else ""
+    heading = _HEADING.fullmatch(name)
+    if heading is not None:
+        return f"\n{heading_line(int(heading['level'] or 1), paragraph.text)}\n"
+    if name.startswith("List") and paragraph.text.strip():
+        return f"- {paragraph.text}"
+    return paragraph.text
 
 
-def _joined(pieces: Iterable[str]) -> str:
-    """Return *pieces* as one text, no more of them than a text may have: merged cells repeat what is in them."""
+def _row(row: _Row) -> str:
+    cells = row.cells
+    # A cell that spans columns is given once for each of them.
+    return row_line(cell.text for place, cell in enumerate(cells) if not place or cell._tc is not cells[place - 1]._tc)
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """Return *lines* as one text, no more of them than a text may have: merged cells repeat what is in them."""
     kept, chars = [], 0
-    for piece in pieces:
-        kept.append(piece)
-        chars += len(piece)
+    for line in lines:
+        kept.append(line)
+        chars += len(line) + 1
         if chars > MAX_CHARS:
             break
-    return "".join(kept)
+    return "\n".join(kept)

@@ -10,16 +10,27 @@ from typing import BinaryIO
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
 from bs4.element import NavigableString, PageElement, PreformattedString
 
-from datafari_rag.ingest.parsers.parsed import Parsed, parsed
+from datafari_rag.ingest.parsers.parsed import Parsed, parsed, row_line
 from datafari_rag.ingest.parsers.plain_text import decoded
 
 _SPACES = re.compile(r"\s+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
+_LONE_MARKS = re.compile(r"^(?P<mark>-|#{1,6}|\d{1,5}\.)\n+(?=\S)", re.MULTILINE)
+"""An item's number or a heading's mark whose words stand in a paragraph of their own."""
+
+_NUMBER = re.compile(r"[0-9]{1,4}")
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "iframe", "object"})
 _PARAGRAPHS = re.compile(
-    "address|article|aside|blockquote|body|dl|fieldset|figure|footer|form|h[1-6]|header|hr|main|nav|ol|p|pre|section|table|ul"
+    "address|article|aside|blockquote|body|dl|fieldset|figure|footer|form|h[1-6]|header|hr|main|nav|ol|p|pre|section|ul"
 )
-_LINES = re.compile("dd|details|div|dt|figcaption|li|summary|tbody|tfoot|thead|tr")
+_LINES = re.compile("caption|dd|details|div|dt|figcaption|li|summary|tr")
+
+_TABLE_PARTS = frozenset({"table", "tbody", "tfoot", "thead"})
+_MARKS = {"li": "- ", **{f"h{level}": "#" * level + " " for level in range(1, 7)}}
+_LEAST_CELLS = 2
+
+MAX_ROW_CHARS = 4000
+"""A row of a table with more characters than this is no row of data, but a page laid out in columns."""
 
 
 def parse(file: BinaryIO) -> Parsed:
@@ -39,7 +50,7 @@ def _names_its_code(raw: bytes) -> bool:
     return b"charset" in raw[:4096].lower() or b"encoding=" in raw[:200].lower()
 
 
-def _pieces(soup: BeautifulSoup) -> Iterator[str]:
+def _pieces(soup: Tag) -> Iterator[str]:
     """Walk the tree without recursion, since pages nest deeper than Python's stack; the flag says "inside a `pre`"."""
     open_nodes: list[tuple[PageElement | str, bool]] = [(soup, False)]
     while open_nodes:
@@ -58,18 +69,63 @@ def _opened(node: Tag) -> list[PageElement | str]:
         return []
     if node.name == "br":
         return ["\n"]
-    children = [*reversed(node.contents)]
-    if node.name in ("td", "th"):
-        return ["\t", *children]
+    if node.name in _TABLE_PARTS:
+        return _opened_part(node)
+    if node.name == "tr" and (cells := _cells(node)):
+        return ["\n", row_line("".join(_pieces(cell)) for cell in cells)]
+    if node.name in ("td", "th"):  # of a page laid out in columns, or never closed
+        return [*reversed(node.contents), "\t"]
     edge = "\n\n" if _PARAGRAPHS.fullmatch(node.name) else "\n" if _LINES.fullmatch(node.name) else ""
-    return [edge, *children, edge]
+    if node.name == "ol":
+        return [edge, *reversed(_numbered(node)), edge]
+    if node.name == "li" and _is_step(node):
+        return [edge, *reversed(node.contents)]
+    return [edge, *reversed(node.contents), _MARKS.get(node.name, ""), edge]
+
+
+def _is_step(item: Tag) -> bool:
+    """Say whether the list numbers *item*; then its number stands before it already."""
+    return item.parent is not None and item.parent.name == "ol"
+
+
+def _opened_part(part: Tag) -> list[PageElement | str]:
+    """Return what stands for a table or its head, without blanks between rows: as empty lines they would end it."""
+    contents = [child for child in part.contents if isinstance(child, Tag) or str(child).strip()]
+    edge = "\n\n" if part.name == "table" else ""
+    return [edge, *reversed(contents), edge]
+
+
+def _numbered(steps: Tag) -> list[PageElement | str]:
+    """Return the contents of an ordered list, each item behind its number on a new line."""
+    given = str(steps.get("start") or "1")
+    number = int(given) if _NUMBER.fullmatch(given) else 1
+    found: list[PageElement | str] = []
+    for child in steps.contents:
+        if isinstance(child, Tag) and child.name == "li":
+            found.append(f"\n{number}. ")
+            number += 1
+        found.append(child)
+    return found
+
+
+def _cells(row: Tag) -> list[Tag]:
+    """Return the cells of a row of data; none where a table only lays out a page: then its cells are blocks."""
+    cells = [cell for cell in row.contents if isinstance(cell, Tag) and cell.name in ("td", "th")]
+    if len(cells) < _LEAST_CELLS:
+        return []
+    size = 0
+    for inner in row.descendants:
+        size += len(inner) if isinstance(inner, NavigableString) else 0
+        if size > MAX_ROW_CHARS or (isinstance(inner, Tag) and inner.name in ("table", "tr")):
+            return []
+    return cells
 
 
 def _squeezed(text: str) -> str:
     """Return *text* without white space at the ends of lines and with at most one empty line at a time."""
     first, *others = text.split("\n")
     lines = [first.rstrip(), *(_without_lone_space(line.rstrip()) for line in others)]
-    return _EMPTY_LINES.sub("\n\n", "\n".join(lines))
+    return _LONE_MARKS.sub(r"\g<mark> ", _EMPTY_LINES.sub("\n\n", "\n".join(lines)))
 
 
 def _without_lone_space(line: str) -> str:

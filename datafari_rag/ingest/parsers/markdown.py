@@ -9,7 +9,7 @@ from typing import BinaryIO
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from datafari_rag.ingest.parsers.parsed import Parsed, parsed
+from datafari_rag.ingest.parsers.parsed import Parsed, parsed, row_line
 from datafari_rag.ingest.parsers.plain_text import decoded
 
 _ENDS = {
@@ -17,31 +17,47 @@ _ENDS = {
     "bullet_list_close": "\n",
     "ordered_list_close": "\n",
     "table_close": "\n",
-    "tr_close": "\n",
-    "th_close": "\t",
-    "td_close": "\t",
 }
 
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of *file*, its first heading as the title. Raises: OSError, Unreadable."""
     tokens = MarkdownIt("commonmark").enable("table").parse(_without_front_matter(decoded(file.read())))
-    return parsed("".join(_pieces(tokens)).replace("\t\n", "\n"), _title(tokens))
+    return parsed("".join(_pieces(tokens)), _title(tokens))
 
 
 def _pieces(tokens: Sequence[Token]) -> list[str]:
     pieces: list[str] = []
+    cells: list[str] | None = None
     for token in tokens:
-        if token.type == "inline":
-            pieces.append(_words(token))
-        elif token.type in ("fence", "code_block"):
-            pieces.append(token.content + "\n\n")
-        elif token.type == "paragraph_close":
-            # The items of a tight list are paragraphs that are not shown as such.
-            pieces.append("\n" if token.hidden else "\n\n")
+        if token.type == "tr_open":
+            cells = []
+        elif token.type == "tr_close":
+            pieces.append(row_line(cells or ()) + "\n")
+            cells = None
+        elif token.type == "inline" and cells is not None:
+            cells.append(_words(token))
         else:
-            pieces.append(_ENDS.get(token.type, ""))
+            pieces.append(_piece(token))
     return pieces
+
+
+def _piece(token: Token) -> str:
+    match token.type:
+        case "inline":
+            return _words(token)
+        case "fence" | "code_block":
+            return f"{token.content}\n\n"
+        case "paragraph_close":
+            # The items of a tight list are paragraphs that are not shown as such.
+            return "\n" if token.hidden else "\n\n"
+        case "heading_open":
+            return f"{'#' * int(token.tag[1:])} "
+        case "list_item_open":
+            # Of an ordered list an item has its number as info, of another one nothing.
+            return f"{token.info}{token.markup} " if token.info else "- "
+        case other:
+            return _ENDS.get(other, "")
 
 
 def _words(inline: Token) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""
+
+CELL_SEPARATOR = " | "
+"""Stands between the cells of a row."""
 
 
 MAX_TITLE_CHARS = 1000
@@ -34,6 +38,18 @@ def parsed(text: str, title: str | None = None) -> Parsed:
     """
     name = " ".join(_clean(title[:MAX_TITLE_CHARS]).split()) if title else ""
     return Parsed(_clean(text[:MAX_CHARS]).strip(), name or None)
+
+
+def row_line(cells: Iterable[str]) -> str:
+    """Return one row of a table as a line of its own, which `core.text.structure` reads back; empty without words."""
+    line = CELL_SEPARATOR.join(" ".join(cell.split()) for cell in cells).rstrip()
+    return line if line.strip(" |") else ""
+
+
+def heading_line(level: int, words: str) -> str:
+    """Return a heading as a line of its own with its *level*, 1 to 6, as Markdown writes it; empty without words."""
+    title = " ".join(words.split())
+    return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
 
 
 def encodable(text: str) -> str:

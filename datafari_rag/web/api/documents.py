@@ -11,6 +11,7 @@ from datafari_rag.core.targets import target_of
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.api.search import opened
 from datafari_rag.web.failure import failure
 from datafari_rag.web.json_bytes import plain
@@ -74,13 +75,10 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
 
 
 def _as_page(desk: Desk, document: Document, start: int | None, end: int | None) -> Response:
-    text = document.text
     shown = {
         "title": title_of(document),
         "url": without_invisible(document.url or ""),
-        "before": text[: start or 0],
-        "marked": text[start or 0 : end or 0],
-        "after": text[end or 0 :],
+        "parts": parts_of(document.text, start or 0, end or 0),
     }
     return page(desk, reader_of(desk), "document.html", shown)
 

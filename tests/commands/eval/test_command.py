@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from datafari_rag.commands.eval.collections import RESOURCES
 from datafari_rag.commands.eval.command import evaluate
 from datafari_rag.commands.index import index
 from datafari_rag.core.settings.table import Settings
@@ -171,3 +172,29 @@ def test_paths_of_the_settings_file_stay_relative_to_it(tmp_path: Path, sets: Pa
     for variant in report["variants"].values():
         (summary,) = variant["sets"].values()
         assert summary["recall"]["1"] == 100.0
+
+
+def test_the_set_of_structure_comes_with_the_package_and_is_counted_by_kind(tmp_path: Path, sets: Path) -> None:
+    for name in ("tts-handbook", "debian-docs", "tech-docs"):
+        lines(sets / name / "docs.jsonl", [{"id": name, "content": "Nothing of interest.", "title": name}])
+    _, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded", "--every", "20", "--no-baselines")
+
+    groups = report["variants"]["embedded, structure alone"]["sets"]
+    assert {"structure row", "structure item", "all"} <= set(groups)
+    assert groups["structure row"]["whole"] is not None
+
+
+def test_every_unit_of_structure_stands_in_its_document_at_its_place() -> None:
+    folder = RESOURCES / "structure"
+    documents = {
+        row["id"]: row for row in map(json.loads, (folder / "docs.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
+    }
+    questions = list(map(json.loads, (folder / "questions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]))
+    assert len(questions) >= 150
+    assert len({question["id"] for question in questions}) == len(questions)
+    for question in questions:
+        assert question["kind"] in ("row", "item", "step", "slide")
+        assert question["answers"][0] in question["unit"]
+        document = documents.get(question["doc_ids"][0])
+        if document is not None:
+            assert document["content"][question["start"] : question["end"]] == question["unit"]

@@ -101,3 +101,39 @@ def test_around_a_place_the_sentences_are_those_of_the_whole_text() -> None:
 def test_the_sentence_of_a_place_is_found() -> None:
     bounds = [(0, 5), (6, 10), (12, 20)]
     assert [index_at(bounds, offset) for offset in (0, 5, 6, 11, 12, 99)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_row_is_one_sentence_whatever_stands_in_its_cells() -> None:
+    text = "Contacts. Call us.\nName | Note\nFirst desk | Open. Call 5. Or write!\nSecond | no\nThat is all. Really."
+    assert [text[start:end] for start, end in spans(text)] == [
+        "Contacts.",
+        "Call us.",
+        "Name | Note",
+        "First desk | Open. Call 5. Or write!",
+        "Second | no",
+        "That is all.",
+        "Really.",
+    ]
+
+
+def test_blocks_keep_the_header_of_a_table_apart_and_rows_whole() -> None:
+    rows = [f"Row {number} | {'x' * 30}" for number in range(5)]
+    text = "\n".join(("Before it. Words. " * 3, "Name | Note", *rows, "Behind it."))
+    found = [text[start:end] for start, end in blocks(text, 60)]
+    assert "Name | Note" in found
+    assert "\n".join(rows[:2]) in found
+    assert rows[4] in found
+    even = "\n".join(("Name | Note", *rows[:4]))
+    assert [even[start:end] for start, end in blocks(even, 60)][1:] == ["\n".join(rows[:2]), "\n".join(rows[2:4])]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Table 8.2. Numeric Types", id="the number of a table"),
+        pytest.param("Abbildung 3. Zwei Räder", id="of a figure, in German"),
+        pytest.param("### 8.8.7. Circles", id="of a marked heading"),
+    ],
+)
+def test_the_number_of_a_caption_stays_with_its_words(text: str) -> None:
+    assert spans(text) == [(0, len(text))]

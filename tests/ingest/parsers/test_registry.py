@@ -97,12 +97,12 @@ def docx_of(path: Path) -> Path:
         pytest.param(
             "a.html",
             PAGE.encode(),
-            "Head\n\nOne bold word.\n\nTwo words\nand a line\n\nfirst\n\nsecond\n\na\n  b\n\n1\t2",
+            "# Head\n\nOne bold word.\n\nTwo words\nand a line\n\n- first\n- second\n\na\n  b\n\n1 | 2",
             "The & title",
             id="a page",
         ),
         pytest.param(
-            "a.htm", b"<h1>Only a heading</h1>", "Only a heading", "Only a heading", id="a page without title"
+            "a.htm", b"<h1>Only a heading</h1>", "# Only a heading", "Only a heading", id="a page without title"
         ),
         pytest.param(
             "a.html", b'<meta charset="iso-8859-1"><p>\xe9t\xe9', "été", None, id="a page that names its code"
@@ -112,7 +112,7 @@ def docx_of(path: Path) -> Path:
         pytest.param(
             "a.md",
             MARKS.encode(),
-            "The title\n\nA link and code, picture.\nSecond line.\n\none\ntwo\n\na\tb\n1\t2\n\nx = 1",
+            "# The title\n\nA link and code, picture.\nSecond line.\n\n- one\n- two\n\na | b\n1 | 2\n\nx = 1",
             "The title",
             id="Markdown",
         ),
@@ -132,7 +132,58 @@ def test_a_pdf_page_by_page(tmp_path: Path) -> None:
 
 def test_a_word_file_with_its_tables_in_place(tmp_path: Path) -> None:
     found = parse(docx_of(tmp_path / "a.docx"))
-    assert found == Parsed("First paragraph.\nleft\tright\nAfter the table.", "The letter")
+    assert found == Parsed("First paragraph.\n\nleft | right\n\nAfter the table.", "The letter")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        pytest.param(
+            "<table><caption>Hours</caption> <thead> <tr><th>Day</th> <th>Open</th></tr> </thead>\n<tbody> <tr><td>"
+            "<p>Mon</p>day</td><td>9<br>to 5</td></tr> <tr><td>Tuesday</td><td> </td></tr></tbody></table>",
+            "Hours\nDay | Open\nMon day | 9 to 5\nTuesday |",
+            id="rows are neighbours, cells one line",
+        ),
+        pytest.param(
+            "<table><tr><td><p>Left side.</p></td><td><table><tr><td>a</td><td>b</td></tr></table></td></tr></table>",
+            "Left side.\n\na | b",
+            id="a table that only lays out a page",
+        ),
+        pytest.param("<table><tr><td>alone</td></tr><tr></tr></table>", "alone", id="a row of one cell"),
+        pytest.param(f"<table><tr><td>{'x' * 5000}<td>y</table>", f"{'x' * 5000}\ty", id="a row that is a page"),
+        pytest.param("<table><tr><td> </td><td></td></tr><tr><td>a<td>b</table>", "a\tb", id="cells never closed"),
+        pytest.param(
+            "<ol start=3><li><p>Three</p></li> <li>Four</li></ol><ol start=x><li>One</ol>",
+            "3. Three\n\n4. Four\n\n1. One",
+            id="steps",
+        ),
+        pytest.param("<ul><li><p>loose</p></li></ul><h2><span>Head</span></h2>", "- loose\n\n## Head", id="marks"),
+    ],
+)
+def test_the_structure_of_a_page_survives_in_its_text(tmp_path: Path, page: str, text: str) -> None:
+    (tmp_path / "a.html").write_text(page)
+    assert parse(tmp_path / "a.html").text == text
+
+
+def test_headings_lists_and_merged_cells_of_a_word_file(tmp_path: Path) -> None:
+    document = docx.Document()
+    document.add_heading("Guide", 0)
+    document.add_heading("Gateways", 2)
+    document.add_paragraph("one", style="List Bullet")
+    table = document.add_table(3, 3)
+    for place, words in enumerate(("Region", "Gate\nway", "Port")):
+        table.cell(0, place).text = words
+    table.cell(1, 0).merge(table.cell(1, 1)).text = "Asia"
+    table.cell(1, 2).text = "443"
+    document.save(str(tmp_path / "a.docx"))
+    assert parse(tmp_path / "a.docx").text == (
+        "# Guide\n\n\n## Gateways\n\n- one\n\nRegion | Gate way | Port\nAsia | 443"
+    )
+
+
+def test_steps_and_loose_lists_of_markdown(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("## Steps\n\n1. One\n2. Two\n\n- a\n\n- b\n\n| a | b |\n|---|---|\n|  |  |\n")
+    assert parse(tmp_path / "a.md").text == "## Steps\n\n1. One\n2. Two\n\n- a\n\n- b\n\n\na | b"
 
 
 def test_a_pdf_without_text_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,39 @@
+"""A stored text in parts for its page: the passage that is marked, and the header of the table when that is a row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from datafari_rag.core.text.tables import header_above, is_in_table
+
+
+class Part(NamedTuple):
+    """A stretch of the text and how it is shown: `plain`, `passage`, `row` (the passage as a row), or `header`."""
+
+    text: str
+    kind: str = "plain"
+
+
+def parts_of(text: str, start: int, end: int) -> tuple[Part, ...]:
+    """
+    Return *text* in its parts, none of them empty; joined they are *text*.
+
+    A passage from *start* to *end* that lies within one row of a table is marked as that row, from edge to edge, and
+    the header above it is shown as one.
+    """
+    if start >= end:
+        return (Part(text),) if text else ()
+    kind, header = "passage", None
+    if "\n" not in text[start:end] and is_in_table(text, start, end):
+        line_end = text.find("\n", end)
+        start, end = text.rfind("\n", 0, start) + 1, line_end if line_end >= 0 else len(text)
+        kind, header = "row", header_above(text, start)
+    first, last = header or (0, 0)
+    parts = (
+        Part(text[:first]),
+        Part(text[first:last], "header"),
+        Part(text[last:start]),
+        Part(text[start:end], kind),
+        Part(text[end:]),
+    )
+    return tuple(part for part in parts if part.text)

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.text.tables import (
+    MAX_ROW_CHARS,
+    begins_with_row,
+    cells_of,
+    ends_with_row,
+    header_above,
+    is_in_table,
+    is_row,
+    named_cells,
+    row_lines,
+    tables_in,
+)
+
+PIPES = (
+    "Limits by city:\n\n| City | Limit |\n|------|------:|\n| Berlin | 150 EUR |\n| Paris | 190 EUR |\n\nThat is all."
+)
+TABS = "Gateways\nRegion\tGateway\nAsia\tsg.example.org\nEurope\teu.example.org\nEnd."
+ALIGNED = "Hours:\nArea       Open       Seats\nCanteen    11:30         60\nGym        6:00           8\n"
+GRID = "+-----+-----+\n| a   | b   |\n+=====+=====+\n| 1   | 2   |\n+-----+-----+\n| 3   | 4   |\n+-----+-----+\n"
+
+
+def said(text: str) -> list[list[list[str]]]:
+    return [
+        [[text[start:end] for start, end in cells_of(text, *row)] for row in table.rows] for table in tables_in(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        pytest.param(PIPES, [["City", "Limit"], ["Berlin", "150 EUR"], ["Paris", "190 EUR"]], id="Markdown"),
+        pytest.param(
+            TABS, [["Region", "Gateway"], ["Asia", "sg.example.org"], ["Europe", "eu.example.org"]], id="tabs"
+        ),
+        pytest.param(
+            ALIGNED,
+            [["Area", "Open", "Seats"], ["Canteen", "11:30", "60"], ["Gym", "6:00", "8"]],
+            id="columns of spaces",
+        ),
+        pytest.param(GRID, [["a", "b"], ["1", "2"], ["3", "4"]], id="a grid with rules"),
+        pytest.param("x | y\n1 |  | 3\n", [["x", "y"], ["1", "", "3"]], id="an empty cell between pipes"),
+        pytest.param("a\tb\r\nc\td\r\n", [["a", "b"], ["c", "d"]], id="line ends of Windows"),
+    ],
+)
+def test_a_table_with_its_rows_and_cells(text: str, rows: list[list[str]]) -> None:
+    assert said(text) == [rows]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("Prose.  Two spaces after a stop.\nMore of it.  And more.", id="two spaces after a full stop"),
+        pytest.param("a | b\n\nc | d", id="an empty line between rows"),
+        pytest.param("only | one", id="a row alone"),
+        pytest.param("- one (a | b) thing\n- two (c | d) things", id="items with a pipe in them"),
+        pytest.param("a || b\nc || d", id="an operator of two pipes"),
+        pytest.param("\tindented code\n\tmore of it", id="lines that begin with a tab"),
+        pytest.param(f"{'x' * MAX_ROW_CHARS} | y\n{'x' * MAX_ROW_CHARS} | y", id="lines too long for rows"),
+        pytest.param("one   two\n       three     four", id="columns that begin nowhere together"),
+        pytest.param("a\tb\nc | d", id="rows of two forms"),
+        pytest.param("a | b\n" + "-" * (MAX_ROW_CHARS + 9) + "\nc | d", id="a rule without end"),
+        pytest.param("|---|---|\n|---|---|", id="nothing but rules"),
+    ],
+)
+def test_no_table(text: str) -> None:
+    assert tables_in(text) == ()
+
+
+def test_a_first_row_with_a_number_of_its_own_heads_nothing() -> None:
+    (table,) = tables_in("1 | 10\n2 | 20")
+    assert table.header is None
+    (table,) = tables_in(PIPES)
+    assert PIPES[slice(*table.header or (0, 0))] == "| City | Limit |"
+
+
+def test_two_tables_of_one_page() -> None:
+    assert [len(rows) for rows in said(f"{PIPES}\n{TABS}")] == [3, 3]
+
+
+def test_only_what_lies_in_the_region_is_read() -> None:
+    start = PIPES.index("| Berlin")
+    (table,) = tables_in(PIPES, start, len(PIPES))
+    assert [PIPES[slice(*row)] for row in table.rows] == ["| Berlin | 150 EUR |", "| Paris | 190 EUR |"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "header"),
+    [
+        pytest.param(PIPES, "| Paris", "| City | Limit |", id="above a rule and a row"),
+        pytest.param(TABS, "Europe", "Region\tGateway", id="between tabs"),
+        pytest.param(TABS, "Region", None, id="the header itself has none"),
+        pytest.param("a | b\nc | d", "c | d", "a | b", id="at the beginning of the text"),
+        pytest.param("-----+-----\na | b\nc | d", "c | d", "a | b", id="a rule above the header"),
+        pytest.param(f"{'x' * MAX_ROW_CHARS} | y\na | b\nc | d", "c | d", "a | b", id="a long line above"),
+    ],
+)
+def test_the_header_of_a_row(text: str, row: str, header: str | None) -> None:
+    found = header_above(text, text.index(row))
+    assert (None if found is None else text[slice(*found)]) == header
+
+
+def test_a_header_is_not_looked_for_without_end() -> None:
+    text = "".join(f"{number} | x\n" for number in range(6000))
+    found = header_above(text, text.index("5999 |"))
+    assert found is not None
+    assert text[slice(*found)] == "999 | x"
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "named"),
+    [
+        pytest.param(
+            PIPES, "| Paris | 190 EUR |", [["City", "Paris", "Limit", "190 EUR"]], id="a rule under the header"
+        ),
+        pytest.param(TABS, "Asia\tsg.example.org", [], id="words alone, no rule: the first row may be a row of data"),
+        pytest.param(
+            "Code\tMeaning\nE1\tlate", "E1\tlate", [["Code", "E1", "Meaning", "late"]], id="a number in the row"
+        ),
+        pytest.param("Code\tMeaning\nE1\tlate", "Code\tMeaning", [], id="the header itself"),
+        pytest.param("Berlin | 10\nParis | 20", "Paris | 20", [], id="a first row of data"),
+        pytest.param(
+            "a | b | c\n--- | --- | ---\n1 | 2 |", "1 | 2 |", [["a", "1", "b", "2"]], id="a last cell left out"
+        ),
+        pytest.param("a | b\n--- | ---\n1 | 2 | 3", "1 | 2 | 3", [], id="a cell too many"),
+        pytest.param("a | b | c\n---\n1 |  | 3", "1 |  | 3", [["a", "1", "c", "3"]], id="an empty cell says nothing"),
+        pytest.param("Area    Open    Seats\nGym     60", "Gym     60", [], id="columns of spaces with a cell missing"),
+    ],
+)
+def test_cells_with_what_names_them(text: str, row: str, named: list[list[str]]) -> None:
+    start = text.index(row)
+    found = named_cells(text, start, start + len(row))
+    assert [[text[first:last] for first, last in window] for window in found] == named
+
+
+def test_whether_a_line_has_the_form_of_a_row() -> None:
+    assert is_row("a | b")
+    assert not is_row("a b")
+    assert not is_row(" | " * MAX_ROW_CHARS)
+    assert begins_with_row("a | b\nc")
+    assert not begins_with_row("c\na | b")
+    assert ends_with_row("c\na | b")
+    assert not ends_with_row("a | b\nc")
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "wanted"),
+    [
+        pytest.param(PIPES, "150 EUR", True, id="within a row"),
+        pytest.param(PIPES, "| City | Limit |", True, id="the header, with a rule under it"),
+        pytest.param(PIPES, "That is all.", False, id="behind the table"),
+        pytest.param("a | b\nprose", "a | b", False, id="a row alone"),
+        pytest.param("See:\na\tb\nc\td", "See:\na\tb", True, id="a passage that ends in a row"),
+        pytest.param(f"{'x' * MAX_ROW_CHARS} | y\na | b", "a | b", False, id="beside a line too long"),
+    ],
+)
+def test_whether_a_passage_is_of_a_table(text: str, part: str, wanted: bool) -> None:
+    start = text.index(part)
+    assert is_in_table(text, start, start + len(part)) is wanted
+
+
+def test_the_lines_of_rows() -> None:
+    text = "a | b\nc | d\nprose\ne | f"
+    assert [text[start:end] for start, end in row_lines(text, are_neighbours=True)] == ["a | b", "c | d"]
+    assert [text[start:end] for start, end in row_lines(text, are_neighbours=False)] == ["a | b", "c | d", "e | f"]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "|",
+        "| ",
+        " | ",
+        "\t",
+        "\t\n",
+        "   ",
+        "a   b\n",
+        "-",
+        "|-",
+        "|---|\n",
+        "| a |\n",
+        "\n",
+        " \n",
+        "a | b\n",
+        "- a | b\n",
+    ],
+)
+def test_hostile_texts_are_read_to_their_end(piece: str) -> None:
+    """Each of them would take minutes if a line were looked at more than a few times."""
+    text = piece * (300_000 // len(piece))
+    assert all(table.end <= len(text) for table in tables_in(text))
+    assert len(row_lines(text, are_neighbours=False)) <= text.count("\n") + 1
