@@ -18,6 +18,7 @@ from datafari_rag.core.citations import (
     verification,
 )
 from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.meaning import cutting
 from datafari_rag.core.model import sse
 from datafari_rag.core.passages import (
     answer_types,
@@ -26,6 +27,7 @@ from datafari_rag.core.passages import (
     evidence_threshold,
     extractive_answer,
     extracts,
+    leads,
     phrase_matching,
     reranking,
     selection,
@@ -39,12 +41,15 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import (
     cleaning,
+    entities,
     folding,
     language,
     lowering,
     sentences,
     stemmer,
     stopwords,
+    structure,
+    tables,
     token_estimate,
     tokenizer,
     truncation,
@@ -317,6 +322,18 @@ READERS: dict[str, Reader] = {
     "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
     "core.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.meaning.cutting.pieces_of": cutting.pieces_of,
+    "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
+    "core.text.entities.unescaped": entities.unescaped,
+    "core.text.structure.headings_in": structure.headings_in,
+    "core.text.structure.path_at": lambda text: structure.path_at(text, len(text)),
+    "core.text.tables.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
+    "core.text.tables.has_tables": lambda text: tables.has_tables(text, 0, len(text)),
+    "core.text.tables.header_above": lambda text: tables.header_above(text, len(text)),
+    "core.text.tables.is_in_table": lambda text: tables.is_in_table(text, 0, len(text)),
+    "core.text.tables.named_cells": lambda text: tables.named_cells(text, 0, len(text)),
+    "core.text.tables.row_lines": lambda text: tables.row_lines(text, are_neighbours=True),
+    "core.text.tables.tables_in": tables.tables_in,
     "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
     "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
     "core.text.cleaning.without_directions": cleaning.without_directions,

@@ -12,7 +12,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.passages.extractive_answer import answer
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, select
-from datafari_rag.ingest.parsers.registry import parse
+from tests.ingest.parsers.test_registry import parse
 
 POLICY = """# Travel policy
 
