@@ -198,7 +198,7 @@ class Application(Flask):
         Build everything for the settings of *file*.
 
         Raises:
-            StartRefused: a `server.*`, `solr.*` or `security.*` value cannot be used (SPEC.md §5).
+            StartRefused: a `server.*`, `solr.*` or `security.*` value cannot be used (contract §8).
         """
         super().__init__(__name__, static_folder=None, template_folder=str(TEMPLATES))
         file.snapshot().require_startable()

@@ -216,7 +216,7 @@ class Model(Protocol):
 
 
 class Relay(Protocol):
-    """Hands a caller's own body to the model's server and its reply back, both unchanged (SPEC.md §4.3)."""
+    """Hands a caller's own body to the model's server and its reply back, both unchanged (contract §3)."""
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool

@@ -1,5 +1,5 @@
 """
-The house's outer walls (STYLE.md, "Where things are" and "Functions and modules"), measured on the code itself.
+The house's outer walls (CONTRIBUTING.md), measured on the code itself.
 
 A failing case names file and line; the rule stands in the table at the top.
 """
@@ -74,7 +74,7 @@ IMPURE_STANDARD = {
     "random", "secrets", "select", "selectors", "shutil", "signal", "socket", "socketserver", "sqlite3", "ssl",
     "subprocess", "sys", "tempfile", "threading", "time", "uuid",
 }  # fmt: skip
-# The pipeline may log (STYLE.md); urllib.parse is pure, urllib.request is not.
+# The pipeline may log (CONTRIBUTING.md); urllib.parse is pure, urllib.request is not.
 PURE_EXCEPTIONS = {("pipeline", "logging")}
 
 MAX_MODULE_LINES = 400

@@ -1,7 +1,7 @@
 """
 Who may see what, as a value, and the one function that makes it.
 
-`filter_for` is the only way to a `Filter`, and no retriever can be called without one. The rules are SPEC.md §6: for
+`filter_for` is the only way to a `Filter`, and no retriever can be called without one. The rules are contract §5: for
 each level (share, parent, document), with NS = `__nosecurity__` and T = the user's tokens,
 ``((NS in allow and NS in deny) or allow & T) and not deny & T``; with T empty all six fields must be NS.
 This module decides; it never talks to a directory, a search engine or a log.
@@ -76,7 +76,7 @@ def usable_tokens(tokens: Iterable[str]) -> tuple[frozenset[str], int]:
     """
     Return the tokens that may be used, and how many were dropped.
 
-    `__nosecurity__` and empty strings are dropped: with them the deny rule would hide every document (SPEC.md §6).
+    `__nosecurity__` and empty strings are dropped: with them the deny rule would hide every document (contract §5).
     """
     given = list(tokens)
     kept = frozenset(token for token in given if token not in ("", NO_SECURITY))

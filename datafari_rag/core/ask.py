@@ -17,7 +17,7 @@ LineBreaks = Literal["escaped", "newline", "html"]
 LINE_BREAKS: tuple[LineBreaks, ...] = ("escaped", "newline", "html")
 
 MAX_QUESTION_CHARS = 4000
-"""Longest `q`, in characters (SPEC.md §4.2, queryTooLong; Datafari's own limit)."""
+"""Longest `q`, in characters (contract §4, queryTooLong; Datafari's own limit)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Attachment:
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
     """
-    How many tokens the documents may take (seed 004): the /v1 arithmetic of SPEC.md §4.3.
+    How many tokens the documents may take (KAITO's RAG service): the /v1 arithmetic of contract §3.
 
     *documents* is the budget itself, *node* the most one passage may have; *max_documents* 0 means no bound.
     """
@@ -99,7 +99,7 @@ class Ask:
     """Alias of `openai.indexes`; None is the index of `solr.url`."""
     sampling: Mapping[str, object] = field(default_factory=dict)
     earlier_text: str | None = None
-    """The questions before this one: what to search for when the words of this one find nothing (SPEC.md §4.3)."""
+    """The questions before this one: what to search for when the words of this one find nothing (contract §3)."""
     session_state: object = None
     """What the client wants back with the answer; never read for anything but our own signed memory."""
     warnings: tuple[str, ...] = ()

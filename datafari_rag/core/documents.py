@@ -60,7 +60,7 @@ class Extract:
 
     *text* is cleaned and joined from *passages* (in order of the document, joined by " … " where they do not touch).
     *origins* leads from ``text`` back to ``document.text``; for highlighting, where the stored text is this very *text*
-    (SPEC.md §8), it leads from *text* to itself.
+    (contract §7), it leads from *text* to itself.
     """
 
     number: int
@@ -93,7 +93,7 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Citation:
     """
-    One mark of the answer, resolved (SPEC.md §8).
+    One mark of the answer, resolved (contract §7).
 
     ``document.text[start:end] == quote`` whenever they are not None. *status* is verified, supported, unsupported or
     unknown. The mark itself is ``answer[answer_start:answer_end]``, in code points, brackets included, with the target

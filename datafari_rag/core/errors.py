@@ -1,7 +1,7 @@
 """
 Every way in which an answer can fail, as one tree; what a dialect makes of it is the dialect's.
 
-An error knows its label, its code of SPEC.md §4.2 and a sentence that is safe to show. It knows no HTTP status and
+An error knows its label, its code of contract §4 and a sentence that is safe to show. It knows no HTTP status and
 never holds a library's message, a filter, a document's text or a secret in what it shows.
 
     RagError
@@ -87,14 +87,14 @@ class BadRequest(RagError):
 
 
 class ContextTooLong(BadRequest):
-    """The conversation alone does not fit the model's window (seed 004)."""
+    """The conversation alone does not fit the model's window (KAITO's RAG service)."""
 
     label, code, sentence = "contextTooLong", 400, "Prompt length exceeds context window."
 
 
 class RefusedByModel(BadRequest):
     """
-    The model's own 400, 404 or 422 to a passed-through body (SPEC.md §4.3).
+    The model's own 400, 404 or 422 to a passed-through body (contract §3).
 
     *reason* is the model's message, meant for the sender of that body alone: never log it.
     """
@@ -130,7 +130,7 @@ class NotFound(RagError):
 
 
 class NoSuchIndex(NotFound):
-    """`index_name` names no index of `openai.indexes` (seed 004)."""
+    """`index_name` names no index of `openai.indexes` (KAITO's RAG service)."""
 
 
 class MethodNotAllowed(RagError):
@@ -170,7 +170,7 @@ class NoQuery(RagError):
 
 
 class NoDocuments(RagError):
-    """The search worked and found nothing usable (sentence of seed 002)."""
+    """The search worked and found nothing usable (sentence of Datafari RagAPI)."""
 
     label, code = "noDocuments", 428
     sentence = "The query cannot be answered because no associated documents were found."
@@ -243,7 +243,7 @@ class ModelError(RagError):
 
 
 class ContentFiltered(ModelError):
-    """`finish_reason` content_filter, or the provider's 400 saying so (sentence of seed 003)."""
+    """`finish_reason` content_filter, or the provider's 400 saying so (sentence of the RAG chat protocol)."""
 
     label, code = "contentFiltered", 400
     sentence = "Your message contains content that was flagged by the OpenAI content filter."

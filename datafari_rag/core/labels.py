@@ -1,4 +1,4 @@
-"""The name under which the model, the citations and the page speak of a document (SPEC.md §8)."""
+"""The name under which the model, the citations and the page speak of a document (contract §7)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The "Datafari External LLM" dialect (seed 002): one context, one question; one output. It does not stream.
+The "Datafari External LLM" dialect (Datafari RagAPI): one context, one question; one output. It does not stream.
 
 The conversation, which this API has no place for, stands between the instructions and the documents. Takes and gives
 plain JSON values; it sends nothing and knows no HTTP.

@@ -1,5 +1,5 @@
 """
-The OpenAI chat completions dialect (seeds 001 and 002): the body sent, a whole reply read, a chunk of a stream read.
+OpenAI chat completions, as Datafari RagAPI sends them too: the body sent, a whole reply read, a chunk of a stream read.
 
 Reads tolerantly: unknown keys, null content, lists of parts, several choices and chunks without choices are no
 surprise. Takes and gives plain JSON values; it sends nothing and knows no HTTP.

@@ -1,7 +1,7 @@
 """
 The dialect of the published client (`@microsoft/ai-chat-protocol`): `/api/chat`, `/api/chat/stream`.
 
-As seed 003, but for the key `sessionState`, errors that are objects, and a body that may come as multipart with files.
+As the RAG chat protocol, but for the key `sessionState`, errors that are objects, and a body that may be multipart.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Seed 003: `/chat` and `/ask` without a `stream` key, `/chat/stream`. Errors are `{"error": "text"}`.
+The RAG chat protocol: `/chat` and `/ask` without a `stream` key, `/chat/stream`. Errors are `{"error": "text"}`.
 
 A stream is one object a line: role and context first, then words, then what is known only at the end.
 """
@@ -68,7 +68,7 @@ def line_of(event: Event, context: ReplyContext, *, state: Callable[[object], Js
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
-    """Return the HTTP status and the error as a string, as seed 003 has it."""
+    """Return the HTTP status and the error as a string, as the RAG chat protocol has it."""
     return status_of(error), failure_line(error)
 
 

@@ -1,4 +1,4 @@
-"""Seed 000: `/ask`, and `/chat` with a `stream` key: OpenAI's completion with a context in its one choice."""
+"""The RAG chat protocol with choices: `/ask`, and `/chat` with a `stream` key: one choice with a context."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
 def accepts(incoming: Incoming) -> bool:
-    """Say whether the body has a `stream` key: then it is this dialect and not seed 003's. Null is absent."""
+    """Say whether the body has a `stream` key: then it is this protocol's. Null is absent."""
     return isinstance(incoming.body, Mapping) and incoming.body.get("stream") is not None
 
 
@@ -80,7 +80,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
-    """Return the HTTP status and the error as a string, as seed 003 has it."""
+    """Return the HTTP status and the error as a string, as the RAG chat protocol has it."""
     return status_of(error), {"error": error.reason}
 
 

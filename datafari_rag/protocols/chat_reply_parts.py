@@ -25,7 +25,7 @@ MAX_LINE_BYTES = 130_000
 The rest is for the client's own session state, which may stand in the same line."""
 
 COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
-"""Keys of the model's reply that seed 000 copies at the top."""
+"""Keys of the model's reply that the RAG chat protocol with choices copies at the top."""
 
 _CITATION_KEYS = tuple(one.name for one in fields(Citation))
 _TOO_LARGE = "Left out: too large for one line of a stream."
@@ -67,7 +67,7 @@ def point_texts(extracts: Sequence[Extract]) -> list[str]:
 
 
 def thought(one: Thought) -> Json:
-    """Return one step as the seeds spell it."""
+    """Return one step as the RAG chat protocols spell it."""
     return {"title": one.title, "description": one.description, "props": None if one.props is None else dict(one.props)}
 
 
@@ -136,7 +136,7 @@ def created_s(context: ReplyContext, facts: ModelFacts) -> int:
 
 
 def status_of(error: RagError) -> int:
-    """Return the HTTP status on the chat paths and /v1: what is wrong with the question is 400 (SPEC.md §4.2)."""
+    """Return the HTTP status on the chat paths and /v1: what is wrong with the question is 400 (contract §4)."""
     return 400 if error.code in _AS_BAD_REQUEST and error.label in ("noQuery", "queryTooLong") else error.code
 
 

@@ -1,5 +1,5 @@
 """
-What the chat dialects have in common in a request: messages, overrides, session state (seeds 000, 003).
+What the chat dialects have in common in a request: messages, overrides, session state.
 
 Null is the same as absent everywhere, unknown keys never fail, and what does not fit is named in the error.
 """
@@ -84,7 +84,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
 
 
 def softened(settings: Settings) -> tuple[type[RagError], ...]:
-    """Return the failures that are answers on the chat paths (SPEC.md §4.2), none when the setting wants errors."""
+    """Return the failures that are answers on the chat paths (contract §4), none when the setting wants errors."""
     return (NoDocuments, NoAnswer) if settings.chat_no_documents == "answer" else ()
 
 

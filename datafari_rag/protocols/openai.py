@@ -1,7 +1,7 @@
 """
-Seed 004: `/v1/chat/completions`, OpenAI-compatible; `index_name` turns documents on, `/v1/models` lists both.
+KAITO's RAG service, OpenAI-compatible: `index_name` on `/v1/chat/completions` turns documents on.
 
-The order of checks is SPEC.md §4.3: index and parameters, shape, bypass, turns, window. What a bypass rule names goes
+The order of checks is contract §3: index and parameters, shape, bypass, turns, window. What a bypass rule names goes
 to the model as it came.
 """
 

@@ -1,5 +1,5 @@
 """
-The body of `/v1/chat/completions`, read and judged in the order of SPEC.md §4.3.
+The body of `/v1/chat/completions`, read and judged in the order of contract §3.
 
 Each function is one step: index and parameters, the shape of the messages, what is passed through, the turns.
 """
@@ -102,7 +102,7 @@ def messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
 
 
 def must_bypass(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> bool:
-    """Say whether a rule of seed 004 passes the request through: tools, another role, a user's non-text content."""
+    """Say whether a rule of KAITO's passes the request through: tools, another role, a user's non-text content."""
     if body.get("tools") or body.get("functions"):
         return True
     if any(message["role"] not in ROLES for message in messages):

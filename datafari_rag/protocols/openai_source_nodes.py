@@ -1,4 +1,4 @@
-"""The passages that the model saw, as KAITO's clients know them: one node each (seed 004)."""
+"""The passages that the model saw, as KAITO's clients know them: one node each (KAITO's RAG service)."""
 
 from __future__ import annotations
 

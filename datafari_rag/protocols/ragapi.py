@@ -1,5 +1,5 @@
 """
-Datafari's `search/select?action=rag` (seed 002; its stream as Datafari 7 has it): the envelope and its events.
+Datafari's `search/select?action=rag` (Datafari RagAPI; its stream as Datafari 7 has it): the envelope and its events.
 
 Pure: parameters in, dicts out. Line breaks inside a message follow `rag.linebreaks`, or the request's own `linebreaks`,
 character by character, so that the joined deltas equal the whole message.
@@ -32,7 +32,7 @@ def accepts(incoming: Incoming) -> bool:
 
 def parse(incoming: Incoming, settings: Settings) -> Ask:
     """
-    Read the ask out of query and form (SPEC.md §4.1, §6).
+    Read the ask out of query and form (contract §3, §6).
 
     Raises:
         NoQuery: no words were given.
@@ -60,7 +60,7 @@ def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
-    """Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (SPEC.md §4.1)."""
+    """Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (contract §3)."""
     broken = _broken(context)
     sources = Sources(())
     yield _event("stream.started", {}, context)
@@ -82,7 +82,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str,
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
-    """Return the envelope of a failure, nested as in the seed's example; HTTP 200 unless `rag.http.errors`."""
+    """Return the envelope of a failure, nested as RagAPI's example has it; HTTP 200 unless `rag.http.errors`."""
     status = error.code if settings.rag_http_errors else 200
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
@@ -146,7 +146,7 @@ def _broken(context: ReplyContext) -> Callable[[str], str]:
 
 
 def _escaped(text: str) -> str:
-    """Write a line break as the two characters that the seed shows."""
+    """Write a line break as the two characters that RagAPI shows."""
     return text.replace("\r", "").replace("\n", "\\n")
 
 

@@ -56,7 +56,7 @@ class ReplyContext:
 
 @dataclass(frozen=True, slots=True)
 class PassThrough:
-    """A request of /v1 that goes to the model as it is (seed 004): *body* without our own keys."""
+    """A request of /v1 that goes to the model as it is (KAITO's RAG service): *body* without our own keys."""
 
     body: Mapping[str, object]
     is_streamed: bool = False

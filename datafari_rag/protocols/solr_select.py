@@ -15,7 +15,7 @@ from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 
 ACTIONS = frozenset({"", "search"})
-"""What `action` may be besides rag; any other is a bad request (SPEC.md §3)."""
+"""What `action` may be besides rag; any other is a bad request (contract §2)."""
 
 
 def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """
 The "Datafari External LLM" API from the server's side, in its generations: `context`, `documents`, numeric strings.
 
-Pure: the body comes in as parsed JSON, the reply goes out as a dict. Seed 002 is the authority.
+Pure: the body comes in as parsed JSON, the reply goes out as a dict. Datafari RagAPI is the authority.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Reads documents back out of what a model is sent: our own fenced messages, and the bare ones of seed 002.
+Reads documents back out of what a model is sent: our own fenced messages, and the bare ones of Datafari RagAPI.
 
 The counterpart of `core.prompt.document_message`, for services that play the model's part. Pure.
 """

@@ -18,7 +18,7 @@ from datafari_rag.web.ops import cors
 from datafari_rag.web.routes import ROUTES
 
 MAX_TARGET_BYTES = 65_536
-"""Longest path and query that is taken (SPEC.md §3)."""
+"""Longest path and query that is taken (contract §2)."""
 
 OPEN_PATHS = frozenset({"/documents", *(path for route in ROUTES for path in route.paths)})
 """What pages of other sites may call, where `server.cors.origins` names them."""

@@ -7,5 +7,5 @@ from datafari_rag.core.settings.table import Settings
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
-    """Return `{"error": {"code", "label", "reason"}}` with the code as HTTP status (SPEC.md §3)."""
+    """Return `{"error": {"code", "label", "reason"}}` with the code as HTTP status (contract §2)."""
     return error.code, {"error": {"code": error.code, "label": error.label, "reason": error.reason}}

@@ -1,4 +1,4 @@
-"""The reader of lines that the demo's page uses, against the streams of seeds 000 and 003."""
+"""The reader of lines that the demo's page uses, against the streams of the RAG chat protocols."""
 
 from __future__ import annotations
 

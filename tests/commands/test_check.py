@@ -92,7 +92,7 @@ BROKEN = [
 ]
 
 WARNED = [
-    pytest.param(SEED_EXAMPLE, [2, 7, 8], id="the seed's own example"),
+    pytest.param(SEED_EXAMPLE, [2, 7, 8], id="RagAPI's own example"),
     pytest.param("rag.maxToken=9", [1], id="an alias"),
     pytest.param("rag.model=a\nrag.addInstructions=false", [2], id="instructions that cannot be left out"),
     pytest.param("chat.memory.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),

@@ -239,8 +239,8 @@ _NO_STATE = {"session state": "has no session state", "follow up questions": "ca
 _NO_LOOSE_END = {"no documents in french": "passes the request through when nothing was found"}
 _ENVELOPE = {
     **_NO_STATE,
-    "no documents": "is an error by seed 002",
-    "no documents in french": "is an error by seed 002",
+    "no documents": "is an error by Datafari RagAPI",
+    "no documents in french": "is an error by Datafari RagAPI",
 }
 _OPENAI = {**_NO_STATE, **_NO_LOOSE_END, "no documents": "passes the request through when nothing was found"}
 _V1 = "/v1/chat/completions"

@@ -1,4 +1,4 @@
-"""The rule of SPEC.md §6 at the pure level, against the oracle: a user's tokens, a document's six fields, a verdict."""
+"""The rule of contract §5 against the oracle: a user's tokens, a document's six fields, a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The "Datafari External LLM" dialect: the body and the reply of seed 002, and the later generations' replies."""
+"""The "Datafari External LLM" dialect: body and reply as in Datafari RagAPI, and later replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAI dialect: bodies as seed 002 shows them, replies as seeds 001 and 002 do, and what else servers send."""
+"""The OpenAI dialect: bodies as Datafari RagAPI shows them, replies as OpenAI and others send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 003: message and context, one object a line, errors as text."""
+"""The RAG chat protocol: message and context, one object a line, errors as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 000: the answer as OpenAI's completion, with context and session state in its one choice."""
+"""The RAG chat protocol with choices: context and session state in its one choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 004: every example of its page, the order of checks, and what OpenAI's clients read."""
+"""KAITO's RAG service: every example of its page, the order of checks, and what OpenAI's clients read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read(body: object, settings: Settings = SETTINGS) -> Ask:
     return ask
 
 
-# The seed's bypass conditions.
+# KAITO's bypass conditions.
 
 BYPASSED: list[tuple[str, dict[str, object]]] = [
     ("no index", asking("Hello, how are you?", model="gpt-4")),
@@ -82,7 +82,7 @@ def test_a_passed_request_is_streamed_as_its_model_reads_it(stream: object, is_s
     assert isinstance(passed, PassThrough) and passed.is_streamed is is_streamed
 
 
-# The seed's examples of message processing.
+# KAITO's examples of message processing.
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_bypass_rule_comes_before_turns_and_window() -> None:
     assert isinstance(openai.parse(incoming(with_index(LONG, ASSISTANT, tools=[1])), SETTINGS), PassThrough)
 
 
-# The seed's token arithmetic.
+# KAITO's token arithmetic.
 
 
 def conversation(tokens: int) -> list[object]:

@@ -45,7 +45,7 @@ def test_the_seeds_valid_response_has_its_keys_and_types() -> None:
 @pytest.mark.parametrize(
     ("linebreaks", "message"),
     [
-        pytest.param("escaped", "At <15:50>.\\nOn time.", id="escaped writes two characters as the seed shows"),
+        pytest.param("escaped", "At <15:50>.\\nOn time.", id="escaped writes two characters as RagAPI shows"),
         pytest.param("newline", "At <15:50>.\nOn time.", id="newline leaves line breaks"),
         pytest.param("html", "At &lt;15:50&gt;.<br/>On time.", id="html escapes the text and breaks with br"),
     ],

@@ -58,7 +58,7 @@ class Corpus:
 
 
 def may_see(acl: Mapping[str, Sequence[str]], tokens: frozenset[str]) -> bool:
-    """Say who may see what: the oracle, written from SPEC.md §6 and from nothing else."""
+    """Say who may see what: the oracle, written from contract §5 and from nothing else."""
     for level in LEVELS:
         allow, deny = set(acl[f"allow_token_{level}"]), set(acl[f"deny_token_{level}"])
         is_open = NS in allow and NS in deny

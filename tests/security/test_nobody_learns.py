@@ -1,5 +1,5 @@
 """
-The promise of SPEC.md §6 as a property: nobody learns anything of a document that he may not read, and everybody finds
+The promise of contract §5 as a property: nobody learns anything of a document that he may not read, and everybody finds
 what he may.
 
 Random corpora with random rights, users, dialects, parameters and overrides, over HTTP through the whole service. The

@@ -1,4 +1,4 @@
-"""Documents are read back as they were written, fenced by us or bare as in seed 002."""
+"""Documents are read back as they were written, fenced by us or bare as in Datafari RagAPI."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CONTEXTS: dict[str, tuple[str, str, tuple[Given, ...]]] = {
         "",
         (Given(1, "A", "See Document 2. It is better."),),
     ),
-    "the seed's": (
+    "RagAPI's": (
         "Document 1. Once uppon a time, a rabbit ate a carot.\n Document 2. Boarding pass to Nice.",
         "",
         (Given(1, "", "Once uppon a time, a rabbit ate a carot."), Given(2, "", "Boarding pass to Nice.")),
     ),
-    "the seed's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (Given(1, "", "Text."),)),
+    "RagAPI's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (Given(1, "", "Text."),)),
     "no numbers at all": (" Just text. ", "", (Given(1, "", "Just text."),)),
     "an empty document": ("Document 1. \nDocument 2. Two.", "", (Given(2, "", "Two."),)),
     "nothing": ("  ", "", ()),

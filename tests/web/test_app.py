@@ -1,4 +1,4 @@
-"""Every row of SPEC.md §4.2 that `search/select` can reach, over HTTP, with fakes at the ports only."""
+"""Every row of contract §4 that `search/select` can reach, over HTTP, with fakes at the ports only."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def blocks_of(searcher: Searcher, query: Query) -> list[int]:
 
 def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Searcher) -> Query:
     """
-    Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (SPEC.md §6).
+    Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (contract §5).
 
     Looking for tokens that nobody uses costs as much as for others: without them the filter takes half the time.
     """

@@ -292,7 +292,7 @@ def _drain(reply: Reply, patience: Patience) -> None:
 
 
 def _check_ended(tally: Tally, log: str) -> None:
-    # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete (seed 001).
+    # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete.
     if tally.finish_reason is None:
         raise ModelUnavailable(log=f"ended without finish_reason {log}")
 

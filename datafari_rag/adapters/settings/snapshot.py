@@ -78,7 +78,7 @@ class Snapshot:
 
     def require_startable(self) -> None:
         """
-        Refuse to serve under settings that are not those of answers and cannot be used (SPEC.md §5).
+        Refuse to serve under settings that are not those of answers and cannot be used (contract §8).
 
         Raises:
             StartRefused: with the lines of those problems.

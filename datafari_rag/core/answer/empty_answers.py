@@ -1,7 +1,7 @@
 """
 "Nothing was found" and "the model said nothing" as answers, for dialects whose readers are in a conversation.
 
-SPEC.md §4.2: on the chat paths these two are an answer without documents, in the answer's language. All else that
+contract §4: on the chat paths these two are an answer without documents, in the answer's language. All else that
 fails stays a failure.
 """
 

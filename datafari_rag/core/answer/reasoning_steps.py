@@ -1,5 +1,5 @@
 """
-How an answer was made, in the four steps that the chat protocols name (SPEC.md §8).
+How an answer was made, in the four steps that the chat protocols name (contract §7).
 
 Everybody sees the question, the query, the documents used and sizes. Scores, the prompt, the candidates with reasons,
 the kind of filter, the endpoint and the timings are added for administrators; ACL values are never here.

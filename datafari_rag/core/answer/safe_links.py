@@ -1,5 +1,5 @@
 """
-The answer's text without links that lead elsewhere than to its documents, as it streams (SPEC.md §6).
+The answer's text without links that lead elsewhere than to its documents, as it streams (contract §5).
 
 What comes out has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
 this answer's documents. It fails closed: what one reader of Markdown might take for a link is none for any of them,

@@ -1,5 +1,5 @@
 """
-The arithmetic of seed 004: what fits the model's window, and how much of it documents may take.
+The arithmetic of KAITO's RAG service: what fits the model's window, and how much of it documents may take.
 
 Numbers only; nothing here reads a message or counts a token.
 """

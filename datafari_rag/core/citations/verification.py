@@ -54,7 +54,7 @@ PLAIN_CUT_CHARS = 25
 
 _WORDS = re.compile(r"\w+")
 _BETWEEN = r"(?:[\s.,;:!?|'\"()\[\]]|<(?=[^\W\d])|(?<=[^\W\d])>){1,6}"
-"""Signs that an answer may spell otherwise; angle brackets around an address are taken out of it (SPEC.md §6)."""
+"""Signs that an answer may spell otherwise; angle brackets around an address are taken out of it (contract §5)."""
 
 _WORD_BEFORE = re.compile(rf"(?P<word>{DENYING_WORD})[\s\"'“”«»‘’]*$")
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]*\Z")

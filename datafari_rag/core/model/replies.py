@@ -1,7 +1,7 @@
 """
 What a model's reply means: HTTP statuses, error objects, finish reasons and Retry-After, each to one named outcome.
 
-Seed 001 is the authority. Pure: replies come in as parsed JSON, the time as a number. No text of a reply gets into an
+OpenAI's API is the authority. Pure: replies are parsed JSON, the time is a number. No text of a reply gets into an
 error, except the message of a refused pass-through, which is its sender's own (`refused_by_model`).
 """
 
@@ -31,7 +31,7 @@ REPEATABLE = frozenset({429, 502, 503, 504})
 """Statuses where the same request may succeed in a moment."""
 
 RELAYED = frozenset({400, 404, 422})
-"""Statuses whose message a pass-through's sender is shown (SPEC.md §4.3)."""
+"""Statuses whose message a pass-through's sender is shown (contract §3)."""
 
 MAX_MESSAGE_CHARS = 1000
 
@@ -207,7 +207,7 @@ def _is_filtered(error: Mapping[str, object]) -> bool:
     if any(isinstance(code, str) and code.lower() in _FILTER_CODES for code in codes):
         return True
     message = error.get("message")
-    # LiteLLM keeps the kind in the message alone (reference: parts.md §2).
+    # LiteLLM keeps the kind in the message alone.
     return isinstance(message, str) and "ContentPolicyViolationError" in message
 
 
@@ -245,7 +245,7 @@ KINDS: Mapping[int, type[ModelError]] = {
     503: ModelUnavailable,
     504: ModelUnavailable,
 }
-"""Statuses of the seed's table and the labels of SPEC.md §4.2."""
+"""Statuses of OpenAI's error codes and the labels of contract §4."""
 
 FAMILIES: Mapping[int, type[ModelError]] = {4: ModelRefused, 5: ModelUnavailable}
 """Other statuses, by their first digit; what is neither (a redirect, an empty 204) cannot be read as an answer."""

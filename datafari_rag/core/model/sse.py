@@ -88,7 +88,7 @@ class Events:
     Lines of server-sent events into the data of each event.
 
     Comments, `event`, `id`, `retry` and unknown fields are skipped. A line that goes on with the JSON of the data
-    before it (it starts with a space, a bracket or a quotation mark) counts as data: seed 001 shows events in that
+    before it (it starts with a space, a bracket or a quotation mark) counts as data: OpenAI's pages show events in that
     form, and no field's name starts so.
     """
 

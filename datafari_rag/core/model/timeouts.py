@@ -27,7 +27,7 @@ REPLY_BYTES = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    The `llm.*` settings of time and patience, in seconds; see SPEC.md §5 for their defaults.
+    The `llm.*` settings of time and patience, in seconds; see contract §8 for their defaults.
 
     *first_token_s* and *stall_s* hold for streams alone, *total_s* for the answer with all its tries. *retries* are
     further tries at one endpoint. *breaker_failures* 0 turns the breaker off.

@@ -1,4 +1,4 @@
-"""From the candidates to what the model sees of them: within files, characters and the model's window (SPEC.md §7)."""
+"""From the candidates to what the model sees of them: within files, characters and the model's window (contract §6)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _shown_elsewhere(
     """
     Return the documents that every other dialect would show, in its order; empty when their number has no bound.
 
-    One question has the same documents everywhere (SPEC.md §2): the nodes of seed 004 are taken out of these.
+    One question has the same documents everywhere (contract §1): the nodes of /v1 are taken out of these.
     """
     most = ask.token_budget.max_documents if ask.token_budget is not None else 0
     if not most:
@@ -147,7 +147,7 @@ def _nodes(
     ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, settings: Settings, count: Count
 ) -> Selected:
     """
-    Take the best passages, whatever document they are of; one that does not fit is skipped (seed 004).
+    Take the best passages, whatever document they are of; one that does not fit is skipped (KAITO's RAG service).
 
     Where the number of documents is bounded, the best passage of each comes before the second of any, so that a
     small budget drops the last documents and not the first.

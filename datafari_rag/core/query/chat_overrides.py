@@ -1,7 +1,7 @@
 """
 What `context.overrides` of the chat dialects may decide: one row a key, each with its check and its effect.
 
-Every key of the seeds has a row: it changes the ask, or it says in one sentence that it is not in use here. A value
+Every key of those protocols has a row: it changes the ask, or says in one sentence that it is not in use here. A value
 that does not fit is a bad request that names the field; an unknown key never fails. Nothing here can widen rights.
 """
 
@@ -263,4 +263,4 @@ OVERRIDES: Mapping[str, Override] = {
     "use_web_source": Override(_ANYTHING, _AGENTS),
     "use_sharepoint_source": Override(_ANYTHING, _AGENTS),
 }
-"""Every key of seeds 000 and 003 and of the demo behind them."""
+"""Every key of the RAG chat protocols and of the demo behind them."""

@@ -13,7 +13,7 @@ from datafari_rag.core.query.steps import steps_for
 from datafari_rag.core.settings.table import Settings
 
 LEAST_NODE_HITS = 100
-"""Hits ranked for /v1 before the token budget decides (seed 004)."""
+"""Hits ranked for /v1 before the token budget decides (KAITO's RAG service)."""
 
 FOLLOWUP_INSTRUCTIONS = (
     "\nAfter the answer, propose three very short questions that the reader may want to ask next, each between double "
@@ -22,7 +22,7 @@ FOLLOWUP_INSTRUCTIONS = (
 
 
 def language_for(ask: Ask, detect: Callable[[str, str], str]) -> str:
-    """Return the answer's language: asked for, else the question's, else the browser's first, else en (SPEC.md §5)."""
+    """Return the answer's language: asked for, else the question's, else the browser's first, else en (contract §8)."""
     if ask.language:
         return ask.language
     return detect(ask.question, _first_language(ask.accept_language))
@@ -81,7 +81,7 @@ def prompt_for(
 
 
 def _max_tokens(ask: Ask, settings: Settings) -> int | None:
-    """On /v1 an absent max_tokens is not sent (SPEC.md §4.3); elsewhere the setting is."""
+    """On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is."""
     if ask.max_tokens is not None or ask.token_budget is not None:
         return ask.max_tokens
     return settings.rag_max_tokens

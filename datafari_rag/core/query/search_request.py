@@ -16,7 +16,7 @@ Retrieval = Literal["words", "vector", "both"]
 """What documents were found by."""
 
 MAX_ROWS = 100
-"""Most hits of a plain search in one page (SPEC.md §6)."""
+"""Most hits of a plain search in one page (contract §5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Browse:
     """
-    A plain search as `/select` takes it, after the whitelist of SPEC.md §6.
+    A plain search as `/select` takes it, after the whitelist of contract §5.
 
     *text* None means everything the user may see. *sort* is (field, descending) or None for the score. *fields* None
     means all stored fields but the ACL's. *facet_fields* are counted over what the user may see, and nothing else.

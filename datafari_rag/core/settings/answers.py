@@ -2,7 +2,7 @@
 Settings of the answer itself: `rag.*`, `retrieval.*`, `llm.*`, `token.*`.
 
 Rows only. A bad value of these never stops the service: each answer then is the badSetting error of that value, so
-that the admin page can mend it (SPEC.md §5).
+that the admin page can mend it (contract §8).
 """
 
 from __future__ import annotations

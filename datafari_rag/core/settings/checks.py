@@ -1,7 +1,7 @@
 """
 What a setting's value may be: each `Check` reads the text of a properties file, or says what was wanted.
 
-Pure: no check opens a file or an address. A check raises `ValueError` with the *second sentence* of SPEC.md §4.2's
+Pure: no check opens a file or an address. A check raises `ValueError` with the *second sentence* of contract §4's
 badSetting ("An integer is expected."), never with the value itself, because the value may be a secret.
 """
 

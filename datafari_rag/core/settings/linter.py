@@ -27,7 +27,7 @@ ALIASES: Mapping[str, str] = {
     "chunking.maxFiles": "rag.maxFiles",
     "shards.tolerant": "solr.shards.tolerant",
 }
-"""Other spellings, of the seed's prose and of later Datafari versions, that mean exactly the same here."""
+"""Other spellings, of Datafari's documentation and of its later versions, that mean exactly the same here."""
 
 ELSEWHERE: Mapping[str, str] = {
     "ai.api.endpoint": "rag.api.endpoint holds the whole address here, with /chat/completions",

@@ -29,7 +29,7 @@ class Problem:
     """
     One thing wrong with a properties file.
 
-    *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is SPEC.md §4.2's
+    *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is contract §4's
     badSetting, which callers may see; empty where callers are not concerned. *line* counts from 1, 0 where there is
     no file. *kind* tells apart what stops nothing but `check`.
     """

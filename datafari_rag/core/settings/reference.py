@@ -51,7 +51,7 @@ _WIDTH = 118
 
 
 def as_properties() -> str:
-    """Return `conf/rag.properties`: the seed's keys set, all others commented out with their defaults."""
+    """Return `conf/rag.properties`: Datafari's keys set, all others commented out with their defaults."""
     parts = [_HEAD]
     for group, rows in _grouped():
         parts.append(f"\n# ---- {GROUPS[group]} ----\n")

@@ -24,7 +24,7 @@ HIDDEN = "***"
 """What stands for a secret wherever a value is shown."""
 
 ANSWER_GROUPS = frozenset({"rag", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"})
-"""Groups of which a bad value fails answers and not the start (SPEC.md §5); every other one refuses to start."""
+"""Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

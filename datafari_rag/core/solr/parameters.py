@@ -215,7 +215,7 @@ def text_field(content: str, schema: Schema) -> str:
 
 
 def _level_query(level: str, has_plain: bool, odd: int) -> str:
-    """Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (SPEC.md §6)."""
+    """Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (contract §5)."""
     suffixes = [level] if has_plain else []
     suffixes += [f"{level}_{number}" for number in range(odd)]
     allowed = "".join(f" should=$allow_{suffix}" for suffix in suffixes)

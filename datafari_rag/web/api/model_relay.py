@@ -1,4 +1,4 @@
-"""A request of /v1 that goes to the model as it came, and the model's reply back (SPEC.md §4.3)."""
+"""A request of /v1 that goes to the model as it came, and the model's reply back (contract §3)."""
 
 from __future__ import annotations
 

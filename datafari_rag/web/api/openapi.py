@@ -33,7 +33,7 @@ TAGS = {
 _HTTP = frozenset({405})
 _EVERY = tuple(sorted({kind.code for kind in leaves()} - _HTTP))
 _OF_CHAT = tuple(status for status in _EVERY if status != 422)
-"""On the chat paths and /v1 a missing question is 400 (SPEC.md §4.2)."""
+"""On the chat paths and /v1 a missing question is 400 (contract §4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ PARAMETERS: Mapping[str, Json] = {
 }
 
 _SELECT = Operation(
-    "An answer with action=rag (seed 002), else a plain search as Solr answers it, for what the user may see.",
+    "An answer with action=rag (Datafari RagAPI), else a plain search as Solr answers it, for what the user may see.",
     ("RagAnswer", "RagError", "SolrAnswer"),
     "SelectOrRagError",
     (("application/x-ndjson", "RagEvent"),),
@@ -187,7 +187,7 @@ _SELECT = Operation(
     statuses=_EVERY,
 )
 _BOTH = Operation(
-    "Seed 003 without, seed 000 with a stream key in the body.",
+    "The RAG chat protocol without, the RAG chat protocol with choices with a stream key in the body.",
     ("ChatAnswer", "ChoicesAnswer"),
     "TextError",
     (("application/x-ndjson", "ChoicesChunk"),),
@@ -200,7 +200,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "/chat": _BOTH,
     "/ask": _BOTH,
     "/chat/stream": Operation(
-        "Seed 003, streamed.", (), "TextError", (("application/json-lines", "ChatLine"),), "ChatRequest"
+        "The RAG chat protocol, streamed.", (), "TextError", (("application/json-lines", "ChatLine"),), "ChatRequest"
     ),
     "/api/chat": Operation(
         "The published client's dialect.", ("PublishedAnswer",), "ObjectError", (), "ChatRequest", with_files=True
@@ -214,7 +214,7 @@ OPERATIONS: Mapping[str, Operation] = {
         with_files=True,
     ),
     "/v1/chat/completions": Operation(
-        "OpenAI-compatible; index_name turns documents on (seed 004).",
+        "OpenAI-compatible; index_name turns documents on (KAITO's RAG service).",
         ("Completion",),
         "OpenAIError",
         (("text/event-stream", "CompletionChunk"),),

@@ -82,7 +82,7 @@ def _errors() -> dict[str, Schema]:
     failure = {"code": {"type": "integer"}, "reason": STRING, "label": STRING}
     inner = {"message": STRING, "type": STRING, "param": {"type": ["string", "null"]}, "code": STRING}
     return {
-        "TextError": record({"error": STRING}, about="Seeds 000 and 003."),
+        "TextError": record({"error": STRING}, about="the RAG chat protocols."),
         "ObjectError": record({"error": record({"code": STRING, "message": STRING})}, about="The published client's."),
         "OpenAIError": record({"error": record(inner)}, about="As OpenAI's clients read it."),
         "SelectError": record({"error": record({"code": {"type": "integer"}, "msg": STRING})}, about="Plain search."),
@@ -90,7 +90,7 @@ def _errors() -> dict[str, Schema]:
         "PlainError": record({"error": record(failure)}, about="Where no dialect has a shape."),
         "RagError": record(
             {"status": {"const": "ERROR"}, "content": record({"error": record(failure)})},
-            about="Seed 002; the HTTP status is 200 unless rag.http.errors is on.",
+            about="Datafari RagAPI; the HTTP status is 200 unless rag.http.errors is on.",
         ),
     }
 
@@ -128,7 +128,7 @@ def _requests(settings: Settings) -> dict[str, Schema]:
         "sessionState": ANY | {"description": "The later spelling of session_state; both are read everywhere."},
     }
     optional = ("context", "session_state", "sessionState", "stream")
-    stream = nullable({"type": "boolean"}) | {"description": "Present: the reply is that of seed 000 (choices)."}
+    stream = nullable({"type": "boolean"}) | {"description": "Present: the reply has choices."}
     return {
         "Overrides": record(overrides, optional=tuple(overrides), about="Unknown keys never fail."),
         "ChatRequest": record(chat, optional=optional),

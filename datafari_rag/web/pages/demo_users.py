@@ -1,5 +1,5 @@
 """
-The demo's users: the one way in which a page may say who its reader is (SPEC.md §9).
+The demo's users: the one way in which a page may say who its reader is (contract §8).
 
 They exist only with `demo.users=true`, which is refused unless the server listens to this machine alone. The cookie is
 signed, and believed only from this machine (`adapters/identity/demo.py`).

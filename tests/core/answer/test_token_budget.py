@@ -1,4 +1,4 @@
-"""The arithmetic of seed 004, with the seed's own numbers."""
+"""The arithmetic of KAITO's RAG service, with its own numbers."""
 
 from __future__ import annotations
 

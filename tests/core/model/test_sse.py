@@ -45,7 +45,7 @@ WIRES: dict[str, tuple[bytes, list[str]]] = {
         ["a", "\ufeffc"],
     ),
     "a character cut by the end": (b"data: a\xe2\x82", ["a\ufffd"]),
-    "JSON over several lines, as seed 001 shows it": (
+    "JSON over several lines, as OpenAI chat completions shows it": (
         b'data: {\n  "a": [\n  1\n  ]\n}\n\n',
         ['{\n  "a": [\n  1\n  ]\n}'],
     ),

@@ -27,7 +27,7 @@ SEED = {
     "use_gpt4v": False,
     "gpt4v_input": "textAndImages",
 }
-"""The example of seeds 000 and 003."""
+"""The example of the RAG chat protocols."""
 
 
 def test_the_seeds_example_is_taken_and_every_key_is_said() -> None:
