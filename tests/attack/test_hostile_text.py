@@ -181,6 +181,7 @@ THROUGH = {
     "core.text.cleaning.unusual": "core.text.cleaning.clean",
     "core.text.stopwords.is_asking_word": "core.text.stopwords.is_empty_word",
     "core.text.stopwords.is_function_word": "core.text.stopwords.is_empty_word",
+    "core.text.entities.unescaped": "core.passages.extracts.resolved",
     "core.text.tokenizer.is_unspaced": "core.citations.statements.facts_of",
     "core.text.tokenizer.pieces_of": "core.text.tokenizer.sought_in",
     "protocols.chat.parse": "protocols.chat_request.ask_of",
