@@ -1,5 +1,5 @@
 """
-The answer's text without links that lead elsewhere than to its documents, as it streams (contract §5).
+The answer's text without links that lead elsewhere than to its documents, as it streams.
 
 What comes out has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
 this answer's documents. It fails closed: what one reader of Markdown might take for a link is none for any of them,
@@ -37,6 +37,12 @@ _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
 _BRACKETS = {opener: re.compile(rf"{_BLANK_LINE}|[\{opener}\{closer}]") for opener, closer in _CLOSERS.items()}
 _PARENTHESES = re.compile(rf"{_BLANK_LINE}|[()]")
+_OPENERS = "([【［"
+# So many open ones that none of them is closed within the limit: the beginning of a long run, found in one step.
+_CROWDED = {
+    _BRACKETS[opener]: re.compile(rf"(?:[^\{opener}\{closer}]*+\{opener}){{{MAX_OPEN}}}")
+    for opener, closer in _CLOSERS.items()
+}
 _TAG_END = re.compile(rf"{_BLANK_LINE}|>")
 # CommonMark ends an autolink at ASCII controls and the space alone: a no-break space may stand in it.
 _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>]*|[^\x00-\x20<>@/]+@[^\x00-\x20<>@]+")
@@ -86,6 +92,7 @@ class SafeLinks:
         self._is_label = False
         self._is_bracket_line = False
         self._is_behind_bracket = False
+        self._scanned: dict[int, tuple[int, int]] = {}
 
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
@@ -129,7 +136,9 @@ class SafeLinks:
                 break
             shown.append(self._put(step))
             at += step.taken
+            self._scanned.clear()
         self._held = text[at:]
+        self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
         return "".join(shown)
 
     def _put(self, step: _Step) -> str:
@@ -179,19 +188,18 @@ class SafeLinks:
     def _group(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Decide about a bracket, and the target behind it when it has one."""
         opened = at + 1 if text[at] == "!" else at
-        close = _close(_BRACKETS[text[opened]], text, opened + 1, MAX_TEXT_CHARS)
+        close = self._close(_BRACKETS[text[opened]], text, opened + 1, MAX_TEXT_CHARS)
         if (close is None and is_end) or close == -1 or self._depth >= MAX_DEPTH:
             return _Step(_apart(text[at : opened + 1]), opened + 1 - at)
         if close is None or (close + 1 == len(text) and not is_end and text[opened] == "["):
             return None
+        has_target = text[close : close + 2] == "]("
+        target = self._target(text, close + 2, is_end=is_end) if has_target else None
+        if has_target and target is None:
+            return None
         inner = self._inner(text[opened + 1 : close])
         whole = _Step(_apart(text[at : opened + 1]) + inner + text[close], close + 1 - at, text[close] == "]")
-        if text[close] != "]" or text[close + 1 : close + 2] != "(":
-            return whole
-        target = _target(text, close + 2, is_end=is_end)
-        if target is None:
-            return None
-        return self._linked(whole, inner, target, is_image=opened > at)
+        return whole if target is None else self._linked(whole, inner, target, is_image=opened > at)
 
     def _parenthesis(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Take the opening parenthesis behind a bracket and blanks; what may be a target gets two blanks in front."""
@@ -213,13 +221,13 @@ class SafeLinks:
 
     def _stray(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Take the target from behind a closing bracket whose opening one was not seen as such."""
-        target = _target(text, at + 2, is_end=is_end)
+        target = self._target(text, at + 2, is_end=is_end)
         if target is None:
             return None
         return _Step("]", 1 if target.is_broken or _PROSE.fullmatch(target.inside.strip()) else 1 + target.taken)
 
     def _tag(self, text: str, at: int, *, is_end: bool) -> _Step | None:
-        close = _close(_TAG_END, text, at + 1, MAX_TEXT_CHARS)
+        close = self._close(_TAG_END, text, at + 1, MAX_TEXT_CHARS)
         if close is None and not is_end:
             return None
         if close is None and "=" not in text[at:] and not self._depth:
@@ -232,6 +240,35 @@ class SafeLinks:
         inner = self._inner(inside)
         # A tag that held a link could be something else without it: it is broken up.
         return _Step("" if _is_loading(inside) else f"<{'' if inner == inside else ' '}{inner}>", taken)
+
+    def _target(self, text: str, start: int, *, is_end: bool) -> _Target | None:
+        close = self._close(_PARENTHESES, text, start, MAX_TARGET_CHARS)
+        if close == -1:
+            return _Target("", 0, is_broken=True)
+        if close is not None:
+            return _Target(text[start:close], close - start + 2)
+        return _Target(text[start:], len(text) - start + 1, is_closed=False) if is_end else None
+
+    def _close(self, pattern: re.Pattern[str], text: str, start: int, limit: int) -> int | None:
+        """
+        Return where what was opened before *start* is closed, -1 when an empty line or too much comes first.
+
+        None when the text ends before that is known. A text in small pieces is not read from *start* for each of them.
+        """
+        if pattern in _CROWDED and _CROWDED[pattern].match(text, start, start + limit):
+            return -1
+        place, depth = self._scanned.get(start, (start, 1))
+        for match in pattern.finditer(text, place, start + limit):
+            found = match.group()
+            if len(found) > 1:
+                return -1
+            self._scanned[start] = match.start(), depth
+            depth += 1 if found in _OPENERS else -1
+            if depth == 0:
+                return match.start()
+            if depth > MAX_OPEN:
+                return -1
+        return -1 if len(text) >= start + limit else None
 
     def _inner(self, text: str) -> str:
         """Return the text between two brackets without links of its own."""
@@ -269,34 +306,6 @@ class _Target(NamedTuple):
 def _apart(opening: str) -> str:
     """Return "[", or "! [" for the beginning of an image."""
     return "! [" if opening == "![" else opening
-
-
-def _target(text: str, start: int, *, is_end: bool) -> _Target | None:
-    close = _close(_PARENTHESES, text, start, MAX_TARGET_CHARS)
-    if close == -1:
-        return _Target("", 0, is_broken=True)
-    if close is not None:
-        return _Target(text[start:close], close - start + 2)
-    return _Target(text[start:], len(text) - start + 1, is_closed=False) if is_end else None
-
-
-def _close(pattern: re.Pattern[str], text: str, start: int, limit: int) -> int | None:
-    """
-    Return where what was opened before *start* is closed, -1 when an empty line or too much of anything comes first.
-
-    None when the text ends before that is known.
-    """
-    depth = 1
-    for match in pattern.finditer(text, start, start + limit):
-        found = match.group()
-        if len(found) > 1:
-            return -1
-        depth += 1 if found in "([【［" else -1
-        if depth == 0:
-            return match.start()
-        if depth > MAX_OPEN:
-            return -1
-    return -1 if len(text) >= start + limit else None
 
 
 def _is_loading(inside: str) -> bool:

@@ -107,6 +107,12 @@ def test_a_mark_comes_out_whole_and_text_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["[" * 40 + "a]", "[a](" + "(" * 40 + ")", "[" + "[a]" * 40 + "](" + "()" * 20 + ")"])
+def test_many_brackets_come_out_alike_in_single_characters(text: str) -> None:
+    filter_ = SafeLinks(["http://x/y"], ["Public handbook"])
+    assert "".join([*map(filter_.feed, text), filter_.end()]) == shown(text)
+
+
 def test_without_urls_no_link_stays() -> None:
     links = SafeLinks((), LABELS)
     assert links.feed(f"[a]({URL}) [1] ") == "a [1] "
