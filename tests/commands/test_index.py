@@ -65,7 +65,7 @@ def test_files_go_into_the_configured_engine_and_can_be_found_at_once(place: Pla
         "2 documents written, 0 removed, 0 files unchanged, 0 problems\n",
         "",
     )
-    assert place.texts() == {"a.txt": "one", "b.md": "two"}
+    assert place.texts() == {"a.txt": "one", "b.md": "# two"}
 
 
 def test_a_second_run_does_what_changed(place: Place) -> None:

@@ -129,7 +129,7 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRetriever:
     return EmbeddedRetriever(folder)
 
 
-def uncleaned(text: str, *, is_full: bool) -> tuple[str, Origins]:
+def uncleaned(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, Origins]:
     """Stand in for cleaning: nothing is dropped but what JSON cannot carry."""
     return text, Origins((Run(0, 0, len(text)),))
 
