@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
+from datafari_rag.core.text.cleaning import encodable
 from datafari_rag.core.text.language import detect
-from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed, encodable
+from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed
 
 PREVIEW_CHARS = 500
 MAX_ID_CHARS = 4096

@@ -28,6 +28,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.moments import moment_of
+from datafari_rag.core.text.cleaning import encodable
 
 if TYPE_CHECKING:
     from datafari_rag.adapters.embedded.vector_writer import VectorWriter
@@ -184,8 +185,7 @@ def _text(document: Mapping[str, object], name: str) -> str:
     value = document.get(name, "")
     if not isinstance(value, str):
         value = "\n".join(part for part in value if isinstance(part, str)) if isinstance(value, Sequence) else ""
-    # A lone surrogate cannot be written in UTF-8.
-    return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return encodable(value)
 
 
 def _tokens(document: Mapping[str, object], name: str) -> Sequence[str]:

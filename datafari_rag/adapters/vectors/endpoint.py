@@ -22,6 +22,7 @@ from datafari_rag.adapters.vectors.retries import Patience, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vector
+from datafari_rag.core.text.cleaning import encodable
 
 MAX_NUMBER_BYTES = 32
 """Most bytes of one number of a vector in JSON, with what stands around it."""
@@ -90,7 +91,7 @@ class EndpointEmbedder:
         patience = Patience(self._options.retries, lambda: deadline - self._clock(), self._sleep)
         prefix = self._options.prefixes.get(purpose, "")
         body: dict[str, object] = {
-            "input": [_sendable(f"{prefix}{text[:MAX_TEXT_CHARS]}") for text in texts],
+            "input": [encodable(f"{prefix}{text[:MAX_TEXT_CHARS]}") for text in texts],
             "encoding_format": "float",
         }
         if self._options.model:
@@ -162,8 +163,3 @@ def vectors_of(raw: bytes, number: int, dimensions: int | None) -> list[Vector]:
 def _require_success(status: int) -> None:
     if status != 200:
         raise EmbeddingsUnavailable(log=f"it answered {status}", can_repeat=status in _TRANSIENT)
-
-
-def _sendable(text: str) -> str:
-    """Return *text* with lone surrogates replaced: they cannot be written in UTF-8."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

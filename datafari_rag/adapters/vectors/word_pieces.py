@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tokenizers import Tokenizer
 
 from datafari_rag.core.errors import EmbeddingsUnavailable
+from datafari_rag.core.text.cleaning import encodable
 
 CHARS_PER_TOKEN = 12
 """Far more than a token has on average: what lies beyond the model's limit need not be cut into tokens at all."""
@@ -40,7 +41,5 @@ class WordPieces:
 
     def of(self, text: str) -> Tokens:
         """Return the tokens of *text*, with the marks that the model wants around them."""
-        cut = text[: self._max_chars]
-        sendable = cut if cut.isascii() else cut.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        found = self._tokenizer.encode(sendable)
+        found = self._tokenizer.encode(encodable(text[: self._max_chars]))
         return Tokens(found.ids, found.type_ids)

@@ -78,6 +78,15 @@ def unusual(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
+def encodable(text: str) -> str:
+    """Return *text* with every lone surrogate replaced: half a character cannot be written in UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def without_invisible(text: str) -> str:
     """Return *text*, a title or the like, without what nobody sees and blanks around it; line ends become spaces."""
     return clean(_BREAKS.sub(" ", text), is_full=False)[0].strip()

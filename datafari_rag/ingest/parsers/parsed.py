@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from datafari_rag.core.text.cleaning import encodable
+
 MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""
 
@@ -50,15 +52,6 @@ def heading_line(level: int, words: str) -> str:
     """Return a heading as a line of its own with its *level*, 1 to 6, as Markdown writes it; empty without words."""
     title = " ".join(words.split())
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
-
-
-def encodable(text: str) -> str:
-    """Return *text* with every lone surrogate replaced, which no search engine takes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _clean(text: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.cleaning import clean, is_invisible, without_directions
+from datafari_rag.core.text.cleaning import clean, encodable, is_invisible, without_directions
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,20 @@ def test_every_character_leads_back_to_itself(text: str, is_full: bool) -> None:
 )
 def test_what_turns_round_the_rest_is_taken_out(text: str, wanted: str) -> None:
     assert without_directions(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "encodable_text"),
+    [
+        ("plain", "plain"),
+        ("漢字 👩‍👩", "漢字 👩‍👩"),
+        ("half \ud83d of one", "half \ufffd of one"),
+        ("\udc00", "\ufffd"),
+        ("both \ud83d\ude00", "both 😀"),
+        ("\ufefftext", "\ufefftext"),
+    ],
+    ids=["ASCII", "whole characters", "a first half", "a second half", "two halves in a row", "a mark of order"],
+)
+def test_half_a_character_is_replaced(text: str, encodable_text: str) -> None:
+    assert encodable(text) == encodable_text
+    assert encodable(text).encode().decode() == encodable_text
