@@ -71,7 +71,9 @@ def test_a_line_without_a_question_is_named(tmp_path: Path, row: dict[str, str])
 
 
 def test_the_shipped_questions_in_other_words_are_distinct_and_hold_nothing_of_others() -> None:
-    with resources.as_file(resources.files("datafari_rag.resources") / "eval" / "reworded.jsonl") as path:
+    with resources.as_file(
+        resources.files("datafari_rag.resources") / "evaluation" / "reworded" / "reworded.jsonl"
+    ) as path:
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert len(rows) >= 150
     assert all({*row} == {"set", "source", "question", "by"} for row in rows)

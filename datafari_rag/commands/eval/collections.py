@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.resources import as_file, files
 from pathlib import Path
 
 from datafari_rag import resources
@@ -63,8 +62,7 @@ def questions_of(folder: Path, sets: tuple[str, ...] = MERGED) -> tuple[Question
     paths = [path / name for path in _sets(folder, sets) for name in ("questions.jsonl", "unanswerable.jsonl")]
     found = itertools.chain.from_iterable(questions_in(path) for path in paths if path.exists())
     asked = tuple(replace(one, group=_group_of(one)) for one in found)
-    with as_file(files("datafari_rag.resources") / "eval" / "reworded.jsonl") as path:
-        return (*asked, *reworded_in(path, asked))
+    return (*asked, *reworded_in(RESOURCES / "reworded" / "reworded.jsonl", asked))
 
 
 def _group_of(question: Question) -> str:
