@@ -20,7 +20,7 @@ TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class SearchAttempt:
     """One search that was run: the step's name, what was sent, how many hits this user may see."""
 
     name: str
@@ -34,7 +34,7 @@ class Trace:
 
     ask: Ask
     language: str
-    tried: tuple[Tried, ...]
+    tried: tuple[SearchAttempt, ...]
     extracts: tuple[Extract, ...]
     prompt: Prompt | None = None
     candidates: tuple[Candidate, ...] = ()
@@ -64,7 +64,7 @@ def _question(trace: Trace) -> Thought:
 
 
 def _query(trace: Trace, *, is_admin: bool) -> Thought:
-    last = trace.tried[-1] if trace.tried else Tried("none", "", 0)
+    last = trace.tried[-1] if trace.tried else SearchAttempt("none", "", 0)
     props: dict[str, object] = {
         "has_vector": False,
         "use_semantic_captions": trace.ask.wants_captions,

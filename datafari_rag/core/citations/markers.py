@@ -21,7 +21,7 @@ _PLACE = re.compile(
 _PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
 
 
-class Marks:
+class DocumentLabels:
     """The labels of one answer's documents, in order; *labels* are as the model was told them."""
 
     def __init__(self, labels: Iterable[str]) -> None:
