@@ -16,6 +16,7 @@ from functools import partial
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt, Trace, thoughts_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
@@ -38,7 +39,6 @@ from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
-from datafari_rag.core.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.core.text.language import detect

@@ -264,3 +264,13 @@ def test_at_most_one_test_in_twenty_uses_a_mock() -> None:
     count = sum(len(re.findall(r"^\s*(?:async )?def test_", text, re.M)) for text in texts)
     mocks = sum(len(re.findall(r"monkeypatch\.setattr|\bMock\(|\bpatch\(|MagicMock", text)) for text in texts)
     assert mocks * 20 <= count
+
+
+def test_no_class_name_is_used_twice() -> None:
+    """One word has one meaning: a reader who searches for a class finds it."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from datafari_rag.core import hosts, identity, labels, moments, targets
-from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state
+from datafari_rag.core import hosts, identity
+from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
     claims,
+    labels,
     markers,
     quotations,
     resolution,
@@ -36,7 +37,7 @@ from datafari_rag.core.passages import (
     term_matching,
 )
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
-from datafari_rag.core.query import chat_overrides, conversation, plan, rewriting, select_parameters, steps
+from datafari_rag.core.query import chat_overrides, conversation, dates, plan, rewriting, select_parameters, steps
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import (
@@ -162,8 +163,8 @@ READERS: dict[str, Reader] = {
     "core.answer.followup_questions.Followups, by characters": lambda text: fed(
         followup_questions.Followups(), text, 1
     ),
-    "core.answer.output_filter.Voice": lambda text: fed(new_voice(), text, len(text)),
-    "core.answer.output_filter.Voice, by fives": lambda text: fed(new_voice(), text, 5),
+    "core.answer.output_filter.OutputFilter": lambda text: fed(new_voice(), text, len(text)),
+    "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
     "core.answer.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
     "core.answer.prompt.instructions_for": lambda text: prompt.instructions_for(
         text, language="en", answer_format=None
@@ -176,7 +177,7 @@ READERS: dict[str, Reader] = {
         [ChatMessage("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.StateLimits()
     ),
     "core.citations.claims.marks_in": claimed,
-    "core.citations.markers.Marks": lambda text: (
+    "core.citations.markers.DocumentLabels": lambda text: (
         markers.DocumentLabels([text, "b"]).places(text),
         markers.DocumentLabels(["a"]).is_beginning(text),
     ),
@@ -209,16 +210,16 @@ READERS: dict[str, Reader] = {
     "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
         text[:700], [text[:700], text[700:1400]], "en"
     ),
-    "core.citations.verification.Seen.carrying": lambda text: verification.CheckedExtract(
+    "core.citations.verification.CheckedExtract.carrying": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).carrying("The ferry leaves at nine"),
-    "core.citations.verification.Seen.carrying, its own words": lambda text: verification.CheckedExtract(
+    "core.citations.verification.CheckedExtract.carrying, its own words": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).carrying(text[:700]),
-    "core.citations.verification.Seen.quoted": lambda text: verification.CheckedExtract(
+    "core.citations.verification.CheckedExtract.quoted": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).quoted(text[:600]),
-    "core.citations.verification.Seen.spelled": lambda text: verification.CheckedExtract(
+    "core.citations.verification.CheckedExtract.spelled": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).spelled(text[:2000]),
     "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
@@ -230,11 +231,11 @@ READERS: dict[str, Reader] = {
         "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
     ),
     "core.identity.qualified_name": lambda text: identity.qualified_name(text, "corp"),
-    "core.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
-    "core.labels.plain_label": labels.plain_label,
-    "core.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
+    "core.citations.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
+    "core.citations.labels.plain_label": labels.plain_label,
+    "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.sse.ServerSentEvents": events_of,
-    "core.moments.moment_of": moments.moment_of,
+    "core.query.dates.moment_of": dates.moment_of,
     "core.passages.answer_types.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
     ],
@@ -322,8 +323,8 @@ READERS: dict[str, Reader] = {
     "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
-    "core.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
-    "core.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.answer.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
+    "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
     "core.text.entities.unescaped": entities.unescaped,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
+from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract
 from datafari_rag.core.events import Thought
-from datafari_rag.core.labels import title_of
 
 TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
 

@@ -16,8 +16,8 @@ from collections.abc import Collection
 from copy import copy
 from typing import NamedTuple
 
+from datafari_rag.core.answer.targets import SCHEMES
 from datafari_rag.core.citations.markers import DocumentLabels
-from datafari_rag.core.targets import SCHEMES
 from datafari_rag.core.text.entities import unescaped
 
 MAX_TEXT_CHARS = 300

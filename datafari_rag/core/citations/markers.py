@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from datafari_rag.core.labels import MAX_LABEL_CHARS, plain_label
+from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, plain_label
 from datafari_rag.core.text.folding import folded
 
 MAX_MARK_CHARS = 4 * MAX_LABEL_CHARS

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from datafari_rag.core.answer.targets import is_target
 from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
 from datafari_rag.core.documents import Citation, Extract
-from datafari_rag.core.targets import is_target
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
+from datafari_rag.core.citations.labels import labels_for
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.entities import unescaped
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun, joined

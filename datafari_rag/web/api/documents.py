@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flask import Response, request
 
+from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NotFound, RagError
-from datafari_rag.core.labels import title_of
-from datafari_rag.core.targets import target_of
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import WorkerContext, json_response
