@@ -123,6 +123,7 @@ fix: $(DEV_STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/python docs/write_settings.py
 	$(BIN)/python docs/write_catalogues.py
+	$(BIN)/python docs/write_structure.py
 
 screenshots: $(DEV_STAMP) programs
 	$(BIN)/python -m tests.browser.screenshots

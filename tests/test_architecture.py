@@ -1,5 +1,5 @@
 """
-The house's outer walls (CONTRIBUTING.md), measured on the code itself.
+The layout and the outer limits of the code (CONTRIBUTING.md), measured on the code itself.
 
 A failing case names file and line; the rule stands in the table at the top.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ OURS: dict[str, set[str]] = {
 }
 FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 
-# What a room may import besides the standard library; a room that is absent may take one library a file.
+# What a package may import besides the standard library; a package that is absent may take one library a file.
 BESIDES: dict[str, set[str]] = {
     "core": set(),
     "ports": set(),
@@ -168,7 +169,7 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_imports_only_what_its_room_may(path: Path) -> None:
+def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
     assert foreign(path) == []
 
 
@@ -225,7 +226,7 @@ def test_no_function_has_more_than_five_parameters() -> None:
     assert crowded == []
 
 
-def test_there_is_no_room_without_a_noun() -> None:
+def test_no_package_is_without_a_noun() -> None:
     forbidden = re.compile(r"utils?|common|helpers?|manager|base|misc")
     assert [
         str(path.relative_to(ROOT))
@@ -274,3 +275,9 @@ def test_no_class_name_is_used_twice() -> None:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_drawing_of_the_packages_is_that_of_the_code() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    assert runpy.run_path(str(ROOT / "docs" / "write_structure.py"))["page"](text) == text, "run `make fix`"
+    assert "pipeline --> core" in text
