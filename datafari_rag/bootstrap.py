@@ -19,7 +19,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
-from datafari_rag.adapters.model.chain import Chain
+from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.model.factory import chain_for
 from datafari_rag.adapters.multi_index import Indexes
@@ -28,22 +28,22 @@ from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
-from datafari_rag.adapters.settings.editor import SettingsKeeper
-from datafari_rag.adapters.settings.file import SettingsFile, Snapshot
+from datafari_rag.adapters.settings.editor import SettingsEditor
+from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
-from datafari_rag.adapters.worker_thread import aside_for_worker
+from datafari_rag.adapters.worker_thread import offload_for_worker
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.ingest.embedding import EmbeddingWriter
-from datafari_rag.pipeline import Parts
-from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCounter, Writer, at_once
-from datafari_rag.web.app import furnish
+from datafari_rag.pipeline import Dependencies
+from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, Writer, inline
+from datafari_rag.web.app import register
 from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
 from datafari_rag.web.pages import demo_users
 from datafari_rag.web.probes import Probes
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import Signer
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ T = TypeVar("T")
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
 
-class House:
+class Runtime:
     """
     The running service of one process (`web.service.Service`): snapshots of the settings and what stands on them.
 
@@ -77,9 +77,9 @@ class House:
         self._signer = signer
         self._clock = clock
         self._tracing = tracing
-        self._aside = aside_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
+        self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
         self._built: dict[str, tuple[object, Any]] = {}
-        self._line: tuple[Snapshot, Line] | None = None
+        self._line: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
         self._probes = Probes(self._probed, clock)
 
     @property
@@ -92,7 +92,7 @@ class House:
         """What signs forms and cookies of this worker."""
         return self._signer
 
-    def line(self) -> Line:
+    def snapshot(self) -> ServiceSnapshot:
         """Return the present snapshot with all that was built from it."""
         snapshot = self._file.snapshot()
         if self._line is None or self._line[0] is not snapshot:
@@ -102,7 +102,7 @@ class House:
 
     def problems(self) -> Sequence[Mapping[str, object]]:
         """Return what keeps questions from being answered now: settings, search engine, source of rights."""
-        trail = self.line().audit
+        trail = self.snapshot().audit
         said = {
             "settings": self._file.problem(),
             **self._probes.problems(),
@@ -112,17 +112,17 @@ class House:
 
     def _probed(self) -> Mapping[str, str | None]:
         """Return what those say that have to be sent a request for it."""
-        line = self.line()
+        service_snapshot = self.snapshot()
         return {
-            "search": line.parts.retriever.probe(),
-            "rights": getattr(line.rights, "probe", lambda: None)(),
+            "search": service_snapshot.dependencies.retriever.probe(),
+            "rights": getattr(service_snapshot.rights, "probe", lambda: None)(),
         }
 
     def has_bad_settings(self) -> bool:
         """Say whether the settings file has a value that is not used."""
         return self._file.problem() is not None
 
-    def _build(self, snapshot: Snapshot) -> Line:
+    def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
         kept = self._kept
         model = kept(
@@ -133,7 +133,7 @@ class House:
         of_search = _those(settings, "solr_", "openai_indexes")
         retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside))
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
-        parts = Parts(
+        dependencies = Dependencies(
             retriever=retriever,
             meaning=kept("meaning", of_meaning, lambda: meaning_for(settings, retriever)),
             model=model,
@@ -142,11 +142,11 @@ class House:
             new_nonce=new_nonce,
             clock=time.monotonic,
             endpoint=host_of(settings.rag_api_endpoint),
-            aside=self._aside,
+            offload=self._aside,
         )
-        return Line(
+        return ServiceSnapshot(
             settings=settings,
-            parts=parts,
+            dependencies=dependencies,
             identity=kept(
                 "identity", _those(settings, "security_", "demo_"), lambda: identity_for(settings, self._signer)
             ),
@@ -165,28 +165,28 @@ class House:
         return built
 
 
-class Keeping(SettingsKeeper):
+class AdminSettings(SettingsEditor):
     """The settings file for the administration, with what it takes to try a change (`web.service.Keeper`)."""
 
-    def __init__(self, file: SettingsFile, house: House) -> None:
-        """Keep *file*, over which *house* stands."""
-        super().__init__(file, house.clock)
-        self._house = house
+    def __init__(self, file: SettingsFile, runtime: Runtime) -> None:
+        """Keep *file*, over which *runtime* stands."""
+        super().__init__(file, runtime.clock)
+        self._runtime = runtime
 
-    def trial(self, changes: Mapping[str, str | None]) -> Line:
+    def trial(self, changes: Mapping[str, str | None]) -> ServiceSnapshot:
         """Return a line under *changes* of answer settings alone; whatever else changes has no part in it."""
         of_answers = {key: text for key, text in changes.items() if key.partition(".")[0] in ANSWER_GROUPS}
         snapshot = self.preview(of_answers)
-        present = self._house.line()
-        parts = dataclasses.replace(
-            present.parts,
+        present = self._runtime.snapshot()
+        dependencies = dataclasses.replace(
+            present.dependencies,
             model=model_for(snapshot.settings),
             counter=counter_for(snapshot.settings),
             instructions=snapshot.instructions,
             endpoint=host_of(snapshot.settings.rag_api_endpoint),
         )
         return dataclasses.replace(
-            present, settings=snapshot.settings, parts=parts, bad_setting=snapshot.bad_setting, relay=None
+            present, settings=snapshot.settings, dependencies=dependencies, bad_setting=snapshot.bad_setting, relay=None
         )
 
 
@@ -205,9 +205,9 @@ class Application(Flask):
         self._file = file
         settings = file.snapshot().settings
         signer, tracing = Signer(settings.server_secret), tracing_for(settings)
-        house = House(file, signer, tracing=tracing)
-        _warn(house.line().settings)
-        self._desk = furnish(self, house, signer, Keeping(file, house))
+        runtime = Runtime(file, signer, tracing=tracing)
+        _warn(runtime.snapshot().settings)
+        self._worker = register(self, runtime, signer, AdminSettings(file, runtime))
         if tracing is not None:
             self._trace(tracing)
 
@@ -216,7 +216,7 @@ class Application(Flask):
         from datafari_rag.adapters.observability.tracing import answered, named
 
         self.wsgi_app = tracing.wrapped(self.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's own way to wrap
-        self._desk.metrics.listen(answered)
+        self._worker.metrics.listen(answered)
 
         @self.before_request
         def name() -> None:
@@ -228,7 +228,7 @@ class Application(Flask):
 
     def stop(self) -> None:
         """Refuse new streams and say so in readiness; open ones go on."""
-        self._desk.streams.is_closing = True
+        self._worker.streams.is_closing = True
 
 
 def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | None = None) -> Application:
@@ -241,10 +241,10 @@ def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | No
     return Application(SettingsFile(conf, overrides=overrides))
 
 
-def retriever_for(settings: Settings, aside: Aside = at_once) -> Retriever:
+def retriever_for(settings: Settings, offload: Offload = inline) -> Retriever:
     """Return the search engine of `solr.url`, and of every further index of `openai.indexes`."""
-    main = _engine(settings, settings.solr_url, aside)
-    others = {name: _engine(settings, url, aside) if url else main for name, url in settings.openai_indexes.items()}
+    main = _engine(settings, settings.solr_url, offload)
+    others = {name: _engine(settings, url, offload) if url else main for name, url in settings.openai_indexes.items()}
     return Indexes(main, others) if any(settings.openai_indexes.values()) else main
 
 
@@ -257,9 +257,9 @@ def writer_for(settings: Settings) -> Writer:
     return factory.writer_for(settings)
 
 
-def model_for(settings: Settings, aside: Aside = at_once) -> Chain:
-    """Return what answers: `rag.api.endpoint`, then the fallbacks in order; long work is done *aside*."""
-    return chain_for(settings, ExtractiveModel(aside), headers=outgoing)
+def model_for(settings: Settings, offload: Offload = inline) -> ModelChain:
+    """Return what answers: `rag.api.endpoint`, then the fallbacks in order; long work is done *offload*."""
+    return chain_for(settings, ExtractiveModel(offload), headers=outgoing)
 
 
 def counter_for(settings: Settings) -> TokenCounter:
@@ -300,11 +300,15 @@ def tracing_for(settings: Settings) -> Tracing | None:
     return Tracing(carrying, endpoint=settings.server_traces_endpoint)
 
 
-def _traced(line: Line, tracing: Tracing) -> Line:
-    """Return *line* with spans around what it asks of others."""
-    model = tracing.model(line.parts.model)  # type: ignore[arg-type] # a `Chain` was built: `model_for`
-    parts = dataclasses.replace(line.parts, retriever=tracing.retriever(line.parts.retriever), model=model)
-    return dataclasses.replace(line, parts=parts, rights=tracing.rights(line.rights), relay=model)
+def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnapshot:
+    """Return *service_snapshot* with spans around what it asks of others."""
+    model = tracing.model(service_snapshot.dependencies.model)  # type: ignore[arg-type] # a `ModelChain` was built: `model_for`
+    dependencies = dataclasses.replace(
+        service_snapshot.dependencies, retriever=tracing.retriever(service_snapshot.dependencies.retriever), model=model
+    )
+    return dataclasses.replace(
+        service_snapshot, dependencies=dependencies, rights=tracing.rights(service_snapshot.rights), relay=model
+    )
 
 
 def new_nonce() -> str:
@@ -317,10 +321,10 @@ def host_of(url: str) -> str:
     return urlsplit(url).hostname or url
 
 
-def _engine(settings: Settings, url: str, aside: Aside) -> Retriever:
+def _engine(settings: Settings, url: str, offload: Offload) -> Retriever:
     if url.startswith(EMBEDDED):
         return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
-    return factory.retriever_for(settings, url=url, headers=outgoing, aside=aside)
+    return factory.retriever_for(settings, url=url, headers=outgoing, offload=offload)
 
 
 def _header_identity(settings: Settings) -> Identity:

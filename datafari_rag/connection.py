@@ -53,12 +53,12 @@ class HeadTooLarge(Exception):
     """The head of a request is over a limit; the message may be shown."""
 
 
-class Connection:
+class ClientConnection:
     """
     A caller's socket as gunicorn and the application use it.
 
     In a request's head every `recv` returns the whole head where it can, because the parser starts from the beginning
-    with each piece. In a body it returns at most what `Body` allowed.
+    with each piece. In a body it returns at most what `BodyReader` allowed.
     """
 
     def __init__(self, line: Any) -> None:
@@ -183,14 +183,14 @@ class Connection:
         return getattr(self._line, name)
 
 
-class Body:
+class BodyReader:
     """
     A request's body: bounded in time, and, where it comes in chunks, in what their frames may take.
 
     How much text it may have is the application's limit. *length* is what was announced, None for chunks.
     """
 
-    def __init__(self, body: Any, connection: Connection, length: int | None) -> None:
+    def __init__(self, body: Any, connection: ClientConnection, length: int | None) -> None:
         """Read nothing yet."""
         self._body, self._connection = body, connection
         self._length = length

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from datafari_rag.core.access import Filter, User, filter_for
-from datafari_rag.core.answer.output_filter import Voice
+from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.answer.reasoning_steps import Trace, Tried, thoughts_for
+from datafari_rag.core.answer.ranks import page_in_ranks, ranked, without_least_score
+from datafari_rag.core.answer.reasoning_steps import SearchAttempt, Trace, thoughts_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -33,22 +34,21 @@ from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Mod
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.passages.stream_retention import Kept, given_back, kept_of
+from datafari_rag.core.passages.stream_retention import RetainedTexts, given_back, kept_of
 from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
-from datafari_rag.core.query.search_request import Browse, Found, Search
-from datafari_rag.core.ranks import page_in_ranks, ranked, without_least_score
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.stopwatch import Laps
+from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.core.text.language import detect
-from datafari_rag.ports import Aside, Ending, Meaning, Model, Retriever, TokenCounter, at_once
+from datafari_rag.ports import Ending, Meaning, Model, Offload, Retriever, TokenCounter, inline
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Dependencies:
     """
     What one snapshot of the settings stands on.
 
@@ -63,13 +63,13 @@ class Parts:
     new_nonce: Callable[[], str]
     clock: Callable[[], float]
     endpoint: str = ""
-    aside: Aside = at_once
+    offload: Offload = inline
     """Where long texts are worked through: documents, attachments, answers."""
     meaning: Meaning | None = None
     """What searches by meaning; None where there are no vectors."""
 
 
-def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
+def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
     """
     Yield `Sources`, then deltas, then exactly one `Finished` or `Failed`; closing the generator frees the model.
 
@@ -77,8 +77,8 @@ def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generat
     administrators: nobody else's events have one, whatever a dialect makes of them.
     """
     if user.is_admin:
-        return _answered(ask, user, settings=settings, parts=parts)
-    return _ranked(_answered(without_least_score(ask), user, settings=settings, parts=parts))
+        return _answered(ask, user, settings=settings, dependencies=dependencies)
+    return _ranked(_answered(without_least_score(ask), user, settings=settings, dependencies=dependencies))
 
 
 def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
@@ -87,31 +87,37 @@ def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None
             yield ranked(event)
 
 
-def _answered(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
-    laps = Laps(parts.clock)
-    prompted = _prompted(ask, user, settings=settings, parts=parts, laps=laps)
+def _answered(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
+    stopwatch = Stopwatch(dependencies.clock)
+    prompted = _prompted(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     del user  # may have thousands of tokens
     try:
         # The prompt has no name here: it is the largest part of an open stream, and let go when the model speaks.
-        yield from _spoken(ask, (yield from prompted), settings=settings, parts=parts, laps=laps)
+        yield from _spoken(
+            ask, (yield from prompted), settings=settings, dependencies=dependencies, stopwatch=stopwatch
+        )
     except RagError as error:
         yield Failed(error)
 
 
-def browse(plain: Browse, user: User, *, settings: Settings, parts: Parts) -> Mapping[str, object]:
+def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
-    page = parts.retriever.browse(plain, _access(user, settings))
+    page = dependencies.retriever.browse(plain, _access(user, settings))
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 
-def fetch(document_id: str, field: str, user: User, *, settings: Settings, parts: Parts) -> Document | None:
+def fetch(
+    document_id: str, field: str, user: User, *, settings: Settings, dependencies: Dependencies
+) -> Document | None:
     """Return one document as *user* may see it, None when absent or hidden. Raises: SearchError, NotAuthenticated."""
-    return parts.retriever.fetch(document_id, field, _access(user, settings))
+    return dependencies.retriever.fetch(document_id, field, _access(user, settings))
 
 
-def found_for(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Found:
+def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    return _search(ask, language_for(ask, detect), _access(user, settings), settings=settings, parts=parts)[0]
+    return _search(
+        ask, language_for(ask, detect), _access(user, settings), settings=settings, dependencies=dependencies
+    )[0]
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -136,7 +142,7 @@ def collect(events: Iterator[Event]) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedAnswer:
     """
     An answer whose first words are there: what is known so far, and *events*, all of them from the start.
 
@@ -150,7 +156,7 @@ class Begun:
     close: Callable[[], None]
 
 
-def begun(events: Generator[Event, None, None]) -> Begun:
+def started(events: Generator[Event, None, None]) -> StartedAnswer:
     """
     Wait for the answer's first words.
 
@@ -169,7 +175,7 @@ def begun(events: Generator[Event, None, None]) -> Begun:
                 raise event.error
             case Delta() | Finished():
                 known = replace(bare(sources), thoughts=())
-                return Begun(known, event.facts, _resumed([sources, event], events), events.close)
+                return StartedAnswer(known, event.facts, _resumed([sources, event], events), events.close)
     raise NoAnswer
 
 
@@ -184,19 +190,21 @@ def _access(user: User, settings: Settings) -> Filter:
     return filter_for(user, mode=settings.security_mode, anonymous=settings.security_anonymous)
 
 
-def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: Laps) -> Generator[Event, None, Prompt]:
+def _prompted(
+    ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
+) -> Generator[Event, None, Prompt]:
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
     language = language_for(ask, detect)
-    ask = _rewritten(ask, language, settings=settings, parts=parts)
-    found, tried, searched = _search(ask, language, access, settings=settings, parts=parts)
+    ask = _rewritten(ask, language, settings=settings, dependencies=dependencies)
+    found, tried, searched = _search(ask, language, access, settings=settings, dependencies=dependencies)
     ask = ask if searched is None else replace(ask, search_text=searched)
-    laps.lap("search")
-    selected = _selected(ask, found.documents, language=language, settings=settings, parts=parts)
+    stopwatch.lap("search")
+    selected = _selected(ask, found.documents, language=language, settings=settings, dependencies=dependencies)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
     if not is_passed(text, selected.extracts, language=language, least=least):
         selected = Selected((), stopped(selected.candidates))
-    laps.lap("passages")
+    stopwatch.lap("passages")
     trace = Trace(
         ask=ask,
         language=language,
@@ -204,32 +212,40 @@ def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: L
         extracts=selected.extracts,
         candidates=selected.candidates,
         access=repr(access),
-        endpoint=parts.endpoint,
-        timings_ms=laps.ms,
+        endpoint=dependencies.endpoint,
+        timings_ms=stopwatch.ms,
     )
     if not selected.extracts:
-        yield Sources((), _thoughts(trace, user, settings), language, laps.ms, is_partial=found.is_partial)
+        yield Sources((), _thoughts(trace, user, settings), language, stopwatch.ms, is_partial=found.is_partial)
         # What a missing shard holds nobody knows: "there is nothing" would be a guess.
         raise SearchUnavailable(log="a part of the collection did not answer") if found.is_partial else NoDocuments
     prompt = prompt_for(
-        ask, selected.extracts, language=language, settings=settings, written=(parts.instructions, parts.new_nonce())
+        ask,
+        selected.extracts,
+        language=language,
+        settings=settings,
+        written=(dependencies.instructions, dependencies.new_nonce()),
     )
-    laps.lap("prompt")
+    stopwatch.lap("prompt")
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
     is_partial = found.is_partial
-    trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
+    trace = replace(trace, prompt=prompt, timings_ms=stopwatch.ms)
     thoughts = _thoughts(trace, user, settings)
-    yield Sources(selected.extracts, thoughts, language, laps.ms, is_partial=is_partial, found_by=found.by)
+    yield Sources(selected.extracts, thoughts, language, stopwatch.ms, is_partial=is_partial, found_by=found.by)
     return prompt
 
 
-def _selected(ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, parts: Parts) -> Selected:
+def _selected(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, dependencies: Dependencies
+) -> Selected:
     """Choose the passages; from long texts aside, so that other answers go on meanwhile."""
     sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
-    choose = partial(evidence_for, ask, documents, language=language, settings=settings, count=parts.counter.count)
-    return parts.aside(choose, chars)
+    choose = partial(
+        evidence_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
+    )
+    return dependencies.offload(choose, chars)
 
 
 def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ...]:
@@ -238,13 +254,13 @@ def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ..
     return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 
 
-def _rewritten(ask: Ask, language: str, *, settings: Settings, parts: Parts) -> Ask:
+def _rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Dependencies) -> Ask:
     """Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not."""
     if not is_wanted(ask, is_enabled=settings.chat_query_rewriting_enabled):
         return ask
-    prompt = query_prompt(ask, model=settings.rag_model, nonce=parts.new_nonce(), language=language)
+    prompt = query_prompt(ask, model=settings.rag_model, nonce=dependencies.new_nonce(), language=language)
     words: list[str] = []
-    with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
+    with closing(dependencies.model.generate(prompt, is_streamed=False)) as said_by_model:
         for said in said_by_model:
             if isinstance(said, Ending):
                 return ask if said.failure is not None else with_query(ask, "".join(words))
@@ -253,8 +269,8 @@ def _rewritten(ask: Ask, language: str, *, settings: Settings, parts: Parts) -> 
 
 
 def _search(
-    ask: Ask, language: str, access: Filter, *, settings: Settings, parts: Parts
-) -> tuple[Found, tuple[Tried, ...], str | None]:
+    ask: Ask, language: str, access: Filter, *, settings: Settings, dependencies: Dependencies
+) -> tuple[SearchResult, tuple[SearchAttempt, ...], str | None]:
     """
     Run the steps of the plan until one finds something; each is one round trip.
 
@@ -262,24 +278,30 @@ def _search(
     """
     searched: str | None = None
     search: Search | None = None
-    found, tried = Found((), 0), []
+    found, tried = SearchResult((), 0), []
     for search in searches_for(ask, language=language, settings=settings):
-        found, searched = parts.retriever.search(search, access), search.question
-        tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
+        found, searched = dependencies.retriever.search(search, access), search.question
+        tried.append(SearchAttempt(search.step.name, found.query or " ".join(search.step.words), found.total))
         if found.documents:
             break
-    return _with_meaning(found, search, access, settings=settings, parts=parts), tuple(tried), searched
+    return _with_meaning(found, search, access, settings=settings, dependencies=dependencies), tuple(tried), searched
 
 
-def _with_meaning(found: Found, search: Search | None, access: Filter, *, settings: Settings, parts: Parts) -> Found:
+def _with_meaning(
+    found: SearchResult, search: Search | None, access: Filter, *, settings: Settings, dependencies: Dependencies
+) -> SearchResult:
     """
     Return *found* with what is near in meaning, and how near each document is; as it is where that cannot be told.
 
     Whatever fails here, words alone are an answer: it is logged, and the reply names what it was found by.
     """
-    if parts.meaning is None or search is None or not is_asked(search, settings, parts.meaning.embedder.model):
+    if (
+        dependencies.meaning is None
+        or search is None
+        or not is_asked(search, settings, dependencies.meaning.embedder.model)
+    ):
         return found
-    embedder, passages = parts.meaning.embedder, parts.meaning.passages
+    embedder, passages = dependencies.meaning.embedder, dependencies.meaning.passages
     try:
         vector = embedder.embed([search.question], "query")[0]
         near = near_search_for(search, vector, settings=settings, model_key=embedder.model.key)
@@ -291,59 +313,61 @@ def _with_meaning(found: Found, search: Search | None, access: Filter, *, settin
         return found
 
 
-def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps: Laps) -> Iterator[Event]:
+def _spoken(
+    ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
+) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
-    voice = Voice(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
+    output = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
     language, extracts = prompt.language, prompt.extracts
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[RetainedTexts, ...] = ()
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
-    with closing(parts.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
+    with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
         del prompt
         for said in said_by_model:
             if isinstance(said, Ending):
                 ending = said
                 break
             known = known or said.facts
-            if text := parts.aside(partial(voice.feed, said.text), len(said.text)):
+            if text := dependencies.offload(partial(output.feed, said.text), len(said.text)):
                 yield Delta(text, known)
             if extracts and ask.is_streamed:
                 kept, extracts = kept_of(extracts), ()
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
-    if text := voice.end():
+    if text := output.end():
         yield Delta(text, ending.facts)
-    laps.lap("model")
-    if not voice.text.strip():
+    stopwatch.lap("model")
+    if not output.text.strip():
         yield Failed(NoAnswer(), ending.facts)
         return
     extracts = extracts or given_back(kept, is_cleaned=settings.rag_clean)
-    chars = len(voice.text) + sum(len(extract.text) for extract in extracts)
-    citations = parts.aside(partial(resolve, voice.text, extracts, language=language), chars)
-    laps.lap("citations")
-    yield _finished(voice, ending, extracts, citations, laps.ms)
+    chars = len(output.text) + sum(len(extract.text) for extract in extracts)
+    citations = dependencies.offload(partial(resolve, output.text, extracts, language=language), chars)
+    stopwatch.lap("citations")
+    yield _finished(output, ending, extracts, citations, stopwatch.ms)
 
 
 def _finished(
-    voice: Voice,
+    output: OutputFilter,
     ending: Ending,
     extracts: tuple[Extract, ...],
     citations: tuple[Citation, ...],
     timings_ms: tuple[tuple[str, float], ...],
 ) -> Finished:
     return Finished(
-        voice.text,
+        output.text,
         ending.finish_reason or "stop",
         citations,
-        voice.followups,
+        output.followups,
         facts=ending.facts,
         timings_ms=timings_ms,
         extracts=extracts,
     )
 
 
-def _log_steps(found: Found, tried: tuple[Tried, ...], selected: Selected) -> None:
+def _log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
     """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
     for step in tried:
         log.info("search step=%r found=%d", step.name, step.total)

@@ -18,12 +18,12 @@ from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.vectors import Vector
-from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 
 T = TypeVar("T")
 
 
-class Aside(Protocol):
+class Offload(Protocol):
     """Does work that takes long where it holds up nobody else."""
 
     def __call__(self, work: Callable[[], T], chars: int) -> T:
@@ -31,17 +31,17 @@ class Aside(Protocol):
         ...
 
 
-def at_once(work: Callable[[], T], chars: int) -> T:
-    """Be an `Aside` that does everything where it is asked for."""
+def inline(work: Callable[[], T], chars: int) -> T:
+    """Be an `Offload` that does everything where it is asked for."""
     return work()
 
 
 class Retriever(Protocol):
     """A search engine: the same documents for the same user, whatever stands behind it."""
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         """
-        Return the best documents for one step that *access* lets through; none found is an empty `Found`.
+        Return the best documents for one step that *access* lets through; none found is an empty `SearchResult`.
 
         Raises:
             SearchUnavailable: no connection, a refusal, or an unreadable answer.
@@ -178,7 +178,7 @@ class Meaning:
     passages: Passages
 
 
-class Piece(NamedTuple):
+class TextChunk(NamedTuple):
     """
     Some text of the model, never empty; the first one carries what is known of the model by then.
 
@@ -206,7 +206,7 @@ class Ending:
 class Model(Protocol):
     """Something that answers a prompt; an outcome is a value, so nothing is raised."""
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """
         Yield pieces, then exactly one `Ending`; closing the generator closes the connection at once.
 
@@ -250,7 +250,7 @@ class RightsSource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class VerifiedIdentity:
     """Who sent the request, proved: *name* None is nobody; *claims* are tokens of a verified identity token."""
 
     name: str | None = None
@@ -260,7 +260,7 @@ class Identified:
 class Identity(Protocol):
     """Reads who is asking from what cannot be forged; never from a parameter."""
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
         Return who is asking.
 

@@ -31,7 +31,7 @@ from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
-from datafari_rag.connection import Body, Connection, HeadTooLarge
+from datafari_rag.connection import BodyReader, ClientConnection, HeadTooLarge
 from datafari_rag.core.errors import BadRequest, TooManyValues
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ SWITCH_S = 0.0002
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class ListenOptions:
     """
     Where and how to listen.
 
@@ -98,7 +98,7 @@ def counting() -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
+def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready: Callable[[], None]) -> None:
     """Serve until SIGTERM; *on_ready* is called once, when the port is open."""
     _allow_files(listening.max_connections)
     _Arbiter(Server(make_app, listening, on_ready)).run()
@@ -124,7 +124,9 @@ def _forget(worker: Worker) -> None:
 class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """gunicorn without its command line: options from *listening*, the application from *make_app*."""
 
-    def __init__(self, make_app: Callable[[], Application], listening: Listening, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, make_app: Callable[[], Application], listening: ListenOptions, on_ready: Callable[[], None]
+    ) -> None:
         """Remember them."""
         self._make_app, self._on_ready = make_app, on_ready
         self._listening = listening
@@ -144,7 +146,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "timeout": 120,
             # gunicorn's gevent worker gives a request's head, the first one's too, as long as a kept connection.
             "keepalive": max(1, round(listening.header_timeout_s)),
-            # 0 is no limit of gunicorn's, which takes no more than 8190 bytes otherwise: `Connection` has one.
+            # 0 is no limit of gunicorn's, which takes no more than 8190 bytes otherwise: `ClientConnection` has one.
             "limit_request_line": 0,
             "limit_request_fields": MAX_HEADERS,
             "limit_request_field_size": MAX_HEADER_BYTES,
@@ -158,9 +160,9 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         for name, value in options.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Watched:
+    def load(self) -> WatchedApplication:
         """Build the application in the worker, after the fork: no socket, cache or lock is shared."""
-        watched = Watched(self._make_app())
+        watched = WatchedApplication(self._make_app())
         # What is loaded now stays: left to the collector it would be gone through again and again, some 15 ms each.
         gc.collect()
         gc.freeze()
@@ -178,7 +180,7 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
 class Worker(GeventWorker):  # type: ignore[misc] # as above
     """A gevent worker that says so when it stops, reads settings on SIGHUP, and writes no HTML."""
 
-    wsgi: Watched | None
+    wsgi: WatchedApplication | None
     """None until the application is built; then its settings are read anyway."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -207,7 +209,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         """Serve one connection, on which nobody may stand still for ever."""
         client.settimeout(max(STALL_S, self.cfg.keepalive + 1))
         # Not GeventWorker's, which would take the limit away again.
-        AsyncWorker.handle(self, listener, Connection(client), addr)
+        AsyncWorker.handle(self, listener, ClientConnection(client), addr)
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         """Answer one request; who takes nothing of his answer for too long counts as one who hung up."""
@@ -269,7 +271,7 @@ def _refusal(problem: BaseException) -> dict[str, object]:
     return {"code": 400, "label": BadRequest.label, "reason": BadRequest.sentence}
 
 
-class Watched:
+class WatchedApplication:
     """
     A WSGI application with an eye on each reader: when he hangs up, his answer stops, even while the model is silent.
 
@@ -284,10 +286,10 @@ class Watched:
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request."""
         line = environ.get("gunicorn.socket")
-        if not isinstance(line, Connection):
+        if not isinstance(line, ClientConnection):
             return self.app(environ, start_response)
-        eye = _Eye(line, gevent.getcurrent())
-        body = Body(environ["wsgi.input"], line, _length_of(environ))
+        eye = _DisconnectWatcher(line, gevent.getcurrent())
+        body = BodyReader(environ["wsgi.input"], line, _length_of(environ))
         environ["datafari_rag.watch"] = eye.open
         environ["wsgi.input"] = body
 
@@ -298,7 +300,7 @@ class Watched:
             return start_response(*answer)
 
         try:
-            return _Answer(self.app(environ, start), eye)
+            return _WatchedResponse(self.app(environ, start), eye)
         except BaseException:
             eye.shut()
             raise
@@ -309,7 +311,7 @@ def _length_of(environ: Environ) -> int | None:
     return None if "HTTP_TRANSFER_ENCODING" in environ else int(environ.get("CONTENT_LENGTH") or 0)
 
 
-class _Eye:
+class _DisconnectWatcher:
     """
     Watches one reader's connection for its end.
 
@@ -336,10 +338,10 @@ class _Eye:
             self._answering.kill(block=False)
 
 
-class _Answer:
+class _WatchedResponse:
     """The pieces of one answer; whoever closes it shuts the eye."""
 
-    def __init__(self, pieces: Iterable[bytes], eye: _Eye) -> None:
+    def __init__(self, pieces: Iterable[bytes], eye: _DisconnectWatcher) -> None:
         self._pieces, self._eye = pieces, eye
 
     def __iter__(self) -> Iterator[bytes]:

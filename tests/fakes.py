@@ -12,13 +12,13 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.token_estimate import estimate
-from datafari_rag.pipeline import Parts
-from datafari_rag.ports import Ending, Identified, Piece
-from datafari_rag.web.app import furnish
-from datafari_rag.web.runtime import Line
+from datafari_rag.pipeline import Dependencies
+from datafari_rag.ports import Ending, TextChunk, VerifiedIdentity
+from datafari_rag.web.app import register
+from datafari_rag.web.runtime import ServiceSnapshot
 
 RABBIT = Document(
     id="doc-1",
@@ -44,11 +44,11 @@ class FakeRetriever:
         self.searches: list[tuple[Search, Filter]] = []
         self.browsed: list[tuple[Browse, Filter]] = []
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         self.searches.append((search, access))
         if self.error is not None:
             raise self.error
-        return Found(self.documents, len(self.documents), self.is_partial)
+        return SearchResult(self.documents, len(self.documents), self.is_partial)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         self.browsed.append((browse, access))
@@ -81,11 +81,11 @@ class FakeModel:
         self.prompts: list[Prompt] = []
         self.was_closed_early = False
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         self.prompts.append(prompt)
         try:
             for text in self.pieces if is_streamed else filter(None, ["".join(self.pieces)]):
-                yield Piece(text, self.facts)
+                yield TextChunk(text, self.facts)
             yield Ending(None if self.failure else self.finish_reason, self.failure, self.facts)
         except GeneratorExit:
             self.was_closed_early = True
@@ -98,10 +98,10 @@ class FakeIdentity:
     def __init__(self, error: RagError | None = None) -> None:
         self.error = error
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         if self.error is not None:
             raise self.error
-        return Identified(headers.get("x-user"))
+        return VerifiedIdentity(headers.get("x-user"))
 
 
 class FakeRights:
@@ -127,10 +127,10 @@ class FakeCounter:
 class FakeService:
     """One line for ever."""
 
-    the_line: Line
+    the_line: ServiceSnapshot
     wrong: list[Mapping[str, object]] = field(default_factory=list)
 
-    def line(self) -> Line:
+    def snapshot(self) -> ServiceSnapshot:
         return self.the_line
 
     def problems(self) -> Sequence[Mapping[str, object]]:
@@ -144,10 +144,10 @@ class FakeService:
         return lambda: 1_700_000_000.0
 
 
-def parts_of(retriever: FakeRetriever, model: FakeModel) -> Parts:
+def parts_of(retriever: FakeRetriever, model: FakeModel) -> Dependencies:
     """Return the parts of a line; each call of its clock is a millisecond later."""
     ticks = iter(range(10**9))
-    return Parts(
+    return Dependencies(
         retriever,
         model,
         FakeCounter(),
@@ -157,18 +157,18 @@ def parts_of(retriever: FakeRetriever, model: FakeModel) -> Parts:
     )
 
 
-def line_of(
+def fake_snapshot(
     retriever: FakeRetriever | None = None,
     model: FakeModel | None = None,
     *,
     settings: Settings | None = None,
     rights: FakeRights | None = None,
     identity: FakeIdentity | None = None,
-) -> Line:
+) -> ServiceSnapshot:
     """Return a line over fakes; without arguments it finds two documents and answers from the second."""
-    return Line(
+    return ServiceSnapshot(
         settings=settings or Settings(),
-        parts=parts_of(
+        dependencies=parts_of(
             retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("The flight takes off ", "at 15h50 [1].")
         ),
         identity=identity or FakeIdentity(),
@@ -176,11 +176,11 @@ def line_of(
     )
 
 
-def app_of(line: Line, wrong: list[Mapping[str, object]] | None = None) -> Flask:
+def app_of(line: ServiceSnapshot, wrong: list[Mapping[str, object]] | None = None) -> Flask:
     """Return the whole Flask application over *line*."""
     from datafari_rag.bootstrap import TEMPLATES
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    app.extensions["desk"] = furnish(app, FakeService(line, wrong or []))
+    app.extensions["worker"] = register(app, FakeService(line, wrong or []))
     app.config["PROPAGATE_EXCEPTIONS"] = False
     return app

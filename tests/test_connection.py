@@ -10,7 +10,7 @@ from gunicorn.http.body import ChunkedReader
 from gunicorn.http.errors import ChunkMissingTerminator, InvalidChunkSize
 from gunicorn.http.unreader import SocketUnreader
 
-from datafari_rag.connection import Body, Connection, HeadTooLarge
+from datafari_rag.connection import BodyReader, ClientConnection, HeadTooLarge
 from datafari_rag.core.errors import BadRequest
 
 
@@ -39,12 +39,12 @@ class Line:
 )
 def test_a_token_is_one_call_and_what_the_kernel_does_not_take_follows(at_once: int, calls: list[str]) -> None:
     line = Line(at_once)
-    Connection(line).sendall(b"token")
+    ClientConnection(line).sendall(b"token")
     assert (line.taken, line.calls) == (b"token", calls)
 
 
 def test_all_else_is_asked_of_the_connection() -> None:
-    assert Connection(Line(1)).fileno() == 7
+    assert ClientConnection(Line(1)).fileno() == 7
 
 
 class Wire:
@@ -88,28 +88,28 @@ HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 @pytest.mark.parametrize("at", range(1, len(HEAD)))
 def test_a_head_that_comes_in_pieces_is_handed_over_whole(at: int) -> None:
-    assert Connection(Wire(HEAD[:at], HEAD[at:])).recv(8192) == HEAD
+    assert ClientConnection(Wire(HEAD[:at], HEAD[at:])).recv(8192) == HEAD
 
 
 def test_a_head_of_single_bytes_is_one_piece_for_the_parser() -> None:
     """Else each byte had the parser begin again."""
     text = b"GET /" + b"a" * 60_000 + b" HTTP/1.1\r\n\r\n"
-    assert Connection(Wire(*(bytes([byte]) for byte in text))).recv(8192) == text
+    assert ClientConnection(Wire(*(bytes([byte]) for byte in text))).recv(8192) == text
 
 
 def test_the_end_of_a_head_is_seen_over_what_the_parser_has_already() -> None:
-    connection = Connection(Wire(HEAD + HEAD[:-2], HEAD[-2:]))
+    connection = ClientConnection(Wire(HEAD + HEAD[:-2], HEAD[-2:]))
     assert connection.recv(8192) == HEAD + HEAD[:-2]
     assert connection.recv(8192) == HEAD[-2:]
 
 
 @pytest.mark.parametrize("text", [b"GET / HTTP/1.1\nHost: x\n\n", b"\n"])
 def test_a_bare_line_feed_is_handed_over_to_be_refused(text: bytes) -> None:
-    assert Connection(Wire(text, b"more")).recv(8192) == text
+    assert ClientConnection(Wire(text, b"more")).recv(8192) == text
 
 
 def test_an_end_before_the_end_of_a_head_is_an_end() -> None:
-    connection = Connection(Wire(b"GET /"))
+    connection = ClientConnection(Wire(b"GET /"))
     assert [connection.recv(8192), connection.recv(8192)] == [b"GET /", b""]
 
 
@@ -124,17 +124,17 @@ def test_an_end_before_the_end_of_a_head_is_an_end() -> None:
 def test_a_head_without_an_end_is_refused(first: bytes, block: bytes, words: str) -> None:
     wire = Wire(first, *[block] * 1000)
     with pytest.raises(HeadTooLarge, match=words):
-        Connection(wire).recv(8192)
+        ClientConnection(wire).recv(8192)
     assert len(wire.pieces) > 900
 
 
 def test_leave_to_send_is_given_when_the_body_is_read_and_not_before() -> None:
     wire = Wire(b"{}")
-    connection = Connection(wire)
+    connection = ClientConnection(wire)
     connection.serve(Request())
     assert connection.send(b"HTTP/1.1 100 Continue\r\n\r\n") == 25
     assert (wire.sent, connection.is_unannounced) == (b"", True)
-    body = Body(io.BytesIO(b"{}"), connection, 2)
+    body = BodyReader(io.BytesIO(b"{}"), connection, 2)
     assert not body.is_settled
     assert (body.read(), wire.sent) == (b"{}", b"HTTP/1.1 100 Continue\r\n\r\n")
     assert body.is_settled
@@ -142,7 +142,7 @@ def test_leave_to_send_is_given_when_the_body_is_read_and_not_before() -> None:
 
 def test_a_refused_caller_is_heard_out_before_the_connection_is_closed() -> None:
     wire, request = Wire(b"a" * 100_000), Request()
-    connection = Connection(wire)
+    connection = ClientConnection(wire)
     connection.serve(request)
     connection.refuse_more()
     connection.close()
@@ -151,19 +151,19 @@ def test_a_refused_caller_is_heard_out_before_the_connection_is_closed() -> None
 
 def test_any_other_is_closed_at_the_first_word() -> None:
     wire = Wire(b"a")
-    Connection(wire).close()
+    ClientConnection(wire).close()
     assert (wire.is_shut, wire.is_closed, wire.pieces) == (False, True, [b"a"])
 
 
 def test_a_body_is_read_in_steps_by_any_of_its_ways() -> None:
     text = b"a\nb\n" * 50_000
     for length in (len(text), None):
-        connection = Connection(Wire())
-        assert Body(io.BytesIO(text), connection, length).read() == text
-        assert Body(io.BytesIO(text), connection, length).read(70_000) == text[:70_000]
-        assert Body(io.BytesIO(text), connection, length).readline() == b"a\n"
-        assert Body(io.BytesIO(text), connection, length).readline(1) == b"a"
-        assert b"".join(Body(io.BytesIO(text), connection, length)) == text
+        connection = ClientConnection(Wire())
+        assert BodyReader(io.BytesIO(text), connection, length).read() == text
+        assert BodyReader(io.BytesIO(text), connection, length).read(70_000) == text[:70_000]
+        assert BodyReader(io.BytesIO(text), connection, length).readline() == b"a\n"
+        assert BodyReader(io.BytesIO(text), connection, length).readline(1) == b"a"
+        assert b"".join(BodyReader(io.BytesIO(text), connection, length)) == text
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_body_is_read_in_steps_by_any_of_its_ways() -> None:
     [(10, 0, True), (70_000, 0, False), (70_000, 10_000, True), (None, 5, False), (0, 0, True)],
 )
 def test_a_connection_goes_on_when_little_is_left(length: int | None, read: int, is_settled: bool) -> None:
-    body = Body(io.BytesIO(b"a" * (length or 10)), Connection(Wire()), length)
+    body = BodyReader(io.BytesIO(b"a" * (length or 10)), ClientConnection(Wire()), length)
     body.read(read)
     assert body.is_settled == is_settled
 
@@ -182,7 +182,7 @@ def test_chunks_that_are_none_are_the_callers_fault(error: Exception) -> None:
         def read(self, size: int) -> bytes:
             raise error
 
-    body = Body(Broken(), Connection(Wire()), None)
+    body = BodyReader(Broken(), ClientConnection(Wire()), None)
     with pytest.raises(BadRequest):
         body.read()
     assert not body.is_settled
@@ -191,9 +191,9 @@ def test_chunks_that_are_none_are_the_callers_fault(error: Exception) -> None:
 def test_frames_take_a_share_of_a_body_and_no_more() -> None:
     """gunicorn's own reader over chunks of one byte: six bytes are sent for each."""
     wire = Wire(*[b"1\r\na\r\n" * 1000] * 200)
-    connection = Connection(wire)
+    connection = ClientConnection(wire)
     connection.serve(Request())
-    body = Body(ChunkedReader(SimpleNamespace(), SocketUnreader(connection)), connection, None)
+    body = BodyReader(ChunkedReader(SimpleNamespace(), SocketUnreader(connection)), connection, None)
     with pytest.raises(BadRequest, match="too small"):
         body.read()
     assert len(wire.pieces) > 150

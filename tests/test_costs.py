@@ -27,7 +27,7 @@ from flask import Flask
 from werkzeug.test import EnvironBuilder
 
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import Chain, Link
+from datafari_rag.adapters.model.chain import ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.adapters.solr.factory import retriever_for
@@ -35,10 +35,10 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Ending, Piece
-from tests.fakes import FakeModel, FakeRetriever, FakeRights, app_of, line_of
+from datafari_rag.ports import Ending, TextChunk
+from tests.fakes import FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.loopback import Asked, Reply, serving
 from tests.stub import raw_server
 
@@ -85,7 +85,7 @@ def documents(number: int = 3, chars: int = 20_000) -> list[Document]:
 
 def app_saying(*words: str, found: list[Document] | None = None) -> tuple[Flask, FakeRetriever]:
     retriever = FakeRetriever(*(found if found is not None else documents()))
-    return app_of(line_of(retriever, FakeModel(*words))), retriever
+    return app_of(fake_snapshot(retriever, FakeModel(*words))), retriever
 
 
 def streamed(dialect: str, tokens: int) -> tuple[list[bytes], Counter[str]]:
@@ -129,7 +129,7 @@ def test_a_search_is_one_request_to_solr_and_the_schema_is_asked_for_once() -> N
 
     with serving(answer) as solr:
         retriever = retriever_for(Settings(solr_url=f"{solr.url}/solr/docs"))
-        client = app_of(line_of(retriever, FakeModel("The default is 5 [1]."))).test_client()
+        client = app_of(fake_snapshot(retriever, FakeModel("The default is 5 [1]."))).test_client()
         for _ in range(5):
             assert client.get(ASKED["page"][0]).get_json()["status"] == "OK"
 
@@ -179,9 +179,9 @@ def test_a_streamed_token_leaves_little_behind_while_the_stream_is_open(dialect:
 class Anew(FakeRetriever):
     """Finds documents whose texts nobody else holds."""
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         found = documents(3)
-        return Found(tuple(replace(one, text=one.text[:-1] + "🙂") for one in found), len(found))
+        return SearchResult(tuple(replace(one, text=one.text[:-1] + "🙂") for one in found), len(found))
 
 
 class Saying:
@@ -189,10 +189,10 @@ class Saying:
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
-    ) -> Generator[Piece | Ending, None, None]:
+    ) -> Generator[TextChunk | Ending, None, None]:
         del prompt
         while True:
-            yield Piece(" word", ModelFacts(name="fake-model"))
+            yield TextChunk(" word", ModelFacts(name="fake-model"))
 
     def relay(self, body: object, *, is_streamed: bool, until: float | None = None) -> Any:
         raise NotImplementedError
@@ -216,9 +216,9 @@ def test_an_open_stream_holds_a_byte_for_most_characters_of_its_documents(dialec
     Nor does it hold the tokens of a user who has many.
     """
     path, body = OPEN[dialect]
-    chain = Chain([Link("fake", Saying(), Breaker(5, 30.0, lambda: 0.0))])
+    chain = ModelChain([ChainMember("fake", Saying(), Breaker(5, 30.0, lambda: 0.0))])
     rights = FakeRights({"ann": [f"group-{number}" for number in range(2000)]})
-    app = app_of(line_of(Anew(), chain, rights=rights))
+    app = app_of(fake_snapshot(Anew(), chain, rights=rights))
 
     def opened() -> Iterator[bytes]:
         sent: Any = {"data": body} if dialect == "ragapi" else {"json": body}
@@ -266,7 +266,7 @@ def test_tokens_that_came_together_are_read_at_once() -> None:
         prompt = Prompt(question="?", extracts=(), instructions=None, nonce="k3j9x2m5q8w1", model="m")
         said = list(HttpModel(Endpoint(url)).generate(prompt, is_streamed=True))
 
-    assert sum(isinstance(one, Piece) for one in said) == 100
+    assert sum(isinstance(one, TextChunk) for one in said) == 100
     assert counts["recv_into"] <= 8
     assert counts["orjson.loads"] == 101
 
@@ -294,7 +294,7 @@ def test_a_token_that_came_alone_is_read_by_few_calls() -> None:
         with raw_server(talk) as url, counted() as counts:
             prompt = Prompt(question="?", extracts=(), instructions=None, nonce="k3j9x2m5q8w1", model="m")
             for said in HttpModel(Endpoint(url)).generate(prompt, is_streamed=True):
-                assert isinstance(said, Piece) or said.failure is not None
+                assert isinstance(said, TextChunk) or said.failure is not None
                 wanted.release()
         return counts["calls"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.web.routes import ROUTES
-from tests.fakes import app_of, line_of
+from tests.fakes import app_of, fake_snapshot
 
 PAGE = (Path(__file__).parents[1] / "docs" / "dialects.md").read_text("utf-8")
 REQUESTS = [found for found in re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL) if '"messages"' in found]
@@ -20,7 +20,7 @@ REQUESTS = [found for found in re.findall(r"```json\n(.*?)```", PAGE, flags=re.D
     ("path", "example"), list(zip(("/chat", "/v1/chat/completions"), REQUESTS, strict=True)), ids=["chat", "openai"]
 )
 def test_an_example_is_answered(path: str, example: str) -> None:
-    reply = app_of(line_of()).test_client().post(path, json=json.loads(example))
+    reply = app_of(fake_snapshot()).test_client().post(path, json=json.loads(example))
     assert reply.status_code == 200
 
 

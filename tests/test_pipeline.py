@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import Filter, User
-from datafari_rag.core.ask import Ask, Turn
+from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import (
     EmbeddingsGarbled,
@@ -29,8 +29,8 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer, begun, browse, collect, fetch, found_for
-from datafari_rag.ports import Ending, Meaning, Piece
+from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, started
+from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 
 ANN = User("ann", frozenset({"s1"}))
@@ -45,10 +45,10 @@ def events_of(
     model: FakeModel | None = None,
     settings: Settings | None = None,
 ) -> list[Event]:
-    parts = parts_of(
+    dependencies = parts_of(
         retriever or FakeRetriever(FLIGHT, RABBIT), model or FakeModel("The flight takes off ", "at 15h50 [1].")
     )
-    return list(answer(ask, user, settings=settings or Settings(), parts=parts))
+    return list(answer(ask, user, settings=settings or Settings(), dependencies=dependencies))
 
 
 def test_an_answer_is_sources_then_deltas_then_one_finished() -> None:
@@ -153,7 +153,7 @@ def test_a_failure_after_the_first_words_is_the_last_event() -> None:
 def test_a_model_that_ends_without_an_ending_is_unavailable() -> None:
     class Mute(FakeModel):
         def generate(self, prompt: Any, *, is_streamed: bool) -> Any:
-            yield Piece("half an ")
+            yield TextChunk("half an ")
 
     failed = events_of(model=Mute())[-1]
 
@@ -226,7 +226,7 @@ def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: py
 
 def test_the_model_may_write_the_query_of_a_conversation() -> None:
     retriever, model = FakeRetriever(FLIGHT), FakeModel("flight departure")
-    asked = replace(ASK, question="and when?", history=(Turn("user", "The flight?"),))
+    asked = replace(ASK, question="and when?", history=(ChatMessage("user", "The flight?"),))
     events_of(asked, retriever=retriever, model=model, settings=replace(Settings(), chat_query_rewriting_enabled=True))
 
     assert retriever.searches[0][0].question == "flight departure"
@@ -236,12 +236,12 @@ def test_the_model_may_write_the_query_of_a_conversation() -> None:
 def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | None) -> None:
     class Poor(FakeModel):
         def generate(self, prompt: Any, *, is_streamed: bool) -> Any:
-            yield Piece("bad ")
+            yield TextChunk("bad ")
             if ending is not None:
                 yield ending
 
     retriever = FakeRetriever(FLIGHT)
-    asked = replace(ASK, question="and the gate?", history=(Turn("user", "The flight?"),))
+    asked = replace(ASK, question="and the gate?", history=(ChatMessage("user", "The flight?"),))
     rewriting = replace(Settings(), chat_query_rewriting_enabled=True)
     events_of(asked, retriever=retriever, model=Poor(), settings=rewriting)
 
@@ -249,7 +249,9 @@ def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | No
 
 
 def test_begun_holds_what_is_known_by_the_first_words_and_then_everything() -> None:
-    first = begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), FakeModel("a", "b"))))
+    first = started(
+        answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), FakeModel("a", "b")))
+    )
 
     assert [(extract.document.id, extract.text, extract.document.text) for extract in first.sources.extracts] == [
         ("doc-2", "", "")
@@ -263,12 +265,12 @@ def test_begun_raises_what_fails_before_the_first_words() -> None:
     model = FakeModel(failure=ModelTimeout())
 
     with pytest.raises(ModelTimeout):
-        begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), model)))
+        started(answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model)))
 
 
 def test_closing_what_nobody_reads_frees_the_model() -> None:
     model = FakeModel("a", "b")
-    begun(answer(ASK, ANN, settings=Settings(), parts=parts_of(FakeRetriever(FLIGHT), model))).close()
+    started(answer(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT), model))).close()
 
     assert model.was_closed_early
 
@@ -285,17 +287,17 @@ def test_begun_of_an_answer_without_events_is_no_answer() -> None:
         yield from ()
 
     with pytest.raises(NoAnswer):
-        begun(nothing())
+        started(nothing())
 
 
 def test_plain_search_and_opening_run_under_the_same_filter() -> None:
     retriever = FakeRetriever(FLIGHT)
-    parts = parts_of(retriever, FakeModel())
-    browse(Browse("x"), ANN, settings=Settings(), parts=parts)
+    dependencies = parts_of(retriever, FakeModel())
+    browse(Browse("x"), ANN, settings=Settings(), dependencies=dependencies)
 
     assert retriever.browsed[0][1].tokens == ("s1",)
-    assert fetch("doc-2", "exactContent", ANN, settings=Settings(), parts=parts) == FLIGHT
-    assert fetch("doc-9", "exactContent", ANN, settings=Settings(), parts=parts) is None
+    assert fetch("doc-2", "exactContent", ANN, settings=Settings(), dependencies=dependencies) == FLIGHT
+    assert fetch("doc-9", "exactContent", ANN, settings=Settings(), dependencies=dependencies) is None
 
 
 def test_collect_keeps_sources_and_finished_together() -> None:
@@ -359,8 +361,8 @@ NEAR_RABBIT = replace(RABBIT, near=(Nearness(0, len(RABBIT.text), 0.9),), score=
 def sources_of(
     embedder: FakeEmbedder, passages: FakePassages, *found: Document, settings: Settings | None = None
 ) -> Sources:
-    parts = replace(parts_of(FakeRetriever(*found), FakeModel("x")), meaning=Meaning(embedder, passages))
-    events = list(answer(ASK, ANN, settings=settings or Settings(), parts=parts))
+    dependencies = replace(parts_of(FakeRetriever(*found), FakeModel("x")), meaning=Meaning(embedder, passages))
+    events = list(answer(ASK, ANN, settings=settings or Settings(), dependencies=dependencies))
     return next(event for event in events if isinstance(event, Sources))
 
 
@@ -413,7 +415,9 @@ def test_with_bm25_no_vector_is_asked_for() -> None:
 
 
 def test_the_documents_of_an_answer_can_be_had_without_it() -> None:
-    parts = replace(parts_of(FakeRetriever(FLIGHT), FakeModel("x")), meaning=Meaning(FakeEmbedder(), FakePassages()))
-    found = found_for(ASK, ANN, settings=Settings(), parts=parts)
+    dependencies = replace(
+        parts_of(FakeRetriever(FLIGHT), FakeModel("x")), meaning=Meaning(FakeEmbedder(), FakePassages())
+    )
+    found = found_for(ASK, ANN, settings=Settings(), dependencies=dependencies)
 
     assert [document.id for document in found.documents] == [FLIGHT.id]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
-from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.ports import Retriever
 
 
@@ -23,7 +23,7 @@ class Indexes:
         """The index of `solr.url`."""
         return self._main
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         """Search where `search.index` says. Raises as `ports.Retriever.search`; KeyError: no such index."""
         engine = self._main if search.index is None else self._others[search.index]
         return engine.search(search, access)

@@ -19,7 +19,7 @@ import gevent.monkey
 import gevent.threadpool
 
 from datafari_rag.core.errors import Overloaded, TooMuchWork
-from datafari_rag.ports import Aside, at_once
+from datafari_rag.ports import Offload, inline
 
 T = TypeVar("T")
 
@@ -31,22 +31,22 @@ ATTEMPTS, PAUSE_S = 20, 0.1
 """How often, and how many seconds apart, work is ended until it has: a call of the library ends first."""
 
 
-class Ended(BaseException):
+class WorkInterrupted(BaseException):
     """Raised inside work that took too long; no `except Exception` of the work catches it."""
 
 
-def aside_for_worker(limit_s: Callable[[], float] = lambda: LIMIT_S) -> Aside:
+def offload_for_worker(limit_s: Callable[[], float] = lambda: LIMIT_S) -> Offload:
     """
     Return the thread for long work where greenlets share one, which is then started when first needed.
 
     *limit_s* gives the seconds that a piece of work may take. Without greenlets nobody else waits, and all is done in
     place, without a bound.
     """
-    return WorkThread(limit_s) if gevent.monkey.is_module_patched("socket") else at_once
+    return WorkThread(limit_s) if gevent.monkey.is_module_patched("socket") else inline
 
 
 class WorkThread:
-    """An `Aside` of one thread, which long work waits for in turn."""
+    """An `Offload` of one thread, which long work waits for in turn."""
 
     def __init__(self, limit_s: Callable[[], float]) -> None:
         """Start no thread yet."""
@@ -113,21 +113,23 @@ class _Work(Generic[T]):
         self._thread_id = _thread_id()
         try:
             return self._work()
-        except Ended:
+        except WorkInterrupted:
             return None
         finally:
             self._thread_id = None
 
     def end(self) -> None:
         """
-        Have `Ended` raised in the thread of the work, at its next step in Python.
+        Have `WorkInterrupted` raised in the thread of the work, at its next step in Python.
 
         That is CPython's own way to end a thread from outside (`PyThreadState_SetAsyncExc`). It interrupts every loop
         and call of Python code, a pattern or another call of the library only behind its end; no pattern takes long.
         """
         self.was_ended = True
         if self._thread_id is not None:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread_id), ctypes.py_object(Ended))
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self._thread_id), ctypes.py_object(WorkInterrupted)
+            )
 
 
 def _thread_id() -> int:

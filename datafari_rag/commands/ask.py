@@ -13,17 +13,17 @@ import click
 
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.adapters.settings.snapshot import StartRefused
-from datafari_rag.bootstrap import House
+from datafari_rag.bootstrap import Runtime
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.pipeline import answer, collect
-from datafari_rag.ports import Identified
+from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.request import ReplyContext
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 
@@ -61,10 +61,10 @@ def ask(
     Exit codes: 0 answered; 1 not answered, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     try:
-        line = _line(conf)
+        service_snapshot = _line(conf)
         asked = _ask(question, answer_format=answer_format, language=lang, is_streamed=not is_json, wants_trace=trace)
-        asking = _user(user, line)
-        told = _as_json(asked, asking, line) if is_json else _as_text(asked, asking, line)
+        asking = _user(user, service_snapshot)
+        told = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     except RagError as error:
@@ -74,10 +74,10 @@ def ask(
         _show_trace(told)
 
 
-def _line(conf: Path) -> Line:
+def _line(conf: Path) -> ServiceSnapshot:
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
-    return House(file, Signer("")).line()
+    return Runtime(file, Signer("")).snapshot()
 
 
 def _ask(
@@ -96,23 +96,27 @@ def _ask(
     )
 
 
-def _user(name: str | None, line: Line) -> User:
-    return user_for(Identified(name), line)
+def _user(name: str | None, service_snapshot: ServiceSnapshot) -> User:
+    return user_for(VerifiedIdentity(name), service_snapshot)
 
 
-def _as_json(asked: Ask, user: User, line: Line) -> Answer:
+def _as_json(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
     """Print the envelope. Raises: RagError."""
-    with closing(answer(asked, user, settings=line.settings, parts=line.parts)) as events:
+    with closing(
+        answer(asked, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
+    ) as events:
         whole = collect(events)
-    context = ReplyContext(asked, line.settings, uuid.uuid4().hex, time.time())
+    context = ReplyContext(asked, service_snapshot.settings, uuid.uuid4().hex, time.time())
     click.echo(json.dumps(ragapi.reply(whole, context), ensure_ascii=False, indent=2))
     return whole
 
 
-def _as_text(asked: Ask, user: User, line: Line) -> Answer:
+def _as_text(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
     """Print the answer as it comes, then what it stands on. Raises: RagError."""
     sources = Sources(())
-    with closing(answer(asked, user, settings=line.settings, parts=line.parts)) as events:
+    with closing(
+        answer(asked, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
+    ) as events:
         for event in events:
             match event:
                 case Sources():

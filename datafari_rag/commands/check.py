@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.adapters.settings.snapshot import Snapshot, StartRefused, snapshot_of
+from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
 
 
 @click.command(
@@ -41,7 +41,7 @@ def check(file: Path, strict: bool) -> None:
         raise SystemExit(1)
 
 
-def _counts(snapshot: Snapshot) -> tuple[int, int]:
+def _counts(snapshot: SettingsSnapshot) -> tuple[int, int]:
     errors = sum(problem.severity == "error" for problem in snapshot.problems)
     return errors, len(snapshot.problems) - errors
 

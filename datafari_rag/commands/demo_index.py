@@ -13,9 +13,9 @@ from datafari_rag.adapters.embedded.files import META_FILE, write_whole
 from datafari_rag.adapters.embedded.schema import versions
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.ingest.manifest import Manifest
-from datafari_rag.ingest.run import Order, Run
+from datafari_rag.ingest.run import IndexOrder, IndexRun
 from datafari_rag.ingest.sandbox import Sandbox
-from datafari_rag.ingest.silent import Silent
+from datafari_rag.ingest.silent import SilentListener
 
 CORPUS = "docs.jsonl.gz"
 MARK = "demo-corpus.sha256"
@@ -41,7 +41,7 @@ def build_demo_index(directory: Path) -> None:
     with resources.as_file(corpus) as path, closing(EmbeddedWriter(directory)) as writer, Sandbox() as reader:
         # The root's name is not the file's place, which differs between installations.
         with closing(Manifest(directory / "manifest.sqlite", "demo")) as manifest:
-            Run(Order(path), writer, manifest, Silent(), reader).go()
+            IndexRun(IndexOrder(path), writer, manifest, SilentListener(), reader).go()
         write_whole(directory / MARK, "\n".join(wanted))
 
 

@@ -9,7 +9,7 @@ import click
 
 from datafari_rag import bootstrap
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
-from datafari_rag.adapters.settings.snapshot import Snapshot
+from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
@@ -56,7 +56,7 @@ def doctor(conf: Path, asks_model: bool) -> None:
     raise SystemExit(0 if is_good else 1)
 
 
-def examined(snapshot: Snapshot, *, asks_model: bool) -> Iterator[Finding]:
+def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Finding]:
     """Yield a finding for each thing looked at, as soon as it is known."""
     for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
         yield Finding("settings", "problem" if problem.stops else "hint", line)

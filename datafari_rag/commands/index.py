@@ -23,8 +23,8 @@ from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.files import key_of
 from datafari_rag.ingest.manifest import Manifest, ManifestError
-from datafari_rag.ingest.run import Listener, Order, Outcome, Run
-from datafari_rag.ingest.sandbox import Limits, Sandbox
+from datafari_rag.ingest.run import IndexOrder, IndexRun, RunListener, RunOutcome
+from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 
 if TYPE_CHECKING:
     # The only place where click gives the type of its bar a name.
@@ -70,14 +70,14 @@ Exit codes: 0 all taken; 1 something could not be taken, or the search engine re
 @click.option(
     "--file-seconds",
     type=click.FloatRange(1),
-    default=Limits().seconds,
+    default=SandboxLimits().seconds,
     show_default=True,
     help="Longest time for reading one file.",
 )
 @click.option(
     "--file-memory",
     type=click.IntRange(MIN_MEMORY_MB),
-    default=Limits().memory_mb,
+    default=SandboxLimits().memory_mb,
     show_default=True,
     metavar="MB",
     help="Most memory for reading one file.",
@@ -100,7 +100,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
     try:
         settings = settings_for(given["conf"])
         with _progress() as listener:
-            how = How(again, given["trust_jsonl"], Limits(given["file_seconds"], given["file_memory"]))
+            how = IndexOptions(again, given["trust_jsonl"], SandboxLimits(given["file_seconds"], given["file_memory"]))
             outcome = indexed(paths, settings=settings, rights=rights, listener=listener, how=how)
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
@@ -116,7 +116,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class IndexOptions:
     """
     How a run goes on.
 
@@ -126,12 +126,12 @@ class How:
 
     again: bool = False
     trusts_lines: bool = False
-    limits: Limits = field(default_factory=Limits)
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
 
 
 def indexed(
-    paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: Listener, how: How | None = None
-) -> Outcome:
+    paths: Sequence[Path], *, settings: Settings, rights: Rights, listener: RunListener, how: IndexOptions | None = None
+) -> RunOutcome:
     """
     Bring the search engine of *settings* to what *paths* hold, one after the other; return what was done, summed up.
 
@@ -139,7 +139,7 @@ def indexed(
         RagError: the engine refuses, is gone, damaged, or written to by somebody else.
         ManifestError: the list of what was indexed cannot be kept.
     """
-    total, how = Outcome(), how or How()
+    total, how = RunOutcome(), how or IndexOptions()
     with closing(writer_for(settings)) as writer, Sandbox(how.limits) as reader:
         vectors = writer.form if isinstance(writer, EmbeddingWriter) else ""
         for path in paths:
@@ -149,8 +149,8 @@ def indexed(
                     listener.failed(str(path), OPENED)
                 if how.again:
                     manifest.forget()
-                order = Order(root, rights, how.trusts_lines, vectors=vectors)
-                total += Run(order, writer, manifest, listener, reader).go()
+                order = IndexOrder(root, rights, how.trusts_lines, vectors=vectors)
+                total += IndexRun(order, writer, manifest, listener, reader).go()
         if isinstance(writer, EmbeddingWriter) and (others := writer.unembedded()):
             listener.failed("embeddings.endpoint", OTHER_MODEL.format(others))
     return total
@@ -182,7 +182,7 @@ def manifest_of(solr_url: str) -> Path:
     return state / "datafari-rag" / f"{hashlib.sha256(solr_url.encode()).hexdigest()[:16]}.sqlite"
 
 
-class Lines:
+class ProblemListener:
     """A listener that tells problems on stderr and nothing else."""
 
     def started(self, total_bytes: int) -> None:
@@ -196,7 +196,7 @@ class Lines:
         click.echo(printable(f"{where}: {why}"), err=True)
 
 
-class Bar:
+class ProgressListener:
     """A listener that draws how far a run is, how fast, and how long it still takes."""
 
     def __init__(self) -> None:
@@ -254,13 +254,13 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
-def _progress() -> AbstractContextManager[Listener]:
-    return Bar.drawn() if sys.stderr.isatty() else _quiet()
+def _progress() -> AbstractContextManager[RunListener]:
+    return ProgressListener.drawn() if sys.stderr.isatty() else _quiet()
 
 
 @contextmanager
-def _quiet() -> Iterator[Lines]:
-    yield Lines()
+def _quiet() -> Iterator[ProblemListener]:
+    yield ProblemListener()
 
 
 def _rights(allow: tuple[str, ...], deny: tuple[str, ...]) -> Rights:

@@ -47,7 +47,7 @@ def _application(options: Mapping[str, str]) -> Application:
     from datafari_rag.adapters.model.factory import chain_for
     from datafari_rag.adapters.settings.snapshot import packaged_instructions
     from datafari_rag.core.settings.table import Settings
-    from datafari_rag.services.invoke import House
+    from datafari_rag.services.invoke import ServiceDefaults
     from datafari_rag.services.llm_service import application
 
     settings = Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"])
@@ -55,4 +55,4 @@ def _application(options: Mapping[str, str]) -> Application:
         model = chain_for(settings, ExtractiveModel())
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--endpoint") from error
-    return application(model, House(packaged_instructions(), options["model"]), token=options["token"])
+    return application(model, ServiceDefaults(packaged_instructions(), options["model"]), token=options["token"])

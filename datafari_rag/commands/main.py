@@ -28,7 +28,7 @@ EXTRAS = {"matplotlib": "eval", "rich": "eval"}
 """Library → the extra that brings it; without which a command cannot even be read."""
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are imported when they are called: `--help` and a start stay fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -56,7 +56,7 @@ class Lazy(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
-@click.command(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "--version", message="datafari_rag %(version)s")
 def main() -> None:
     """

@@ -56,7 +56,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     # One secret for all workers, made before they part: a form that one of them gave out, another one takes.
     overrides.setdefault("server.secret", settings.server_secret or secrets.token_urlsafe(32))
     configure(settings, request_id)
-    listening = server.Listening(
+    listening = server.ListenOptions(
         host=settings.server_host,
         port=settings.server_port,
         workers=settings.server_workers or os.cpu_count() or 1,

@@ -21,7 +21,7 @@ MAX_QUESTION_CHARS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ChatMessage:
     """One message of the conversation before the question; *role* is user, assistant or system."""
 
     role: str
@@ -77,7 +77,7 @@ class Ask:
     question: str
     search_text: str | None = None
     """What to search for when that is not the question itself (merged turns, earlier turns)."""
-    history: tuple[Turn, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     language: str | None = None
     accept_language: str | None = None
     answer_format: AnswerFormat | None = None

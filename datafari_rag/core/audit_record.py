@@ -22,7 +22,7 @@ GENESIS = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class AuditEvent:
     """
     One answer, or one failure to give one.
 
@@ -42,14 +42,14 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The end of a chain: how many lines it has, and the hash of the last one."""
 
     lines: int = 0
     last: str = GENESIS
 
 
-def record_of(happening: Happening) -> dict[str, object]:
+def record_of(happening: AuditEvent) -> dict[str, object]:
     """Return what the trail says of *happening*: plain JSON values, no content."""
     outcome = happening.outcome
     return {
@@ -68,34 +68,34 @@ def record_of(happening: Happening) -> dict[str, object]:
     }
 
 
-def chained(record: Mapping[str, object], head: Head) -> tuple[bytes, Head]:
+def chained(record: Mapping[str, object], head: ChainHead) -> tuple[bytes, ChainHead]:
     """Return *record* as the next line after *head*, with its line end, and the head after it."""
     body = {"n": head.lines, "before": head.last, **record}
     text = _canonical(body)
     mark = hashlib.sha256(text.encode("ascii")).hexdigest()
     line = f'{text[:-1]},"hash":"{mark}"}}\n'
-    return line.encode("ascii"), Head(head.lines + 1, mark)
+    return line.encode("ascii"), ChainHead(head.lines + 1, mark)
 
 
-def head_line(head: Head) -> bytes:
+def head_line(head: ChainHead) -> bytes:
     """Return *head* as it stands beside the chain."""
     return f"{head.lines} {head.last}\n".encode("ascii")
 
 
-def read_head(data: bytes) -> Head | None:
+def read_head(data: bytes) -> ChainHead | None:
     """Return the head that *data* writes, None when it writes none."""
     number, _, last = data.decode("ascii", "replace").strip().partition(" ")
-    return Head(int(number), last) if number.isascii() and number.isdigit() and len(last) == len(GENESIS) else None
+    return ChainHead(int(number), last) if number.isascii() and number.isdigit() and len(last) == len(GENESIS) else None
 
 
-def broken(lines: Iterable[bytes], head: Head | None) -> Iterator[tuple[int, str]]:
+def broken(lines: Iterable[bytes], head: ChainHead | None) -> Iterator[tuple[int, str]]:
     """
     Yield what is wrong with a chain: the number of the line (from 1) and a sentence; nothing when it is whole.
 
     *head* is what stands beside the chain, None when that is gone. A chain may be longer than its head by lines that
     were written just before the process ended, and never shorter.
     """
-    found = Head()
+    found = ChainHead()
     number = 0
     seen = {0: GENESIS}
     for number, line in enumerate(lines, start=1):
@@ -112,7 +112,7 @@ def broken(lines: Iterable[bytes], head: Head | None) -> Iterator[tuple[int, str
         yield head.lines, "The head file of this chain tells of another line."
 
 
-def _checked(line: bytes, before: Head) -> tuple[str | None, Head]:
+def _checked(line: bytes, before: ChainHead) -> tuple[str | None, ChainHead]:
     try:
         data = json.loads(line)
         mark = data.pop("hash")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from datafari_rag.core.text.offset_map import NO_ORIGINS, Origins
+from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap
 
 
 class Nearness(NamedTuple):
@@ -68,7 +68,7 @@ class Extract:
     document: Document
     passages: tuple[Passage, ...]
     text: str
-    origins: Origins = NO_ORIGINS
+    origins: OffsetMap = NO_ORIGINS
     paths: tuple[tuple[int, str], ...] = ()
     """Where in *text* a passage begins under other headings than the one before, and which: "Section > Subsection"."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class Laps:
+class Stopwatch:
     """
     One answer's stopwatch: each `lap` ends a stage, so the laps always add up to the time since the start.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.devtools.gullible import obeyed
-from datafari_rag.services.prompt_contexts import Given, documents_in, first_sentence
+from datafari_rag.services.prompt_contexts import PromptDocument, documents_in, first_sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _text_of(message: Mapping[str, object]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _documents(texts: Sequence[str]) -> tuple[Given, ...]:
+def _documents(texts: Sequence[str]) -> tuple[PromptDocument, ...]:
     """Return the documents among *texts*; the last one is the question, and without "Document N." nothing is one."""
     return tuple(given for text in texts[:-1] if "Document " in text for given in documents_in(text)[1])
 

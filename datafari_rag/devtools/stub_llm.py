@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from datafari_rag.devtools.stub_behaviour import EXAMPLES, Behaviour, behaviour_for, pieces, said
-from datafari_rag.devtools.stub_wire import UNNAMED, Said, chunks, error_body, invoked, whole
+from datafari_rag.devtools.stub_wire import UNNAMED, StubAnswer, chunks, error_body, invoked, whole
 
 MOST_KEPT = 1000
 """Requests remembered; older ones are forgotten."""
@@ -28,7 +28,7 @@ LONGEST_STALL_S = 600.0
 
 
 @dataclass(slots=True)
-class Kept:
+class RecordedRequest:
     """What is remembered of one request; *state* goes from open to done, or to left when the caller hung up."""
 
     number: int
@@ -39,18 +39,18 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Memory:
+class RequestRecords:
     """The requests so far, and how often each name was asked for a status."""
 
-    kept: deque[Kept] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
+    kept: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     asked: Counter[str] = field(default_factory=Counter)
     count: int = 0
 
     @contextmanager
-    def keep(self, request: web.Request, body: object) -> Iterator[Kept]:
+    def keep(self, request: web.Request, body: object) -> Iterator[RecordedRequest]:
         """Remember *request*, and how it ended."""
         self.count += 1
-        kept = Kept(self.count, request.path, {k.lower(): v for k, v in request.headers.items()}, body)
+        kept = RecordedRequest(self.count, request.path, {k.lower(): v for k, v in request.headers.items()}, body)
         self.kept.append(kept)
         try:
             yield kept
@@ -60,14 +60,14 @@ class Memory:
             raise
 
 
-MEMORY = web.AppKey("memory", Memory)
+MEMORY = web.AppKey("memory", RequestRecords)
 TOKEN = web.AppKey("token", str)
 
 
 def application(token: str = "") -> web.Application:
     """Return the server's application; with *token* a request without it is answered 401."""
     app = web.Application(client_max_size=MOST_BODY_BYTES)
-    app[MEMORY], app[TOKEN] = Memory(), token
+    app[MEMORY], app[TOKEN] = RequestRecords(), token
     app.add_routes(
         [
             web.post("/v1/chat/completions", _complete),
@@ -103,7 +103,7 @@ async def _complete(request: web.Request) -> web.StreamResponse:
             return refused
         behaviour = behaviour_for(model)
         messages = [message for message in listed if isinstance(message, Mapping)]
-        answer = Said(model or "stub", said(behaviour, messages), messages)
+        answer = StubAnswer(model or "stub", said(behaviour, messages), messages)
         if body.get("stream") is True:
             options = body.get("stream_options")
             has_usage = isinstance(options, Mapping) and options.get("include_usage") is True
@@ -174,7 +174,9 @@ async def _whole(request: web.Request, behaviour: Behaviour, text: str) -> web.S
     return response
 
 
-async def _streamed(request: web.Request, behaviour: Behaviour, answer: Said, has_usage: bool) -> web.StreamResponse:
+async def _streamed(
+    request: web.Request, behaviour: Behaviour, answer: StubAnswer, has_usage: bool
+) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
     if behaviour.is_unchunked:
         response.force_close()

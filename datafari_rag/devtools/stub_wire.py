@@ -18,7 +18,7 @@ CREATED = 1_700_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StubAnswer:
     """An answer before it has a form: the model's name, the text, and the messages it answers."""
 
     model: str
@@ -26,7 +26,7 @@ class Said:
     messages: Sequence[Mapping[str, object]]
 
 
-def whole(behaviour: Behaviour, answer: Said) -> dict[str, object]:
+def whole(behaviour: Behaviour, answer: StubAnswer) -> dict[str, object]:
     """Return the reply to a request that asked for no stream."""
     if behaviour.error_after is not None:
         return error_body(behaviour.error_code, UNNAMED, "the stub was asked for an error inside a 200")
@@ -39,7 +39,7 @@ def whole(behaviour: Behaviour, answer: Said) -> dict[str, object]:
     return _head(answer, "chat.completion") | {"choices": [choice], "usage": _usage(answer)}
 
 
-def chunks(behaviour: Behaviour, answer: Said, has_usage: bool) -> Iterator[tuple[bool, bytes]]:
+def chunks(behaviour: Behaviour, answer: StubAnswer, has_usage: bool) -> Iterator[tuple[bool, bytes]]:
     """Yield the stream's events as bytes, each with True when it holds a piece of the text."""
     if behaviour.has_comments:
         yield False, f": keep-alive{behaviour.line_end}{behaviour.line_end}".encode()
@@ -90,7 +90,7 @@ def _message(behaviour: Behaviour, text: str) -> dict[str, object]:
     return {"role": "assistant", "content": text, "refusal": None, **DECLINED.get(behaviour.voice, {})}
 
 
-def _head(answer: Said, kind: str) -> dict[str, object]:
+def _head(answer: StubAnswer, kind: str) -> dict[str, object]:
     return {
         "id": "chatcmpl-stub",
         "object": kind,
@@ -100,12 +100,12 @@ def _head(answer: Said, kind: str) -> dict[str, object]:
     }
 
 
-def _chunk(answer: Said, delta: Mapping[str, object], finish_reason: str | None = None) -> dict[str, object]:
+def _chunk(answer: StubAnswer, delta: Mapping[str, object], finish_reason: str | None = None) -> dict[str, object]:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
     return _head(answer, "chat.completion.chunk") | {"choices": [choice]}
 
 
-def _usage(answer: Said) -> dict[str, int]:
+def _usage(answer: StubAnswer) -> dict[str, int]:
     asked = sum(len(re.findall(r"\S+", str(message.get("content") or ""))) for message in answer.messages)
     told = len(re.findall(r"\S+", answer.text))
     return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}

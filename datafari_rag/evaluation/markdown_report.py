@@ -22,7 +22,7 @@ _BUDGETS = " / ".join(f"{budget:,}" for budget in BUDGETS)
 _HEADS = ("set", "questions", f"engine {_RANKS}", f"re-ranked {_RANKS}", f"answer in {_BUDGETS} characters")
 
 
-class NoPlace(ValueError):
+class NoPlaceholder(ValueError):
     """The page has no marks for what is to be written; the message says which."""
 
 
@@ -39,7 +39,7 @@ def written_into(page: str, report: Mapping[str, Any]) -> str:
 
 
 def check_marks(page: str) -> None:
-    """Raise `NoPlace` when *page* lacks a mark, before minutes are spent on what has no place to go."""
+    """Raise `NoPlaceholder` when *page* lacks a mark, before minutes are spent on what has no place to go."""
     for part in ("tables", "gate"):
         _put(page, part, "")
 
@@ -116,5 +116,5 @@ def _put(page: str, part: str, text: str) -> str:
     begin, end = BEGIN.format(part), END.format(part)
     pattern = re.compile(rf"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(page):
-        raise NoPlace(f"The page has no marks {begin} and {end}.")
+        raise NoPlaceholder(f"The page has no marks {begin} and {end}.")
     return pattern.sub(lambda _: f"{begin}\n\n{text}\n{end}", page, count=1)

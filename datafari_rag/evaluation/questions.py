@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class LeakReader:
     """A user with his tokens, for the count of leaks."""
 
     name: str
@@ -80,14 +80,14 @@ def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def readers_in(path: Path) -> tuple[Reader, ...]:
+def readers_in(path: Path) -> tuple[LeakReader, ...]:
     """Return the users of the file *path*: lines of {user, tokens}. Raises: UnreadableQuestions, OSError."""
     readers: dict[str, frozenset[str]] = {}
     for where, row in _rows(path):
         if not isinstance(row.get("user"), str):
             raise UnreadableQuestions(f"{where}: a user needs a name under 'user'")
         readers.setdefault(str(row["user"]), frozenset(map(str, _list(row, "tokens"))))
-    return tuple(Reader(user, tokens) for user, tokens in readers.items())
+    return tuple(LeakReader(user, tokens) for user, tokens in readers.items())
 
 
 def rights_in(path: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:

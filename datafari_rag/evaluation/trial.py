@@ -15,13 +15,13 @@ from datafari_rag.core.errors import NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer, Failed, Sources
 from datafari_rag.core.passages.evidence_threshold import evidence_in
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.selection import Limit, Selection, Weighed, choose, head, weigh
-from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
-from datafari_rag.evaluation.questions import Question, Reader
-from datafari_rag.pipeline import Parts, answer, collect, found_for
+from datafari_rag.evaluation.questions import LeakReader, Question
+from datafari_rag.pipeline import Dependencies, answer, collect, found_for
 from datafari_rag.ports import Retriever
 
 Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
@@ -30,16 +30,16 @@ Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
 BUILTIN = "builtin:extractive"
 
 
-class Remembering:
+class CachingRetriever:
     """A retriever that asks another one once for the same search: a question is asked with several budgets."""
 
     def __init__(self, inner: Retriever) -> None:
         """Remember nothing yet."""
         self._inner = inner
-        self._known: dict[tuple[Search, Filter], Found] = {}
-        self.last = Found((), 0)
+        self._known: dict[tuple[Search, Filter], SearchResult] = {}
+        self.last = SearchResult((), 0)
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         """Return what the other one found for the same search and filter. Raises: SearchError."""
         key = (search, access)
         if key not in self._known:
@@ -61,31 +61,35 @@ class Remembering:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class TrialSetup:
     """What all questions are tried on: the line, who *asks*, and who must not see what (*readers*, *rights*)."""
 
     settings: Settings
-    parts: Parts
+    dependencies: Dependencies
     asks: User = ANONYMOUS
-    readers: tuple[Reader, ...] = ()
+    readers: tuple[LeakReader, ...] = ()
     rights: Rights | None = None
     baselines: bool = True
 
 
-def tried(question: Question, bench: Bench) -> Trial:
+def tried(question: Question, setup: TrialSetup) -> Trial:
     """
-    Return what *question* gives on *bench*.
+    Return what *question* gives on *setup*.
 
     Raises:
         RagError: search, rights or model fail; nothing found and nothing answered are results, not failures.
     """
-    memory = Remembering(bench.parts.retriever)
-    parts = replace(bench.parts, retriever=memory)
+    memory = CachingRetriever(setup.dependencies.retriever)
+    dependencies = replace(setup.dependencies, retriever=memory)
     ask = Ask(question.text)
-    whole, replied = _replied(ask, bench, parts)
+    whole, replied = _replied(ask, setup, dependencies)
     by_words = memory.last.documents
-    is_fused = parts.meaning is not None
-    found = found_for(ask, bench.asks, settings=bench.settings, parts=parts).documents if is_fused else by_words
+    is_fused = dependencies.meaning is not None
+    found = (
+        found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
+        if is_fused
+        else by_words
+    )
     extracts = whole.sources.extracts if whole else ()
     weighed = weigh(question.text, found, language=detect(question.text))
     citations = whole.finished.citations if whole else ()
@@ -96,14 +100,14 @@ def tried(question: Question, bench: Bench) -> Trial:
         has_document=bool(question.document_ids),
         rank=_rank([one.document for one in weighed.order], question, found),
         engine_rank=_rank(by_words, question, ()),
-        hits=_hits(question, bench, weighed, parts) if question.answers else {},
+        hits=_hits(question, setup, weighed, dependencies) if question.answers else {},
         is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
         has_replied=replied,
         citations=len(citations),
         proved=sum(_is_proved(one) for one in citations),
         right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
         evidence=evidence_in(question.text, extracts, language=_language(whole)),
-        leaks=_leaks(question, bench),
+        leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
     )
@@ -116,14 +120,14 @@ def _is_whole(question: Question, replied: Answer | None) -> bool | None:
     return replied is not None and holds([replied.finished.text], [question.unit])
 
 
-def _replied(ask: Ask, bench: Bench, parts: Parts) -> tuple[Answer | None, bool]:
+def _replied(ask: Ask, setup: TrialSetup, dependencies: Dependencies) -> tuple[Answer | None, bool]:
     """Return the whole answer with whether it says something; a sentence without citation says it found nothing."""
     try:
-        with closing(answer(ask, bench.asks, settings=bench.settings, parts=parts)) as events:
+        with closing(answer(ask, setup.asks, settings=setup.settings, dependencies=dependencies)) as events:
             whole = collect(events)
     except (NoDocuments, NoAnswer):
         return None, False
-    return whole, bool(whole.finished.citations) or bench.settings.rag_api_endpoint != BUILTIN
+    return whole, bool(whole.finished.citations) or setup.settings.rag_api_endpoint != BUILTIN
 
 
 def _language(whole: Answer | None) -> str:
@@ -143,33 +147,35 @@ def _is_proved(citation: Citation) -> bool:
     return citation.status in ("verified", "supported")
 
 
-def _hits(question: Question, bench: Bench, weighed: Weighed, parts: Parts) -> dict[str, tuple[bool, ...]]:
+def _hits(
+    question: Question, setup: TrialSetup, weighed: WeighedDocuments, dependencies: Dependencies
+) -> dict[str, tuple[bool, ...]]:
     """
     Return for each way whether the answer is in the context at each budget, the window being no limit.
 
     Passages and heads are chosen as `fit` chooses them, from what one search found (of which *weighed* was made);
     snippets need one of their own.
     """
-    most = bench.settings.rag_max_files
+    most = setup.settings.rag_max_files
     found = sorted((one.document for one in weighed.order), key=lambda document: (-document.score, document.id))
-    hits = {"passages": _at_budgets(question, most, partial(choose, weighed), bench)}
-    if bench.baselines:
-        hits["head"] = _at_budgets(question, most, partial(head, found), bench)
-        snippets = replace(bench.settings, rag_solr_field="highlighting", rag_extract="head", rag_evidence_min=0.0)
-        extracts = _extracts(Ask(question.text), bench.asks, snippets, parts)
+    hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
+    if setup.baselines:
+        hits["head"] = _at_budgets(question, most, partial(head, found), setup)
+        snippets = replace(setup.settings, rag_solr_field="highlighting", rag_extract="head", rag_evidence_min=0.0)
+        extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
         is_there = holds([extract.text for extract in extracts], question.answers)
         hits["highlighting"] = (is_there,) * len(BUDGETS)
     return hits
 
 
 def _at_budgets(
-    question: Question, most: int, choose_within: Callable[[Limit], Selection], bench: Bench
+    question: Question, most: int, choose_within: Callable[[Limit], Selection], setup: TrialSetup
 ) -> tuple[bool, ...]:
     return tuple(
         holds(
             [
                 e.text
-                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=bench.settings.rag_clean)
+                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=setup.settings.rag_clean)
             ],
             question.answers,
         )
@@ -177,9 +183,9 @@ def _at_budgets(
     )
 
 
-def _extracts(ask: Ask, user: User, settings: Settings, parts: Parts) -> tuple[Extract, ...]:
+def _extracts(ask: Ask, user: User, settings: Settings, dependencies: Dependencies) -> tuple[Extract, ...]:
     """Return what the model would see, without asking it; empty when nothing was found. Raises: RagError."""
-    with closing(answer(ask, user, settings=settings, parts=parts)) as events:
+    with closing(answer(ask, user, settings=settings, dependencies=dependencies)) as events:
         for event in events:
             if isinstance(event, Sources):
                 return event.extracts
@@ -189,21 +195,21 @@ def _extracts(ask: Ask, user: User, settings: Settings, parts: Parts) -> tuple[E
     return ()
 
 
-def _leaks(question: Question, bench: Bench) -> int:
+def _leaks(question: Question, setup: TrialSetup) -> int:
     """
     Count the documents that a reader was given although he may not see them.
 
     Where a right document is not for everybody all readers ask, else one of them in turn: asking each of thousands of
     questions as everyone took two thirds of the time, and it is the answers from documents with rights that can leak.
     """
-    if not bench.rights or not bench.readers or bench.settings.security_mode != "tokens":
+    if not setup.rights or not setup.readers or setup.settings.security_mode != "tokens":
         return 0
-    is_delicate = any(bench.rights.get(identity) for identity in question.document_ids)
-    turn = crc32(question.id.encode(errors="replace")) % len(bench.readers)
+    is_delicate = any(setup.rights.get(identity) for identity in question.document_ids)
+    turn = crc32(question.id.encode(errors="replace")) % len(setup.readers)
     count = 0
-    for reader in bench.readers if is_delicate else bench.readers[turn : turn + 1]:
+    for reader in setup.readers if is_delicate else setup.readers[turn : turn + 1]:
         user = User(reader.name, reader.tokens)
-        for extract in _extracts(Ask(question.text), user, bench.settings, bench.parts):
-            acl = bench.rights.get(extract.document.id)
+        for extract in _extracts(Ask(question.text), user, setup.settings, setup.dependencies):
+            acl = setup.rights.get(extract.document.id)
             count += acl is not None and not is_visible(acl, reader.tokens)
     return count

@@ -33,7 +33,7 @@ NAMES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JsonlLine:
     """One line: its *number* from 1, its size on disk, and its object or what is wrong with it."""
 
     number: int
@@ -42,7 +42,7 @@ class Line:
     problem: str = ""
 
 
-def lines(file: BinaryIO, name: str) -> Iterator[Line]:
+def lines(file: BinaryIO, name: str) -> Iterator[JsonlLine]:
     """
     Yield the lines of *file* that are not blank, unpacked when *name* ends in .gz.
 
@@ -76,12 +76,12 @@ class _Bounded:
         return raw
 
 
-def _lines(file: _Bounded) -> Iterator[Line]:
+def _lines(file: _Bounded) -> Iterator[JsonlLine]:
     number = 0
     while raw := file.readline(MAX_LINE_BYTES + 1):
         number += 1
         if len(raw) > MAX_LINE_BYTES:
-            yield Line(number, _rest(file, len(raw)), None, "The line is longer than 100 MB.")
+            yield JsonlLine(number, _rest(file, len(raw)), None, "The line is longer than 100 MB.")
         elif raw.strip():
             yield _line(number, raw)
 
@@ -94,14 +94,14 @@ def _rest(file: _Bounded, size: int) -> int:
     return size
 
 
-def _line(number: int, raw: bytes) -> Line:
+def _line(number: int, raw: bytes) -> JsonlLine:
     try:
         fields = json.loads(raw.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError):
-        return Line(number, len(raw), None, "The line is not JSON.")
+        return JsonlLine(number, len(raw), None, "The line is not JSON.")
     if not isinstance(fields, dict):
-        return Line(number, len(raw), None, "The line is not a JSON object.")
-    return Line(number, len(raw), {name: _flat(fields[name]) for name in NAMES if name in fields})
+        return JsonlLine(number, len(raw), None, "The line is not a JSON object.")
+    return JsonlLine(number, len(raw), {name: _flat(fields[name]) for name in NAMES if name in fields})
 
 
 def _flat(value: object) -> object:

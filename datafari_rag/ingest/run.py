@@ -17,11 +17,11 @@ from typing import Protocol
 
 from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_file, from_line
 from datafari_rag.ingest.files import File, files_of, opened
-from datafari_rag.ingest.jsonl import Line
+from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
 from datafari_rag.ingest.parsers.parsed import Unreadable
 from datafari_rag.ingest.parsers.registry import is_jsonl
-from datafari_rag.ingest.sandbox import Sandbox, TooMuch, TooSlow
+from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
 FORM = 2
@@ -38,7 +38,7 @@ MAX_TOLD_LINES = 20
 """Bad lines of one file that are told one by one."""
 
 
-class Listener(Protocol):
+class RunListener(Protocol):
     """Hears how far a run is."""
 
     def started(self, total_bytes: int) -> None:
@@ -55,7 +55,7 @@ class Listener(Protocol):
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """What a run did: documents *written* and *removed*, files *unchanged*, *problems* told."""
 
     written: int = 0
@@ -63,9 +63,9 @@ class Outcome:
     unchanged: int = 0
     problems: int = 0
 
-    def __add__(self, other: Outcome) -> Outcome:
+    def __add__(self, other: RunOutcome) -> RunOutcome:
         """Return both as one."""
-        return Outcome(
+        return RunOutcome(
             self.written + other.written,
             self.removed + other.removed,
             self.unchanged + other.unchanged,
@@ -74,7 +74,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class IndexOrder:
     """
     What is to be indexed: *root* (absolute), with which rights; how large a file may be; when to commit.
 
@@ -93,7 +93,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenDocument:
     """One document of a file, or None, with the bytes it took."""
 
     document: Document | None
@@ -101,7 +101,7 @@ class Taken:
 
 
 @dataclass(slots=True)
-class Told:
+class RejectedLines:
     """Lines of one file that could not be taken: the *first* ones with their reasons, and how many there are."""
 
     first: list[tuple[str, str]] = field(default_factory=list)
@@ -115,19 +115,19 @@ class Told:
 
 
 @dataclass(slots=True)
-class Run:
+class IndexRun:
     """One PATH on its way into one engine."""
 
-    order: Order
+    order: IndexOrder
     writer: Writer
     manifest: Manifest
-    listener: Listener
+    listener: RunListener
     reader: Sandbox
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: RunOutcome = field(default_factory=RunOutcome)
     _unread: set[str] = field(default_factory=set)
-    _robbed: set[str] = field(default_factory=set)
+    _needs_reindex: set[str] = field(default_factory=set)
     """Files that hold a document which was removed because another file no longer holds it."""
-    _refused: dict[str, Told] = field(default_factory=dict)
+    _refused: dict[str, RejectedLines] = field(default_factory=dict)
     """For each file the documents that another file holds."""
     _has_removed: bool = False
     _has_other_rights: bool = False
@@ -136,7 +136,7 @@ class Run:
     """Whether the engine has been told something since the last commit."""
     _committed_s: float = 0.0
 
-    def go(self) -> Outcome:
+    def go(self) -> RunOutcome:
         """
         Bring the engine to what the files say; return when it can be found.
 
@@ -170,8 +170,8 @@ class Run:
 
     def _robbed_of(self, files: Sequence[File]) -> list[File]:
         """Return those of *files* that hold, or were refused, a document which was removed since the last call."""
-        names = self._robbed | (self._refused.keys() if self._has_removed else set())
-        self._robbed, self._has_removed = set(), False
+        names = self._needs_reindex | (self._refused.keys() if self._has_removed else set())
+        self._needs_reindex, self._has_removed = set(), False
         return [file for file in files if file.key in names]
 
     def _found(self) -> Iterator[File]:
@@ -194,7 +194,7 @@ class Run:
         problems_before, known = self.outcome.problems, self.manifest.digests_of(path)
         try:
             seen = self._read(file, known, seconds)
-        except TooSlow as error:
+        except TimeExceeded as error:
             if seconds < self.reader.limits.seconds:
                 return False
             self._cannot_take(file, error)
@@ -224,7 +224,7 @@ class Run:
 
     def _cannot_take(self, file: File, error: OSError | Unreadable) -> None:
         """Name *file*; what was taken from it stays, but not with rights that it should not have any more."""
-        if isinstance(error, TooMuch):
+        if isinstance(error, MemoryExceeded):
             self.manifest.refuse(file.key, self._refusal(file), f"{error} It is not tried again until it changes.")
         self._cannot_read(file.path, _why(error))
         if self._has_other_rights:
@@ -241,7 +241,7 @@ class Run:
     def _is_trusted(self, file: File) -> bool:
         return self.order.trusts_lines or file.path == self.order.root
 
-    def _documents(self, file: File, number: int, seconds: float) -> Iterator[Taken]:
+    def _documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
         """Yield what is in *file*, open as *number*; where there is no document, the bytes alone."""
         if is_jsonl(file.path):
             yield from self._line_documents(file, number, seconds)
@@ -252,10 +252,10 @@ class Run:
         source = root.name if root.is_dir() else root.parent.name
         found = self.reader.parse(number, file.path.name, seconds)
         document = from_file(file.path, found, modified_s=file.modified_s, source=source, rights=self.order.rights)
-        yield Taken(document if found.text else None, file.size_bytes)
+        yield TakenDocument(document if found.text else None, file.size_bytes)
 
-    def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[Taken]:
-        told, rights = Told(), self._rights(file)
+    def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
+        told, rights = RejectedLines(), self._rights(file)
         for line in self.reader.lines(number, file.path.name, seconds):
             where = f"{file.path}:{line.number}"
             document, problem = _document_of(line, rights)
@@ -263,8 +263,8 @@ class Run:
                 told.add(where, problem)
             elif why := self._belongs_to_others(file, str(document["id"])):
                 document = None
-                self._refused.setdefault(file.key, Told()).add(where, why)
-            yield Taken(document, line.size_bytes)
+                self._refused.setdefault(file.key, RejectedLines()).add(where, why)
+            yield TakenDocument(document, line.size_bytes)
         self._tell(str(file.path), told)
 
     def _belongs_to_others(self, file: File, document_id: str) -> str:
@@ -279,7 +279,7 @@ class Run:
             return f"id: {holders[0]} has a document with this id."
         return ""
 
-    def _write(self, path: str, batch: Sequence[Taken], known: dict[str, str], seen: set[str]) -> None:
+    def _write(self, path: str, batch: Sequence[TakenDocument], known: dict[str, str], seen: set[str]) -> None:
         documents = {str(one.document["id"]): one.document for one in batch if one.document is not None}
         vectors = [self.order.vectors] if self.order.vectors else []
         digests = {
@@ -289,7 +289,7 @@ class Run:
         for document_id in documents:
             if self.manifest.holders_of(document_id, path):
                 # What the engine holds now may be the other's.
-                self._robbed |= self.manifest.take_over(document_id, path)
+                self._needs_reindex |= self.manifest.take_over(document_id, path)
                 known.pop(document_id, None)
         changed = {key: digest for key, digest in digests.items() if known.get(key) != digest}
         seen.update(documents)
@@ -310,7 +310,7 @@ class Run:
     def _remove(self, path: str, ids: Collection[str]) -> None:
         if ids:
             self._has_removed = True
-            self._robbed |= self.manifest.removing(path, ids)
+            self._needs_reindex |= self.manifest.removing(path, ids)
             self._is_sent = True
             self.writer.delete([*ids])
             self.outcome.removed += len(ids)
@@ -335,7 +335,7 @@ class Run:
         self.outcome.problems += 1
         self.listener.failed(where, why)
 
-    def _tell(self, path: str, told: Told) -> None:
+    def _tell(self, path: str, told: RejectedLines) -> None:
         self.outcome.problems += told.count
         for where, why in told.first:
             self.listener.failed(where, why)
@@ -347,7 +347,7 @@ class Run:
         return any(str(place) in self._unread for place in (Path(path), *Path(path).parents))
 
 
-def _document_of(line: Line, rights: Rights) -> tuple[Document | None, str]:
+def _document_of(line: JsonlLine, rights: Rights) -> tuple[Document | None, str]:
     if line.fields is None:
         return None, line.problem
     try:
@@ -356,8 +356,8 @@ def _document_of(line: Line, rights: Rights) -> tuple[Document | None, str]:
         return None, str(error)
 
 
-def _batches(taken: Iterator[Taken]) -> Iterator[list[Taken]]:
-    batch: list[Taken] = []
+def _batches(taken: Iterator[TakenDocument]) -> Iterator[list[TakenDocument]]:
+    batch: list[TakenDocument] = []
     size = 0
     for one in taken:
         batch.append(one)

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from datafari_rag.ingest.jsonl import Line
+from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.sandbox_child import Job
 
@@ -34,27 +34,27 @@ _START = (
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """What reading one file may need: *seconds* (for each part of a JSONL file) and *memory_mb*."""
 
     seconds: float = 60.0
     memory_mb: int = 1000
 
 
-class TooMuch(Unreadable):
+class MemoryExceeded(Unreadable):
     """The reading of a file was ended at a bound; it will be again until the file changes."""
 
 
-class TooSlow(TooMuch):
+class TimeExceeded(MemoryExceeded):
     """The bound was that of time."""
 
 
 class Sandbox:
     """Reads files, one after the other, in a process that is started when needed; `close` it."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: SandboxLimits | None = None) -> None:
         """Start nothing yet."""
-        self.limits = limits or Limits()
+        self.limits = limits or SandboxLimits()
         self._child: _Child | None = None
 
     def __enter__(self) -> Self:
@@ -78,14 +78,14 @@ class Sandbox:
             found |= answer
         return Parsed(str(found["text"]), found["title"])
 
-    def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[Line]:
+    def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[JsonlLine]:
         """
         Yield the lines of the open *file*, a descriptor, which holds a document a line. Raises as parse.
 
         *seconds* are for each part of the file, however long it is.
         """
         for answer in self._answers(Job(name, True, seconds or self.limits.seconds), file):
-            yield from (Line(*line) for line in answer.get("lines", ()))
+            yield from (JsonlLine(*line) for line in answer.get("lines", ()))
 
     def close(self) -> None:
         """End the process; the next file starts another."""
@@ -105,7 +105,7 @@ class Sandbox:
                     return
                 yield answer
         except TimeoutError:
-            raise TooSlow(_slow(job.seconds)) from None
+            raise TimeExceeded(_slow(job.seconds)) from None
         except (ConnectionError, EOFError, ValueError) as error:
             raise self._broken(job) from error
         finally:
@@ -115,14 +115,14 @@ class Sandbox:
 
     def _check(self, answer: dict[str, Any]) -> None:
         if answer.get("is_over"):
-            raise TooMuch(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
+            raise MemoryExceeded(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
         if "problem" in answer:
             raise Unreadable(str(answer["problem"]))
 
     def _broken(self, job: Job) -> Unreadable:
         status = self._child.kill() if self._child is not None else 0
         if status == -signal.SIGXCPU:
-            return TooSlow(_slow(job.seconds))
+            return TimeExceeded(_slow(job.seconds))
         return Unreadable(f"Reading it broke off (signal {-status})." if status < 0 else "Reading it broke off.")
 
     def _given(self, job: Job, file: int) -> _Child:
@@ -143,7 +143,7 @@ class Sandbox:
 class _Child:
     """One process, and the socket to it."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SandboxLimits) -> None:
         """Start it."""
         self._channel, its = socket.socketpair()
         numbers = (its.fileno(), limits.memory_mb * 1_000_000, os.getpid())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Silent:
+class SilentListener:
     """Hears everything and says nothing."""
 
     def started(self, total_bytes: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.model.replies import Said
+from datafari_rag.core.model.replies import ReplyChunk
 from datafari_rag.llm_templates import datafari, openai
 
 
@@ -17,11 +17,11 @@ class Template(Protocol):
         """Return the JSON body of the request, in the order in which it is written."""
         ...
 
-    def answer(self, reply: Mapping[str, object]) -> Said:
+    def answer(self, reply: Mapping[str, object]) -> ReplyChunk:
         """Return what a whole reply says; one that cannot be read is a failure in it, never an exception."""
         ...
 
-    def delta(self, chunk: Mapping[str, object]) -> Said:
+    def delta(self, chunk: Mapping[str, object]) -> ReplyChunk:
         """Return what one chunk of a stream says; one that says nothing is empty."""
         ...
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.replies import Said
+from datafari_rag.core.model.replies import ReplyChunk
 
 
 def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
@@ -32,19 +32,19 @@ def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
     return {"input": {key: value for key, value in given.items() if value is not None}}
 
 
-def answer(reply: Mapping[str, object]) -> Said:
+def answer(reply: Mapping[str, object]) -> ReplyChunk:
     """Return what a reply says; an empty output beside an error's text is a failure of the service."""
     output = reply.get("output")
     if not output and reply.get("error"):
-        return Said(failure=ModelUnavailable(log="an error in place of an output", status=200))
+        return ReplyChunk(failure=ModelUnavailable(log="an error in place of an output", status=200))
     if output is not None and not isinstance(output, str):
-        return Said(failure=ModelGarbled(log="an output that is no text"))
+        return ReplyChunk(failure=ModelGarbled(log="an output that is no text"))
     if output is None and "output" not in reply:
-        return Said(failure=ModelGarbled(log="a reply without output"))
-    return Said(output or "", finish_reason="stop", facts=_facts(reply))
+        return ReplyChunk(failure=ModelGarbled(log="a reply without output"))
+    return ReplyChunk(output or "", finish_reason="stop", facts=_facts(reply))
 
 
-def delta(chunk: Mapping[str, object]) -> Said:
+def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     """Return what a chunk says: the API has one for the whole answer, so it is read as one."""
     return answer(chunk)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.replies import NOTHING_SAID, Said, error_object, failure_in
+from datafari_rag.core.model.replies import NOTHING_SAID, ReplyChunk, error_object, failure_in
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
 _TOOLS = ("tool_calls", "function_call")
@@ -39,16 +39,16 @@ def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
     return sent | further
 
 
-def answer(reply: Mapping[str, object]) -> Said:
+def answer(reply: Mapping[str, object]) -> ReplyChunk:
     """Return what a whole reply says; of several choices the first."""
     if reply.get("error"):
-        return Said(failure=failure_in(error_object(reply)))
+        return ReplyChunk(failure=failure_in(error_object(reply)))
     choices = reply.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, Mapping) else None
     if not isinstance(first, Mapping) or not isinstance(message, Mapping):
-        return Said(failure=ModelGarbled(log="a reply without choices"))
-    return Said(
+        return ReplyChunk(failure=ModelGarbled(log="a reply without choices"))
+    return ReplyChunk(
         text=_text(message.get("content")),
         finish_reason=_word(first.get("finish_reason")),
         is_declined=_is_declined(message),
@@ -56,16 +56,16 @@ def answer(reply: Mapping[str, object]) -> Said:
     )
 
 
-def delta(chunk: Mapping[str, object]) -> Said:
+def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     """Return what one chunk of a stream says; one without choices says nothing but, perhaps, its usage."""
     if chunk.get("error"):
-        return Said(failure=failure_in(error_object(chunk)))
+        return ReplyChunk(failure=failure_in(error_object(chunk)))
     choices = chunk.get("choices")
     if not choices:
-        return Said(facts=_facts(chunk, {})) if "usage" in chunk or choices is not None else NOTHING_SAID
+        return ReplyChunk(facts=_facts(chunk, {})) if "usage" in chunk or choices is not None else NOTHING_SAID
     first = choices[0] if isinstance(choices, list) else None
     if not isinstance(first, Mapping):
-        return Said(failure=ModelGarbled(log="a chunk whose choices cannot be read"))
+        return ReplyChunk(failure=ModelGarbled(log="a chunk whose choices cannot be read"))
     if first.get("index"):
         return NOTHING_SAID  # another choice than the first: nobody asked for it
     piece = first.get("delta")
@@ -73,8 +73,8 @@ def delta(chunk: Mapping[str, object]) -> Said:
         piece = {}
     text, finish_reason = _text(piece.get("content")), _word(first.get("finish_reason"))
     if text and finish_reason is None and not first.get("content_filter_results"):
-        return Said(text)
-    return Said(text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first))
+        return ReplyChunk(text)
+    return ReplyChunk(text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first))
 
 
 def _messages(prompt: Prompt) -> Iterator[dict[str, str]]:

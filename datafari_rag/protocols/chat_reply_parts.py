@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from datafari_rag.core.answer import session_state as memory
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
@@ -85,7 +85,7 @@ def session_state(context: ReplyContext, text: str) -> object:
     sent, settings = context.ask.session_state, context.settings
     if not settings.chat_memory_enabled or not (sent is None or memory.is_ours(sent)):
         return sent
-    turns = (*context.ask.history, Turn("user", context.ask.question), Turn("assistant", text))
+    turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
     seal = memory.Seal(settings.chat_memory_secret, context.user_name, context.now_s)
     return memory.issued(turns, seal, memory_limits(settings))
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.answer import session_state
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Turn
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage
 from datafari_rag.core.errors import (
     BadRequest,
     ContextTooLong,
@@ -47,11 +47,11 @@ _SYSTEM_LEFT_OUT = "Left out: chat.client.system is off, so the instructions are
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ChatMessages:
     """What a body's messages say: the *question* and the turns before it; *has_system* when any was the system's."""
 
     question: str
-    turns: tuple[Turn, ...]
+    turns: tuple[ChatMessage, ...]
     has_system: bool
 
 
@@ -124,7 +124,7 @@ def state_of(body: Mapping[str, object], settings: Settings) -> object:
     return body[key]
 
 
-def _said(body: Mapping[str, object]) -> Said:
+def _said(body: Mapping[str, object]) -> ChatMessages:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("messages must be a list with at least one message.", field="messages")
@@ -140,10 +140,10 @@ def _said(body: Mapping[str, object]) -> Said:
         raise NoQuery(field=f"messages[{len(turns) - 1}].content")
     if len(last.text) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field=f"messages[{len(turns) - 1}].content")
-    return Said(last.text, turns[:-1], any(turn.role == "system" for turn in turns))
+    return ChatMessages(last.text, turns[:-1], any(turn.role == "system" for turn in turns))
 
 
-def _turn(message: object, path: str) -> Turn:
+def _turn(message: object, path: str) -> ChatMessage:
     if not isinstance(message, Mapping):
         raise BadRequest(f"{path} must be an object.", field=path)
     role, content = message.get("role"), message.get("content")
@@ -153,7 +153,7 @@ def _turn(message: object, path: str) -> Turn:
         raise BadRequest(f"{path}.content must be a string.", field=f"{path}.content")
     if not is_unicode(content):
         raise BadRequest(f"{path}.content is not valid Unicode text.", field=f"{path}.content")
-    return Turn(str(role), content)
+    return ChatMessage(str(role), content)
 
 
 def is_unicode(text: str) -> bool:
@@ -161,14 +161,14 @@ def is_unicode(text: str) -> bool:
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
-def _history(said: Said, state: object, incoming: Incoming, settings: Settings) -> tuple[Turn, ...]:
+def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Settings) -> tuple[ChatMessage, ...]:
     """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
-    remembered: tuple[Turn, ...] = ()
+    remembered: tuple[ChatMessage, ...] = ()
     if settings.chat_memory_enabled and session_state.is_ours(state):
         seal = session_state.Seal(settings.chat_memory_secret, incoming.user_name, incoming.now_s)
         remembered = session_state.recalled(state, seal, memory_limits(settings))
     has_own = any(turn.role != "system" for turn in said.turns)
-    turns: Sequence[Turn] = said.turns if has_own else (*said.turns, *remembered)
+    turns: Sequence[ChatMessage] = said.turns if has_own else (*said.turns, *remembered)
     if not settings.chat_client_system:
         turns = [turn for turn in turns if turn.role != "system"]
     asked = incoming.count_tokens(said.question)
@@ -178,9 +178,9 @@ def _history(said: Said, state: object, incoming: Incoming, settings: Settings) 
     return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
-def memory_limits(settings: Settings) -> session_state.Limits:
+def memory_limits(settings: Settings) -> session_state.StateLimits:
     """Return how much a memory may carry."""
-    return session_state.Limits(
+    return session_state.StateLimits(
         settings.chat_memory_history_size, settings.chat_memory_max_bytes, float(settings.chat_memory_max_age_s)
     )
 

@@ -28,7 +28,7 @@ from datafari_rag.protocols.chat_reply_parts import (
     with_facts,
 )
 from datafari_rag.protocols.chat_request import body_of
-from datafari_rag.protocols.openai_request import OwnParameters, Parameters
+from datafari_rag.protocols.openai_request import CompletionParameters, OwnParameters
 from datafari_rag.protocols.openai_source_nodes import nodes_of
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
 
@@ -153,7 +153,7 @@ def models(settings: Settings, *, created_s: int) -> Json:
 
 def _ask(
     messages: Sequence[Mapping[str, object]],
-    parameters: Parameters,
+    parameters: CompletionParameters,
     own: OwnParameters,
     *,
     incoming: Incoming,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.token_budget import RATIO, RATIO_HIGHEST, RATIO_LOWEST
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex, TooManyValues
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, is_unicode
@@ -35,7 +35,7 @@ NO_PROMPT = "There must be a user prompt since the latest assistant message."
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class CompletionParameters:
     """What a body says beside its messages; None is absent."""
 
     index: str | None
@@ -54,7 +54,7 @@ class OwnParameters:
     ignored: tuple[str, ...]
 
 
-def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
+def parameters_of(body: Mapping[str, object], settings: Settings) -> CompletionParameters:
     """
     Return index, ratio and model, checked before everything else.
 
@@ -66,7 +66,7 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
     ratio = _ratio(body.get("context_token_ratio"))
     if index is not None:
         _check_n(body.get("n"))
-    return Parameters(index, ratio, _model(body.get("model"), settings))
+    return CompletionParameters(index, ratio, _model(body.get("model"), settings))
 
 
 def own_parameters(body: Mapping[str, object]) -> OwnParameters:
@@ -110,7 +110,7 @@ def must_bypass(body: Mapping[str, object], messages: Sequence[Mapping[str, obje
     return any(message["role"] == "user" and not _is_text(message["content"]) for message in messages)
 
 
-def turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[Turn, ...]:
+def turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[ChatMessage, ...]:
     """Return the messages as turns; a list of text parts becomes one text. Raises: BadRequest."""
     turns = []
     for place, message in enumerate(messages):
@@ -119,11 +119,11 @@ def turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[Turn, ...]:
             raise BadRequest(
                 f"messages[{place}].content is not valid Unicode text.", field=f"messages[{place}].content"
             )
-        turns.append(Turn(ROLES[str(message["role"])], text))
+        turns.append(ChatMessage(ROLES[str(message["role"])], text))
     return tuple(turns)
 
 
-def split(turns: Sequence[Turn]) -> tuple[str, tuple[Turn, ...]]:
+def split(turns: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:
     """
     Return the question, merged from the user's messages since the last assistant's, and all other turns in order.
 

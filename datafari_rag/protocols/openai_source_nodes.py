@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract, Passage
-from datafari_rag.core.labels import title_of
-from datafari_rag.core.targets import target_of
 
 Node = dict[str, object]
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought, bare
-from datafari_rag.core.labels import title_of
-from datafari_rag.core.query.select_parameters import Parameters, merged, read
+from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.core.targets import target_of
 from datafari_rag.protocols.chat_reply_parts import citation, partial
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
@@ -87,7 +87,7 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
     return status, {"status": "ERROR", "content": {"error": _error(error)}}
 
 
-def _question(parameters: Parameters) -> str:
+def _question(parameters: SelectParameters) -> str:
     text = parameters.text or ""
     if len(text) > MAX_QUESTION_CHARS:
         raise QueryTooLong

@@ -19,14 +19,14 @@ from datafari_rag.services.prompt_contexts import documents_in
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ServiceDefaults:
     """What the service adds to a request: its own *instructions*, used where none came along, and *model*'s name."""
 
     instructions: str
     model: str = ""
 
 
-def prompt_of(body: object, house: House, *, nonce: str) -> Prompt:
+def prompt_of(body: object, defaults: ServiceDefaults, *, nonce: str) -> Prompt:
     """
     Return what `{"input": {…}}` asks; the documents are fenced anew with *nonce*.
 
@@ -45,7 +45,7 @@ def prompt_of(body: object, house: House, *, nonce: str) -> Prompt:
     before, documents = _documents(given)
     language, answer_format = detect(question), _format(given)
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
-    written = before or instructions_for(house.instructions, language=language, answer_format=answer_format)
+    written = before or instructions_for(defaults.instructions, language=language, answer_format=answer_format)
     return Prompt(
         question=question,
         extracts=extracts_for(chosen, is_cleaned=True),
@@ -53,7 +53,7 @@ def prompt_of(body: object, house: House, *, nonce: str) -> Prompt:
         nonce=nonce,
         answer_format=answer_format,
         language=language,
-        model=_text(given, "model") or house.model,
+        model=_text(given, "model") or defaults.model,
         temperature=_number(given, "temperature", 0.0, 2.0),
         max_tokens=_count(given, "max_tokens"),
     )

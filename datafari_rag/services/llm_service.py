@@ -31,7 +31,7 @@ from datafari_rag.core.errors import (
     RagError,
 )
 from datafari_rag.ports import Ending, Model
-from datafari_rag.services.invoke import House, failure, prompt_of, reply
+from datafari_rag.services.invoke import ServiceDefaults, failure, prompt_of, reply
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +43,13 @@ Start = Callable[[str, list[tuple[str, str]]], object]
 Application = Callable[[Environ, Start], Iterable[bytes]]
 
 
-def application(model: Model, house: House, *, token: str = "") -> Application:
+def application(model: Model, defaults: ServiceDefaults, *, token: str = "") -> Application:
     """Return the WSGI application that answers with *model*; with *token*, only to those who send it."""
 
     def answer(environ: Environ, start: Start) -> Iterable[bytes]:
         headers = [("Content-Type", "application/json")]
         try:
-            body = _answered(environ, model, house, token)
+            body = _answered(environ, model, defaults, token)
             status = "200 OK"
         except RagError as error:
             log.warning("invoke label=%s %s", error.label, error.log)
@@ -84,7 +84,7 @@ def serve(app: Application, port: int, *, host: str, on_ready: Callable[[int], o
     serving.serve_forever()
 
 
-def _answered(environ: Environ, model: Model, house: House, token: str) -> Mapping[str, object]:
+def _answered(environ: Environ, model: Model, defaults: ServiceDefaults, token: str) -> Mapping[str, object]:
     path, method = environ.get("PATH_INFO", "").rstrip("/"), environ["REQUEST_METHOD"]
     if path == "/health" and method in ("GET", "HEAD"):
         return {"status": "ok"}
@@ -94,7 +94,7 @@ def _answered(environ: Environ, model: Model, house: House, token: str) -> Mappi
         raise MethodNotAllowed
     if token and not compare_digest(environ.get("HTTP_AUTHORIZATION", "").encode(), f"Bearer {token}".encode()):
         raise NotAuthenticated("A valid token is required.")
-    prompt = prompt_of(_body(environ), house, nonce=secrets.token_hex(8))
+    prompt = prompt_of(_body(environ), defaults, nonce=secrets.token_hex(8))
     with closing(model.generate(prompt, is_streamed=False)) as said:
         text = "".join(_told(said))
     if not text.strip():

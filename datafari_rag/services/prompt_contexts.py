@@ -14,7 +14,7 @@ _BARE = re.compile(r"(?:^|\n)\s*Document (\d+)\. ")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PromptDocument:
     """One document as a model was given it; *label* is empty where none was."""
 
     number: int
@@ -22,20 +22,23 @@ class Given:
     text: str
 
 
-def documents_in(context: str) -> tuple[str, tuple[Given, ...]]:
+def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
     """
     Return what stands before the first document, and the documents in order.
 
     A context without any "Document N. " is one document of number 1 without words before it; a blank one has none.
     """
-    fenced = tuple(Given(int(found[1]), found[3], found[4]) for found in _FENCED.finditer(context))
+    fenced = tuple(PromptDocument(int(found[1]), found[3], found[4]) for found in _FENCED.finditer(context))
     if fenced:
         return context[: _start(_FENCED, context)].strip(), fenced
     heads = list(_BARE.finditer(context))
     if not heads:
-        return "", (Given(1, "", context.strip()),) if context.strip() else ()
+        return "", (PromptDocument(1, "", context.strip()),) if context.strip() else ()
     ends = [*(head.start() for head in heads[1:]), len(context)]
-    bare = (Given(int(head[1]), "", context[head.end() : end].strip()) for head, end in zip(heads, ends, strict=True))
+    bare = (
+        PromptDocument(int(head[1]), "", context[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=True)
+    )
     return context[: heads[0].start()].strip(), tuple(given for given in bare if given.text)
 
 

@@ -12,7 +12,7 @@ from datafari_rag.core.errors import BadRequest, BodyTooLarge, NotAllowed, TooMa
 from datafari_rag.core.errors import UnsupportedMediaType as WrongType
 from datafari_rag.core.hosts import authority_of, is_known
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.forms import FORM_BYTES, MAX_PAIRS, MAX_PARTS, URLENCODED
 from datafari_rag.web.ops import cors
 from datafari_rag.web.routes import ROUTES
@@ -27,7 +27,7 @@ UNCOUNTED = frozenset({"static", "openapi", "/health/live", "/health/ready", "/m
 """Endpoints outside the limit of an address: files, and what probes read."""
 
 
-def admit(request: Request, desk: Desk) -> None:
+def admit(request: Request, worker: WorkerContext) -> None:
     """
     Let *request* go on to its path, and bound what of its body may be read.
 
@@ -39,7 +39,7 @@ def admit(request: Request, desk: Desk) -> None:
         UnsupportedMediaType: its body is compressed.
         BodyTooLarge: its body is announced as larger than its path takes.
     """
-    settings = desk.service.line().settings
+    settings = worker.service.snapshot().settings
     if settings.server_hosts and not is_known(_hosts_of(request), settings.server_hosts):
         raise UnknownHost
     if cors.is_foreign(request, settings, OPEN_PATHS):
@@ -47,7 +47,7 @@ def admit(request: Request, desk: Desk) -> None:
     _check_target(request)
     if request.url_rule is not None and request.endpoint not in UNCOUNTED:
         forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
-        desk.limits.check_address(settings, forwarded, request.remote_addr or "")
+        worker.limits.check_address(settings, forwarded, request.remote_addr or "")
     _bound_body(request, settings)
 
 

@@ -21,22 +21,22 @@ from datafari_rag.core.errors import (
     UnsupportedMediaType,
 )
 from datafari_rag.web.admission import OPEN_PATHS, admit
-from datafari_rag.web.api.answers import Desk, answered, internal
+from datafari_rag.web.api.answers import WorkerContext, answered, internal
 from datafari_rag.web.api.documents import document_view
 from datafari_rag.web.api.openapi import openapi_view
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
-from datafari_rag.web.ops.last_failures import Troubles
+from datafari_rag.web.ops.last_failures import LastFailures
 from datafari_rag.web.ops.metrics import Metrics
 from datafari_rag.web.ops.open_streams import Streams
-from datafari_rag.web.ops.rate_limits import Limits
+from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.security_headers import missing
 from datafari_rag.web.pages.routes import add_pages
 from datafari_rag.web.refusing import bodyless, refused
 from datafari_rag.web.request_values import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
-from datafari_rag.web.runtime import Keeper, Service
+from datafari_rag.web.runtime import EditableSettings, Service
 from datafari_rag.web.signing import Signer
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -49,7 +49,9 @@ _BY_STATUS: dict[int, type[RagError]] = {
 }
 
 
-def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: Keeper | None = None) -> Desk:
+def register(
+    app: Flask, service: Service, signer: Signer | None = None, keeper: EditableSettings | None = None
+) -> WorkerContext:
     """
     Add every path over *service* to *app*; return the worker's desk, which keeps nothing of a request.
 
@@ -60,10 +62,10 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    limits = Limits(Path(shared) if shared else None)
-    troubles = Troubles(Path(shared) if shared else None, service.clock)
-    metrics = Metrics(troubles.note)
-    desk = Desk(
+    limits = RateLimits(Path(shared) if shared else None)
+    failures = LastFailures(Path(shared) if shared else None, service.clock)
+    metrics = Metrics(failures.note)
+    worker = WorkerContext(
         service,
         metrics,
         limits,
@@ -72,32 +74,32 @@ def furnish(app: Flask, service: Service, signer: Signer | None = None, keeper: 
         service.clock,
         signer=signer or Signer(),
         keeper=keeper,
-        troubles=troubles,
+        failures=failures,
         came_at=lambda: g.get("came_at"),
     )
     for route in ROUTES:
         for path in route.paths:
-            view = _view(desk, route) if route.view is None else _plain_view(desk, route.view)
+            view = _view(worker, route) if route.view is None else _plain_view(worker, route.view)
             app.add_url_rule(path, f"{route.name}:{path}", view, methods=list(route.methods))
-    app.add_url_rule("/documents", "documents", lambda: document_view(desk, bodyless()), methods=["GET"])
+    app.add_url_rule("/documents", "documents", lambda: document_view(worker, bodyless()), methods=["GET"])
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
-        app.add_url_rule(path, path, _plain_view(desk, probe), methods=["GET"])
-    add_pages(app, desk)
-    app.add_url_rule("/openapi.json", "openapi", lambda: openapi_view(desk, app.url_map), methods=["GET"])
-    _add_edges(app, desk)
-    return desk
+        app.add_url_rule(path, path, _plain_view(worker, probe), methods=["GET"])
+    add_pages(app, worker)
+    app.add_url_rule("/openapi.json", "openapi", lambda: openapi_view(worker, app.url_map), methods=["GET"])
+    _add_edges(app, worker)
+    return worker
 
 
-def _view(desk: Desk, route: Route) -> Callable[[], Response]:
+def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
     def view() -> Response:
         try:
-            incoming = incoming_from(request, takes=route.takes, now_s=desk.now())
+            incoming = incoming_from(request, takes=route.takes, now_s=worker.now())
         except RagError as error:
-            return refused(desk, error)
+            return refused(worker, error)
         request.environ.get("datafari_rag.watch", _nobody_watches)()
         row = route.row_for(incoming)
         peer = request.remote_addr or ""
-        return searched(desk, incoming, peer) if row is None else answered(desk, row, incoming, peer)
+        return searched(worker, incoming, peer) if row is None else answered(worker, row, incoming, peer)
 
     return view
 
@@ -106,42 +108,42 @@ def _nobody_watches() -> None:
     """Stand in for the server's eye on the reader where the server has none."""
 
 
-def _plain_view(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Response]:
-    return lambda: view(desk)
+def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[[], Response]:
+    return lambda: view(worker)
 
 
-def _add_edges(app: Flask, desk: Desk) -> None:
+def _add_edges(app: Flask, worker: WorkerContext) -> None:
     @app.before_request
     def begin() -> Response | None:
         given = request.headers.get("X-Request-ID", "")
-        g.came_at = desk.service.line().parts.clock()
+        g.came_at = worker.service.snapshot().dependencies.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         request_context.begin(g.request_id, request.headers)
         try:
-            admit(request, desk)
+            admit(request, worker)
         except RagError as error:
-            return refused(desk, error)
-        return cors.preflight(request, desk.service.line().settings, OPEN_PATHS)
+            return refused(worker, error)
+        return cors.preflight(request, worker.service.snapshot().settings, OPEN_PATHS)
 
     @app.after_request
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
-        cors.allow(request, response.headers, desk.service.line().settings, OPEN_PATHS)
+        cors.allow(request, response.headers, worker.service.snapshot().settings, OPEN_PATHS)
         is_page = response.mimetype == "text/html"
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response
 
     @app.errorhandler(RagError)
     def failed(error: RagError) -> Response:
-        return refused(desk, error)
+        return refused(worker, error)
 
     @app.errorhandler(HTTPException)
     def wrong(error: HTTPException) -> Response:
-        response = refused(desk, _BY_STATUS.get(error.code or 500, BadRequest)())
+        response = refused(worker, _BY_STATUS.get(error.code or 500, BadRequest)())
         if isinstance(error, WrongMethod) and error.valid_methods:
             response.headers["Allow"] = ", ".join(sorted(error.valid_methods))
         return response
 
     @app.errorhandler(Exception)
     def broken(defect: Exception) -> Response:
-        return refused(desk, internal(defect, g.get("request_id", uuid.uuid4().hex)))
+        return refused(worker, internal(defect, g.get("request_id", uuid.uuid4().hex)))

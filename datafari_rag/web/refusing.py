@@ -7,7 +7,7 @@ from flask import Response, request
 from datafari_rag.core.errors import RagError
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web import failure
-from datafari_rag.web.api.answers import Desk, failed, json_response, told_when
+from datafari_rag.web.api.answers import WorkerContext, failed, json_response, told_when
 from datafari_rag.web.api.documents import wants_json
 from datafari_rag.web.api.search import search_failed
 from datafari_rag.web.json_bytes import plain
@@ -28,23 +28,23 @@ def bodyless() -> Incoming:
     return Incoming(request.path, query, headers=headers)
 
 
-def refused(desk: Desk, error: RagError) -> Response:
+def refused(worker: WorkerContext, error: RagError) -> Response:
     """Return *error* in the shape of the present path: its dialect's, a page, or JSON."""
     route = _route_of(request.path)
     if route is not None:
-        return _by_dialect(desk, route, error)
+        return _by_dialect(worker, route, error)
     if request.path == "/talk":
-        return failed(desk, PAGE, error, desk.service.line().settings)
+        return failed(worker, PAGE, error, worker.service.snapshot().settings)
     if _is_page():
-        return told_when(error, failure_page(desk, error))
-    status, body = failure.failure(error, desk.service.line().settings)
+        return told_when(error, failure_page(worker, error))
+    status, body = failure.failure(error, worker.service.snapshot().settings)
     return told_when(error, json_response(plain(body), status))
 
 
-def _by_dialect(desk: Desk, route: Route, error: RagError) -> Response:
-    settings = desk.service.line().settings
+def _by_dialect(worker: WorkerContext, route: Route, error: RagError) -> Response:
+    settings = worker.service.snapshot().settings
     row = route.row_for(bodyless())
-    response = search_failed(desk, error, settings) if row is None else failed(desk, row, error, settings)
+    response = search_failed(worker, error, settings) if row is None else failed(worker, row, error, settings)
     if error.code in _OF_HTTP:
         response.status_code = error.code
     return response

@@ -9,7 +9,7 @@ from flask import Response
 
 from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, openai, ragapi
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import Desk, Row
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext
 from datafari_rag.web.api.model_relay import relay
 from datafari_rag.web.api.models import models_view
 from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NDJSON, SSE
@@ -25,20 +25,22 @@ class Route:
     paths: tuple[str, ...]
     methods: tuple[str, ...]
     takes: frozenset[str]
-    rows: tuple[Row, ...]
-    view: Callable[[Desk], Response] | None = None
+    rows: tuple[DialectRoute, ...]
+    view: Callable[[WorkerContext], Response] | None = None
     """What serves the paths in place of a dialect; its rows then only give failures their shape."""
 
-    def row_for(self, incoming: Incoming) -> Row | None:
+    def row_for(self, incoming: Incoming) -> DialectRoute | None:
         """Return the row that serves *incoming*; None where only a plain search is left."""
         return next((row for row in self.rows if row.accepts is None or row.accepts(incoming)), None)
 
 
-RAGAPI = Row("ragapi", ragapi, NDJSON, ragapi.accepts)
-CHOICES = Row("choices", chat_completion, ASCII_NDJSON, chat_completion.accepts, softened=chat_request.softened)
-CHAT = Row("chat", chat, JSON_LINES, softened=chat_request.softened)
-PUBLISHED = Row("published", ai_chat_protocol, JSONL, softened=chat_request.softened)
-OPENAI = Row("openai", openai, SSE, softened=openai.softened, relay=relay, fallback=openai.fallback)
+RAGAPI = DialectRoute("ragapi", ragapi, NDJSON, ragapi.accepts)
+CHOICES = DialectRoute(
+    "choices", chat_completion, ASCII_NDJSON, chat_completion.accepts, softened=chat_request.softened
+)
+CHAT = DialectRoute("chat", chat, JSON_LINES, softened=chat_request.softened)
+PUBLISHED = DialectRoute("published", ai_chat_protocol, JSONL, softened=chat_request.softened)
+OPENAI = DialectRoute("openai", openai, SSE, softened=openai.softened, relay=relay, fallback=openai.fallback)
 
 _JSON = frozenset({"json"})
 

@@ -9,12 +9,12 @@ from typing import Protocol
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import Parts
+from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Relay, RightsSource, Trail
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ServiceSnapshot:
     """
     One snapshot: *settings* and all that was built from them; a request takes one and keeps to it.
 
@@ -22,7 +22,7 @@ class Line:
     """
 
     settings: Settings
-    parts: Parts
+    dependencies: Dependencies
     identity: Identity
     rights: RightsSource
     relay: Relay | None = None
@@ -30,7 +30,7 @@ class Line:
     audit: Trail | None = None
 
 
-class Previewed(Protocol):
+class SettingsPreview(Protocol):
     """The settings that some changes would give, and every problem with them."""
 
     @property
@@ -44,7 +44,7 @@ class Previewed(Protocol):
         ...
 
 
-class Keeper(Protocol):
+class EditableSettings(Protocol):
     """The settings file as the administration sees it; changes are key → text, None for the default."""
 
     @property
@@ -60,7 +60,7 @@ class Keeper(Protocol):
         """Return the keys that the command line decides."""
         ...
 
-    def preview(self, changes: Mapping[str, str | None]) -> Previewed:
+    def preview(self, changes: Mapping[str, str | None]) -> SettingsPreview:
         """Return what the file would give after *changes*; nothing is written."""
         ...
 
@@ -72,7 +72,7 @@ class Keeper(Protocol):
         """Return the latest savings, the newest first, without secrets."""
         ...
 
-    def trial(self, changes: Mapping[str, str | None]) -> Line:
+    def trial(self, changes: Mapping[str, str | None]) -> ServiceSnapshot:
         """Return a line for one answer under *changes* of answer settings alone; rights and search stay."""
         ...
 
@@ -80,7 +80,7 @@ class Keeper(Protocol):
 class Service(Protocol):
     """The running service, as one worker sees it."""
 
-    def line(self) -> Line:
+    def snapshot(self) -> ServiceSnapshot:
         """Return the present snapshot; a changed settings file is taken up within two seconds."""
         ...
 

@@ -7,13 +7,13 @@ import logging
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Identified
-from datafari_rag.web.runtime import Line
+from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
 
 
-def user_for(identified: Identified, line: Line) -> User:
+def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
     """
     Return the user with the tokens that the source of rights gives him.
 
@@ -23,10 +23,10 @@ def user_for(identified: Identified, line: Line) -> User:
     name = identified.name
     if name is None:
         return ANONYMOUS
-    settings = line.settings
+    settings = snapshot.settings
     if settings.security_mode != "tokens":
         return User(name, is_admin=is_admin(name, settings))
-    tokens, dropped = usable_tokens(line.rights.tokens_of(name, identified.claims))
+    tokens, dropped = usable_tokens(snapshot.rights.tokens_of(name, identified.claims))
     if dropped:
         log.warning("dropped %d unusable tokens of a user (empty or __nosecurity__)", dropped)
     return User(name, tokens, is_admin=is_admin(name, settings), dropped=dropped)

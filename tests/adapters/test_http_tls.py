@@ -19,8 +19,8 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.model.timeouts import Limits
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.ports import Ending, TextChunk
 
 REPLY = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'
 
@@ -106,8 +106,8 @@ def server(request: pytest.FixtureRequest, files: tuple[Path, Path]) -> Iterator
     thread.join(5)
 
 
-def told(server: Server, tls: Tls) -> list[Piece | Ending]:
-    model = HttpModel(Endpoint(server.url, "sk-1", tls=tls), limits=Limits(connect_s=2, total_s=5))
+def told(server: Server, tls: Tls) -> list[TextChunk | Ending]:
+    model = HttpModel(Endpoint(server.url, "sk-1", tls=tls), limits=ModelLimits(connect_s=2, total_s=5))
     said = [one for _ in range(2) for one in model.generate(Prompt("q", (), None, "n"), is_streamed=False)]
     model.close()
     return said
@@ -118,7 +118,7 @@ def test_its_own_authorities_and_certificate_open_it_and_the_connection_is_kept(
 ) -> None:
     cert, key = files
     said = told(server, Tls(server.ca_file, str(cert), str(key)))
-    assert [type(one) for one in said] == [Piece, Ending, Piece, Ending]
+    assert [type(one) for one in said] == [TextChunk, Ending, TextChunk, Ending]
     assert server.asked == ["Bearer sk-1"] * 2
 
 
@@ -131,4 +131,4 @@ def test_a_server_that_nobody_vouches_for_never_sees_the_key(server: Server) -> 
 def test_checks_can_be_turned_off_for_trials(server: Server, files: tuple[Path, Path]) -> None:
     cert, key = files
     said = told(server, Tls(cert_file=str(cert), key_file=str(key), is_checked=False))
-    assert [type(one) for one in said] == [Piece, Ending, Piece, Ending]
+    assert [type(one) for one in said] == [TextChunk, Ending, TextChunk, Ending]

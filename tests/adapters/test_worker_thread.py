@@ -8,22 +8,22 @@ import time
 import gevent
 import pytest
 
-from datafari_rag.adapters.worker_thread import LONG_CHARS, WorkThread, aside_for_worker
+from datafari_rag.adapters.worker_thread import LONG_CHARS, WorkThread, offload_for_worker
 from datafari_rag.core.errors import Overloaded, TooMuchWork
-from datafari_rag.ports import at_once
+from datafari_rag.ports import inline
 
 BEGINNING = """
 import gevent.monkey
 gevent.monkey.patch_all()
 import gevent, threading
-from datafari_rag.adapters.worker_thread import LONG_CHARS, aside_for_worker
+from datafari_rag.adapters.worker_thread import LONG_CHARS, offload_for_worker
 from datafari_rag.core.errors import TooMuchWork
 """
 
 UNDER_GREENLETS = (
     BEGINNING
     + """
-steps, aside = [], aside_for_worker()
+steps, offload = [], offload_for_worker()
 
 def long_work():
     total = sum(number % 7 for number in range(8_000_000))
@@ -31,7 +31,7 @@ def long_work():
     return total
 
 others = gevent.spawn(lambda: [(gevent.sleep(0.001), steps.append("went on")) for _ in range(3)])
-assert aside(long_work, LONG_CHARS) == sum(number % 7 for number in range(8_000_000))
+assert offload(long_work, LONG_CHARS) == sum(number % 7 for number in range(8_000_000))
 print(*steps)
 """
 )
@@ -40,7 +40,7 @@ ENDLESS = (
     BEGINNING
     + """
 get_ident = gevent.monkey.get_original("_thread", "get_ident")
-steps, aside = [], aside_for_worker(lambda: 0.2)
+steps, offload = [], offload_for_worker(lambda: 0.2)
 
 def endless():
     while True:
@@ -52,10 +52,10 @@ def endless():
 others = gevent.spawn(lambda: [(gevent.sleep(0.01), steps.append("went on")) for _ in range(3)])
 for _ in range(3):
     try:
-        aside(endless, LONG_CHARS)
+        offload(endless, LONG_CHARS)
     except TooMuchWork:
         steps.append("ended")
-assert aside(get_ident, LONG_CHARS) != get_ident()
+assert offload(get_ident, LONG_CHARS) != get_ident()
 print(*steps)
 """
 )
@@ -73,14 +73,14 @@ def endless() -> None:
 
 
 def test_where_there_are_no_greenlets_work_is_done_at_once() -> None:
-    assert aside_for_worker() is at_once
-    assert at_once(threading.get_ident, LONG_CHARS) == threading.get_ident()
+    assert offload_for_worker() is inline
+    assert inline(threading.get_ident, LONG_CHARS) == threading.get_ident()
 
 
 def test_only_long_work_gets_a_thread() -> None:
-    aside = WorkThread(lambda: 10.0)
-    assert aside(threading.get_ident, LONG_CHARS - 1) == threading.get_ident()
-    assert aside(threading.get_ident, LONG_CHARS) != threading.get_ident()
+    offload = WorkThread(lambda: 10.0)
+    assert offload(threading.get_ident, LONG_CHARS - 1) == threading.get_ident()
+    assert offload(threading.get_ident, LONG_CHARS) != threading.get_ident()
 
 
 def test_what_the_work_raises_is_raised() -> None:
@@ -97,11 +97,11 @@ def test_work_without_end_is_ended_and_its_thread_is_free_for_the_next() -> None
 
 
 def test_what_waits_for_the_thread_waits_no_longer_than_work_may_take() -> None:
-    aside = WorkThread(lambda: 0.2)
-    first = gevent.spawn(aside, endless, LONG_CHARS)
+    offload = WorkThread(lambda: 0.2)
+    first = gevent.spawn(offload, endless, LONG_CHARS)
     gevent.sleep(0.05)
     with pytest.raises((Overloaded, TooMuchWork)):
-        WorkThread.__call__(aside, endless, LONG_CHARS)
+        WorkThread.__call__(offload, endless, LONG_CHARS)
     first.join()
     assert isinstance(first.exception, TooMuchWork)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from datafari_rag.core import hosts, identity, labels, moments, targets
-from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state
+from datafari_rag.core import hosts, identity
+from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
-from datafari_rag.core.ask import Ask, Attachment, TokenBudget, Turn
+from datafari_rag.core.ask import Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
     claims,
+    labels,
     markers,
     quotations,
     resolution,
@@ -36,7 +37,7 @@ from datafari_rag.core.passages import (
     term_matching,
 )
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
-from datafari_rag.core.query import chat_overrides, conversation, plan, rewriting, select_parameters, steps
+from datafari_rag.core.query import chat_overrides, conversation, dates, plan, rewriting, select_parameters, steps
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import (
@@ -79,7 +80,9 @@ def seen(text: str) -> tuple[Extract, ...]:
 SMALL = seen(PLAIN)
 
 
-def fed(filter_: links.SafeLinks | followup_questions.Followups | output_filter.Voice, text: str, size: int) -> str:
+def fed(
+    filter_: links.SafeLinks | followup_questions.Followups | output_filter.OutputFilter, text: str, size: int
+) -> str:
     return "".join([*(filter_.feed(text[at : at + size]) for at in range(0, len(text), size)), filter_.end()])
 
 
@@ -87,8 +90,8 @@ def safe_links() -> links.SafeLinks:
     return links.SafeLinks(["http://x/y"], ["Public handbook"])
 
 
-def new_voice() -> output_filter.Voice:
-    return output_filter.Voice(SMALL, wants_followups=True, links="documents")
+def new_voice() -> output_filter.OutputFilter:
+    return output_filter.OutputFilter(SMALL, wants_followups=True, links="documents")
 
 
 def evidence_for(text: str, *, ask: Ask | None = None, settings: Settings = SETTINGS) -> object:
@@ -111,7 +114,7 @@ def searched(text: str) -> object:
 def badges(text: str) -> object:
     about = {"label": "Public handbook", "document_id": "d", "status": "verified"}
     cited = [{**about, "answer_start": at, "answer_end": at + 3} for at in range(0, len(text) - 3, 8)]
-    return markdown.html_of(text, markdown.Marks(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
+    return markdown.html_of(text, markdown.PlacedCitations(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
 
 
 def clipped_from(text: str) -> object:
@@ -134,12 +137,12 @@ def scored(text: str) -> object:
 
 
 def claimed(text: str) -> object:
-    found = claims.marks_in(text, markers.Marks(["Public handbook"]), lambda words_: False)
+    found = claims.marks_in(text, markers.DocumentLabels(["Public handbook"]), lambda words_: False)
     return claims.claims_of(text, found, lambda words_: bool(words_.strip()))
 
 
 def merged_turns(text: str) -> Iterator[object]:
-    turns = tuple(Turn("user", part) for part in text.split(" ")[:2000])
+    turns = tuple(ChatMessage("user", part) for part in text.split(" ")[:2000])
     yield conversation.within(turns, budget_tokens=4000, count=token_estimate.estimate)
     yield conversation.search_text_for("Why?", turns, language="en")
     yield conversation.earlier_text(turns)
@@ -160,8 +163,8 @@ READERS: dict[str, Reader] = {
     "core.answer.followup_questions.Followups, by characters": lambda text: fed(
         followup_questions.Followups(), text, 1
     ),
-    "core.answer.output_filter.Voice": lambda text: fed(new_voice(), text, len(text)),
-    "core.answer.output_filter.Voice, by fives": lambda text: fed(new_voice(), text, 5),
+    "core.answer.output_filter.OutputFilter": lambda text: fed(new_voice(), text, len(text)),
+    "core.answer.output_filter.OutputFilter, by fives": lambda text: fed(new_voice(), text, 5),
     "core.answer.prompt.document_message": lambda text: prompt.document_message(seen(text + "x")[0], "nonce"),
     "core.answer.prompt.instructions_for": lambda text: prompt.instructions_for(
         text, language="en", answer_format=None
@@ -171,12 +174,12 @@ READERS: dict[str, Reader] = {
     "core.answer.safe_links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
     "core.answer.session_state.is_ours": session_state.is_ours,
     "core.answer.session_state.issued": lambda text: session_state.issued(
-        [Turn("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.Limits()
+        [ChatMessage("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.StateLimits()
     ),
     "core.citations.claims.marks_in": claimed,
-    "core.citations.markers.Marks": lambda text: (
-        markers.Marks([text, "b"]).places(text),
-        markers.Marks(["a"]).is_beginning(text),
+    "core.citations.markers.DocumentLabels": lambda text: (
+        markers.DocumentLabels([text, "b"]).places(text),
+        markers.DocumentLabels(["a"]).is_beginning(text),
     ),
     "core.citations.markers.numbers_in": lambda text: markers.numbers_in(text[: markers.MAX_MARK_CHARS]),
     "core.citations.quotations.quotations": quotations.quotations,
@@ -207,18 +210,18 @@ READERS: dict[str, Reader] = {
     "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
         text[:700], [text[:700], text[700:1400]], "en"
     ),
-    "core.citations.verification.Seen.carrying": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").carrying(
-        "The ferry leaves at nine"
-    ),
-    "core.citations.verification.Seen.carrying, its own words": lambda text: verification.Seen(
+    "core.citations.verification.CheckedExtract.carrying": lambda text: verification.CheckedExtract(
+        seen(text + PLAIN)[0], "en"
+    ).carrying("The ferry leaves at nine"),
+    "core.citations.verification.CheckedExtract.carrying, its own words": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).carrying(text[:700]),
-    "core.citations.verification.Seen.quoted": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").quoted(
-        text[:600]
-    ),
-    "core.citations.verification.Seen.spelled": lambda text: verification.Seen(seen(text + PLAIN)[0], "en").spelled(
-        text[:2000]
-    ),
+    "core.citations.verification.CheckedExtract.quoted": lambda text: verification.CheckedExtract(
+        seen(text + PLAIN)[0], "en"
+    ).quoted(text[:600]),
+    "core.citations.verification.CheckedExtract.spelled": lambda text: verification.CheckedExtract(
+        seen(text + PLAIN)[0], "en"
+    ).spelled(text[:2000]),
     "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
     "core.hosts.bracketed": hosts.bracketed,
     "core.hosts.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
@@ -228,11 +231,11 @@ READERS: dict[str, Reader] = {
         "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
     ),
     "core.identity.qualified_name": lambda text: identity.qualified_name(text, "corp"),
-    "core.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
-    "core.labels.plain_label": labels.plain_label,
-    "core.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
+    "core.citations.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
+    "core.citations.labels.plain_label": labels.plain_label,
+    "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.sse.ServerSentEvents": events_of,
-    "core.moments.moment_of": moments.moment_of,
+    "core.query.dates.moment_of": dates.moment_of,
     "core.passages.answer_types.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
     ],
@@ -305,7 +308,7 @@ READERS: dict[str, Reader] = {
         conversation.is_follow_up(text, language=code) for code in ("en", "fr", "de", "es")
     ],
     "core.query.conversation.search_text_for": lambda text: conversation.search_text_for(
-        text, (Turn("user", text),), language="en"
+        text, (ChatMessage("user", text),), language="en"
     ),
     "core.query.conversation.within": lambda text: list(merged_turns(text)),
     "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text), language.detect),
@@ -320,8 +323,8 @@ READERS: dict[str, Reader] = {
     "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
-    "core.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
-    "core.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.answer.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
+    "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
     "core.text.entities.unescaped": entities.unescaped,
@@ -371,7 +374,9 @@ READERS: dict[str, Reader] = {
         {"response": {"docs": [{"id": text, "title": [text], "url": text}]}}, Settings()
     ),
     "web.pages.markdown.html_of": badges,
-    "web.pages.markdown.html_of, no citations": lambda text: markdown.html_of(text, markdown.Marks([], [], {})),
+    "web.pages.markdown.html_of, no citations": lambda text: markdown.html_of(
+        text, markdown.PlacedCitations([], [], {})
+    ),
     "web.pages.results.hits_of": lambda text: results.hits_of(
         {"response": {"docs": [{"id": text, "url": text, "preview_content": text}]}}
     ),

@@ -18,8 +18,8 @@ from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RefusedByModel
-from datafari_rag.core.model.timeouts import Limits
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import free_port
 from tests.required import present
 from tests.stub import Stub, running_stub
@@ -95,10 +95,10 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 def told(proxy: str, model: str, *, is_streamed: bool) -> tuple[str, Ending]:
     asked = Prompt("one two three", (), None, "n", model=model)
-    limits = Limits(first_token_s=30, total_s=60)
+    limits = ModelLimits(first_token_s=30, total_s=60)
     *pieces, ending = HttpModel(Endpoint(proxy, KEY), limits=limits).generate(asked, is_streamed=is_streamed)
     assert isinstance(ending, Ending)
-    return "".join(piece.text for piece in pieces if isinstance(piece, Piece)), ending
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending
 
 
 CASES: dict[str, tuple[str, str, str | None]] = {

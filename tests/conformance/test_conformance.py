@@ -29,12 +29,12 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
-from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, Model
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.runtime import ServiceSnapshot
 from tests.conformance.dialects import DIALECTS, Dialect, Seen
-from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, line_of
+from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 from tests.stub import raw_server
 
 QUESTION = "When does the plane take off?"
@@ -73,22 +73,22 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
     return chosen
 
 
-def client_of(line: Line) -> FlaskClient:
+def client_of(line: ServiceSnapshot) -> FlaskClient:
     return app_of(line).test_client()
 
 
 def line(
     model: Model | None = None, retriever: FakeRetriever | None = None, settings: Settings = SETTINGS, **more: Any
-) -> Line:
-    told = line_of(retriever, settings=settings, **more)
-    return replace(told, parts=replace(told.parts, model=model)) if model is not None else told
+) -> ServiceSnapshot:
+    told = fake_snapshot(retriever, settings=settings, **more)
+    return replace(told, dependencies=replace(told.dependencies, model=model)) if model is not None else told
 
 
-def ask(dialect: Dialect, at: Line, question: str = QUESTION, **more: object) -> TestResponse:
+def ask(dialect: Dialect, at: ServiceSnapshot, question: str = QUESTION, **more: object) -> TestResponse:
     return dialect.asked(client_of(at), question, more)
 
 
-def see(dialect: Dialect, at: Line, question: str = QUESTION, **more: object) -> Seen:
+def see(dialect: Dialect, at: ServiceSnapshot, question: str = QUESTION, **more: object) -> Seen:
     response = ask(dialect, at, question, **more)
     assert response.status_code == 200, response.get_data()
     assert response.mimetype == dialect.media_type
@@ -100,7 +100,7 @@ def marks_of(seen: Seen) -> list[str]:
     return [seen.text[slice(int(str(one["answer_start"])), int(str(one["answer_end"])))] for one in seen.citations]
 
 
-def reference(at: Line, question: str = QUESTION) -> Seen:
+def reference(at: ServiceSnapshot, question: str = QUESTION) -> Seen:
     """Return what the search UI's dialect shows, which all others must show too."""
     return see(DIALECTS[0], at, question)
 
@@ -152,7 +152,7 @@ def _whole_reply(connection: socket.socket) -> None:
 
 def test_a_character_split_over_packets(dialect: Dialect) -> None:
     with raw_server(_split_stream if dialect.how == "stream" else _whole_reply) as url:
-        limits = Limits(connect_s=2, first_token_s=5, stall_s=5, total_s=10)
+        limits = ModelLimits(connect_s=2, first_token_s=5, stall_s=5, total_s=10)
         assert see(dialect, line(HttpModel(Endpoint(url), limits=limits))).text == "Été 👩 à 15h50 [1]."
 
 

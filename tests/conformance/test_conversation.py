@@ -9,9 +9,9 @@ import pytest
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, line_of
+from tests.fakes import FLIGHT, FakeModel, FakeRetriever, app_of, fake_snapshot
 
 TALK = [
     {"role": "user", "content": "When does flight 204 leave?"},
@@ -26,9 +26,9 @@ class Knowing(FakeRetriever):
         super().__init__(FLIGHT)
         self.known = set(known)
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         found = super().search(search, access)
-        return found if self.known & {word.lower() for word in search.step.words} else Found((), 0)
+        return found if self.known & {word.lower() for word in search.step.words} else SearchResult((), 0)
 
 
 def asked(path: str, question: str, at: Any, **more: object) -> Any:
@@ -39,21 +39,21 @@ def asked(path: str, question: str, at: Any, **more: object) -> Any:
 @pytest.mark.parametrize("path", ["/chat", "/api/chat"])
 def test_a_follow_up_is_searched_for_with_the_question_before_it(path: str) -> None:
     retriever = FakeRetriever(FLIGHT)
-    asked(path, "And why?", line_of(retriever))
+    asked(path, "And why?", fake_snapshot(retriever))
     search, _ = retriever.searches[0]
     assert search.question == "When does flight 204 leave?\nAnd why?"
 
 
 def test_the_question_goes_to_the_model_word_for_word() -> None:
     model = FakeModel("Because [1].")
-    asked("/chat", "And why?", line_of(model=model))
+    asked("/chat", "And why?", fake_snapshot(model=model))
     assert model.prompts[0].question == "And why?"
     assert [turn.text for turn in model.prompts[0].history] == [turn["content"] for turn in TALK]
 
 
 def test_on_v1_the_users_own_words_come_first_and_earlier_ones_only_when_nothing_knows_them() -> None:
     retriever = Knowing("flight")
-    told = asked("/v1/chat/completions", "Gobbledygook zzyzx?", line_of(retriever), index_name="default")
+    told = asked("/v1/chat/completions", "Gobbledygook zzyzx?", fake_snapshot(retriever), index_name="default")
     searched = [search.question for search, _ in retriever.searches]
     assert searched[0] == "Gobbledygook zzyzx?"
     assert searched[-1] == "When does flight 204 leave?"
@@ -62,7 +62,7 @@ def test_on_v1_the_users_own_words_come_first_and_earlier_ones_only_when_nothing
 
 def test_on_v1_earlier_words_are_not_used_when_the_question_has_known_ones() -> None:
     retriever = Knowing("gate", "flight")
-    asked("/v1/chat/completions", "Which gate?", line_of(retriever), index_name="default")
+    asked("/v1/chat/completions", "Which gate?", fake_snapshot(retriever), index_name="default")
     assert {search.question for search, _ in retriever.searches} == {"Which gate?"}
 
 
@@ -71,7 +71,7 @@ REWRITING = replace(Settings(), chat_query_rewriting_enabled=True)
 
 def test_the_model_may_write_the_query() -> None:
     retriever, model = FakeRetriever(FLIGHT), FakeModel("flight 204 departure delay")
-    told = asked("/chat", "And why?", line_of(retriever, model, settings=REWRITING))
+    told = asked("/chat", "And why?", fake_snapshot(retriever, model, settings=REWRITING))
     assert retriever.searches[0][0].question == "flight 204 departure delay"
     assert len(model.prompts) == 2
     assert "query rewriting" in told["context"]["thoughts"][0]["props"]["overrides"]
@@ -80,19 +80,19 @@ def test_the_model_may_write_the_query() -> None:
 def test_a_first_question_costs_no_second_call() -> None:
     model = FakeModel("At 15h50 [1].")
     body = {"messages": [{"role": "user", "content": "When does flight 204 leave?"}]}
-    app_of(line_of(model=model, settings=REWRITING)).test_client().post("/chat", json=body)
+    app_of(fake_snapshot(model=model, settings=REWRITING)).test_client().post("/chat", json=body)
     assert len(model.prompts) == 1
 
 
 def test_a_model_that_cannot_write_a_query_is_done_without() -> None:
     retriever, model = FakeRetriever(FLIGHT), FakeModel(failure=ModelUnavailable())
-    asked("/chat", "And why?", line_of(retriever, model, settings=REWRITING))
+    asked("/chat", "And why?", fake_snapshot(retriever, model, settings=REWRITING))
     assert retriever.searches[0][0].question == "When does flight 204 leave?\nAnd why?"
 
 
 def test_top_and_temperature_replace_the_settings_for_one_request() -> None:
     model = FakeModel("At 15h50 [1].")
-    at = line_of(model=model)
+    at = fake_snapshot(model=model)
     told = asked("/chat", "When does it leave?", at, context={"overrides": {"top": 1, "temperature": 0}})
     assert len(told["context"]["data_points"]["text"]) == 1
     assert model.prompts[0].temperature == 0
@@ -102,7 +102,7 @@ def test_top_and_temperature_replace_the_settings_for_one_request() -> None:
 def test_captions_ask_for_snippets_and_a_category_narrows() -> None:
     retriever = FakeRetriever(FLIGHT)
     overrides = {"semantic_captions": True, "include_category": "hr"}
-    asked("/chat", "When?", line_of(retriever), context={"overrides": overrides})
+    asked("/chat", "When?", fake_snapshot(retriever), context={"overrides": overrides})
     search, _ = retriever.searches[0]
     assert search.content == "highlighting"
     assert [(one.field, one.value) for one in search.restrictions] == [("source", "hr")]
@@ -111,7 +111,7 @@ def test_captions_ask_for_snippets_and_a_category_narrows() -> None:
 @pytest.mark.parametrize(("user", "least"), [("root", 2), ("ann", 0), (None, 0)])
 def test_only_administrators_choose_by_score(user: str | None, least: float) -> None:
     retriever = FakeRetriever(FLIGHT)
-    at = line_of(retriever, settings=replace(Settings(), security_admins=("root",)))
+    at = fake_snapshot(retriever, settings=replace(Settings(), security_admins=("root",)))
     context = {"overrides": {"minimum_search_score": 2}}
     body = {"messages": [{"role": "user", "content": "When?"}], "context": context}
     told: Any = app_of(at).test_client().post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()
@@ -126,7 +126,7 @@ def test_only_administrators_choose_by_score(user: str | None, least: float) -> 
     [("all", None, 4), ("admins", None, 0), ("admins", "root", 4), ("none", "root", 0)],
 )
 def test_thoughts_follow_their_setting(shown: Any, user: str | None, count: int) -> None:
-    at = line_of(settings=replace(Settings(), chat_thoughts=shown, security_admins=("root",)))
+    at = fake_snapshot(settings=replace(Settings(), chat_thoughts=shown, security_admins=("root",)))
     client = app_of(at).test_client()
     body = {"messages": [{"role": "user", "content": "When?"}]}
     told = client.post("/chat", json=body, headers={"X-User": user} if user else {}).get_json()
@@ -139,5 +139,5 @@ def test_thoughts_follow_their_setting(shown: Any, user: str | None, count: int)
 
 
 def test_thoughts_are_there_when_nothing_was_found() -> None:
-    told = asked("/chat", "When?", line_of(FakeRetriever()))
+    told = asked("/chat", "When?", fake_snapshot(FakeRetriever()))
     assert [one["title"] for one in told["context"]["thoughts"]][2:] == ["Results", "Prompt"]

@@ -14,7 +14,7 @@ from datafari_rag.bootstrap import retriever_for
 from datafari_rag.commands.demo_index import build_demo_index
 from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS
-from tests.fakes import FakeModel, app_of, line_of
+from tests.fakes import FakeModel, app_of, fake_snapshot
 
 QUESTIONS = Path(__file__).parents[2].parent / "shared" / "data" / "tech-docs" / "questions.jsonl"
 EVERY = 5
@@ -26,9 +26,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("same") / "index"
     build_demo_index(folder)
     settings = replace(Settings(), solr_url=f"embedded:{folder}", rag_linebreaks="newline")
-    line = line_of(settings=settings)
-    parts = replace(line.parts, retriever=retriever_for(settings), model=FakeModel("It is so [1]."))
-    yield app_of(replace(line, parts=parts)).test_client()
+    line = fake_snapshot(settings=settings)
+    parts = replace(line.dependencies, retriever=retriever_for(settings), model=FakeModel("It is so [1]."))
+    yield app_of(replace(line, dependencies=parts)).test_client()
 
 
 @pytest.mark.skipif(not QUESTIONS.exists(), reason="the questions are not here")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from datafari_rag.core.audit_record import (
     GENESIS,
-    Happening,
-    Head,
+    AuditEvent,
+    ChainHead,
     broken,
     chained,
     head_line,
@@ -26,7 +26,7 @@ EXTRACT = Extract(
     1, "Secret label", Document("d1", "secret text", title="Secret title", url="http://x/", version="17"),
     (Passage(0, 6), Passage(7, 11)), "secret … text",
 )  # fmt: skip
-OK = Happening(
+OK = AuditEvent(
     1_700_000_000.25, "r1", "ragapi", "ok", user="ann", extracts=(EXTRACT,), model="m",
     tokens=7,
 )  # fmt: skip
@@ -59,13 +59,13 @@ def test_a_question_is_known_by_its_hash_to_whoever_has_the_key_alone() -> None:
 
 @pytest.mark.parametrize("outcome", ["notAuthenticated", "authorityTimeout", "tooManyRequests"])
 def test_an_outcome_in_which_nothing_was_searched_says_so(outcome: str) -> None:
-    record = record_of(Happening(0.0, "r", "chat", outcome))
+    record = record_of(AuditEvent(0.0, "r", "chat", outcome))
     assert record["decision"] == {"mode": "tokens", "access": "refused"}
     assert record["who"] is None
 
 
-def chain(count: int) -> tuple[list[bytes], Head]:
-    lines, head = [], Head()
+def chain(count: int) -> tuple[list[bytes], ChainHead]:
+    lines, head = [], ChainHead()
     for number in range(count):
         line, head = chained({"id": f"r{number}", "text": 'é"\\\n'}, head)
         lines.append(line)
@@ -101,7 +101,7 @@ DAMAGES = {
     "all lines taken out": ([], HEAD, 1),
     "two lines changed about": ([LINES[0], LINES[2], LINES[1], *LINES[3:]], HEAD, 2),
     "a line twice": ([*LINES[:2], LINES[1], *LINES[2:]], HEAD, 3),
-    "a line of another chain": ([*LINES[:4], chained({"id": "x"}, Head(4, "1" * 64))[0]], HEAD, 5),
+    "a line of another chain": ([*LINES[:4], chained({"id": "x"}, ChainHead(4, "1" * 64))[0]], HEAD, 5),
     "a line that is no JSON": ([*LINES[:4], b"{\n"], HEAD, 5),
     "a line that is no object": ([*LINES[:4], b"[]\n"], HEAD, 5),
     "a line without a hash": ([*LINES[:4], b'{"n": 4}\n'], HEAD, 5),
@@ -109,14 +109,14 @@ DAMAGES = {
     "a space more": ([LINES[0].replace(b":", b": ", 1), *LINES[1:]], HEAD, 1),
     "a cut last line": ([*LINES[:4], LINES[4][:20]], HEAD, 5),
     "no head": (LINES, None, 5),
-    "a head of another chain": (LINES, Head(5, "1" * 64), 5),
+    "a head of another chain": (LINES, ChainHead(5, "1" * 64), 5),
     "a line changed and everything after it made anew": (
-        [*LINES[:4], chained({"id": "forged"}, read_head(head_line(chain(4)[1])) or Head())[0]], HEAD, 5),
+        [*LINES[:4], chained({"id": "forged"}, read_head(head_line(chain(4)[1])) or ChainHead())[0]], HEAD, 5),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("lines", "head", "where"), DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damage_is_found_where_it_is(lines: list[bytes], head: Head | None, where: int) -> None:
+def test_a_damage_is_found_where_it_is(lines: list[bytes], head: ChainHead | None, where: int) -> None:
     assert [number for number, _ in broken(lines, head)] == [where]
 
 

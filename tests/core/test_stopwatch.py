@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from datafari_rag.core.stopwatch import Laps
+from datafari_rag.core.stopwatch import Stopwatch
 
 
 def test_laps_add_up_and_a_second_lap_of_a_name_adds_to_the_first() -> None:
     ticks = iter([10.0, 10.5, 11.0, 12.0])
-    laps = Laps(lambda: next(ticks))
+    stopwatch = Stopwatch(lambda: next(ticks))
     for name in ("search", "model", "search"):
-        laps.lap(name)
+        stopwatch.lap(name)
 
-    assert laps.ms == (("search", 1500.0), ("model", 500.0))
+    assert stopwatch.ms == (("search", 1500.0), ("model", 500.0))

@@ -14,19 +14,19 @@ import pytest
 import requests
 
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import Chain, Link
+from datafari_rag.adapters.model.chain import ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.processes import Running, service
 from tests.stub import Stub, running_stub
 
 MANY = 50
-LIMITS = Limits(total_s=30)
+LIMITS = ModelLimits(total_s=30)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def stub() -> Iterator[Stub]:
         yield running
 
 
-def model_of(stub: Stub) -> Chain:
+def model_of(stub: Stub) -> ModelChain:
     endpoint = HttpModel(Endpoint(stub.url), limits=LIMITS)
-    return Chain([Link("stub", endpoint, Breaker(5, 30, lambda: 0.0))], limits=LIMITS)
+    return ModelChain([ChainMember("stub", endpoint, Breaker(5, 30, lambda: 0.0))], limits=LIMITS)
 
 
 def open_files() -> int:
@@ -66,7 +66,7 @@ def test_fifty_at_once_never_mix(stub: Stub, is_streamed: bool) -> None:
         start.wait(10)
         *pieces, ending = model.generate(prompt(number, name), is_streamed=is_streamed)
         assert isinstance(ending, Ending)
-        return "".join(piece.text for piece in pieces if isinstance(piece, Piece)), ending
+        return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending
 
     with ThreadPoolExecutor(MANY) as pool:
         answers = list(pool.map(ask, range(MANY)))
@@ -166,7 +166,7 @@ def test_fifty_readers_who_leave_leave_no_thread_and_no_socket(stub: Stub) -> No
     asked = Prompt("q", (), None, "n", model="words-999-gap-20ms-leaving")
     answers = [model.generate(asked, is_streamed=True) for _ in range(MANY)]
     for answer in answers:
-        assert isinstance(next(answer), Piece)
+        assert isinstance(next(answer), TextChunk)
     assert open_files() == files + MANY
     for answer in answers:
         answer.close()

@@ -22,8 +22,8 @@ from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.model.timeouts import Limits
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
 from tests.stub import Stub, running_stub
 
@@ -146,13 +146,13 @@ def _service(folder: Path, endpoint: str, model: str) -> Any:
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
 def test_the_client_names_every_fault(cell: Cell, stub: Stub, nobody: str) -> None:
-    limits = Limits(first_token_s=PATIENCE_S, stall_s=PATIENCE_S, total_s=2 * PATIENCE_S)
+    limits = ModelLimits(first_token_s=PATIENCE_S, stall_s=PATIENCE_S, total_s=2 * PATIENCE_S)
     model = HttpModel(Endpoint(nobody if cell.model == "nobody" else stub.url), limits=limits)
     extract = Extract(1, "Cities", Document(id="1", text=TEXT), (), TEXT)
     prompt = Prompt("Which city is nice?", (extract,), instructions="i", nonce="k3j9x2m5q8w1", model=cell.model)
     *pieces, ending = model.generate(prompt, is_streamed=cell.is_streamed)
     assert isinstance(ending, Ending)
-    assert "".join(piece.text for piece in pieces if isinstance(piece, Piece)) == cell.text
+    assert "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)) == cell.text
     assert (ending.failure.label if ending.failure else None) == cell.label
     if ending.failure is not None:
         assert ending.failure.code == cell.code

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.evaluation.markdown_report import NoPlace, gate, tables, written_into
+from datafari_rag.evaluation.markdown_report import NoPlaceholder, gate, tables, written_into
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
 
 
@@ -86,7 +86,7 @@ def test_only_what_is_between_the_marks_is_written_anew() -> None:
 
 
 def test_a_page_without_the_marks_is_refused() -> None:
-    with pytest.raises(NoPlace, match="measured: tables"):
+    with pytest.raises(NoPlaceholder, match="measured: tables"):
         written_into("nothing", report(trial("a", 0)))
 
 

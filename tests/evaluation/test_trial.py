@@ -8,9 +8,9 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.evaluation.measures import UNFOUND
-from datafari_rag.evaluation.questions import Question, Reader
-from datafari_rag.evaluation.trial import BUILTIN, Bench, tried
-from datafari_rag.pipeline import Parts
+from datafari_rag.evaluation.questions import LeakReader, Question
+from datafari_rag.evaluation.trial import BUILTIN, TrialSetup, tried
+from datafari_rag.pipeline import Dependencies
 from tests.fakes import FakeRetriever
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 60
@@ -24,8 +24,8 @@ class Words:
         return len(text.split())
 
 
-def bench(*documents: Document, **more: object) -> Bench:
-    parts = Parts(
+def setup(*documents: Document, **more: object) -> TrialSetup:
+    dependencies = Dependencies(
         retriever=FakeRetriever(*documents),
         model=ExtractiveModel(),
         counter=Words(),
@@ -34,11 +34,11 @@ def bench(*documents: Document, **more: object) -> Bench:
         clock=lambda: 0.0,
     )
     settings = replace(Settings(), rag_api_endpoint=BUILTIN)
-    return Bench(settings, parts, **more)  # type: ignore[arg-type]
+    return TrialSetup(settings, dependencies, **more)  # type: ignore[arg-type]
 
 
 def test_a_question_is_tried_with_every_budget_and_beside_the_baselines() -> None:
-    found = tried(FARE, bench(OTHER, FERRY))
+    found = tried(FARE, setup(OTHER, FERRY))
     assert (found.engine_rank, found.rank) == (1, 0)
     assert found.hits["passages"] == (True, True, True, True)
     assert found.hits["head"] == (False, False, False, True)
@@ -51,7 +51,7 @@ def test_a_question_is_tried_with_every_budget_and_beside_the_baselines() -> Non
 
 
 def test_nothing_found_is_a_result() -> None:
-    found = tried(FARE, bench(baselines=False))
+    found = tried(FARE, setup(baselines=False))
     assert (found.rank, found.engine_rank) == (UNFOUND, UNFOUND)
     assert found.hits == {"passages": (False, False, False, False)}
     assert not found.has_replied
@@ -59,34 +59,34 @@ def test_nothing_found_is_a_result() -> None:
 
 
 def test_an_answer_that_found_nothing_is_silence() -> None:
-    found = tried(replace(FARE, text="Who sings?", answers=(), document_ids=frozenset()), bench(OTHER))
+    found = tried(replace(FARE, text="Who sings?", answers=(), document_ids=frozenset()), setup(OTHER))
     assert not found.has_replied
     assert found.hits == {}
 
 
 def test_a_search_that_fails_is_not_a_result() -> None:
-    broken = bench(FERRY)
-    parts = replace(broken.parts, retriever=FakeRetriever(error=SearchUnavailable()))
+    broken = setup(FERRY)
+    dependencies = replace(broken.dependencies, retriever=FakeRetriever(error=SearchUnavailable()))
     with pytest.raises(SearchUnavailable):
-        tried(FARE, replace(broken, parts=parts))
+        tried(FARE, replace(broken, dependencies=dependencies))
 
 
 def test_what_a_reader_may_not_see_is_counted_as_a_leak() -> None:
-    readers = (Reader("ann", frozenset({"crew"})), Reader("bob", frozenset()))
+    readers = (LeakReader("ann", frozenset({"crew"})), LeakReader("bob", frozenset()))
     rights = {"ferry": {"allow_token_document": ("crew",), "deny_token_document": ()}, "other": {}}
-    found = tried(FARE, bench(FERRY, readers=readers, rights=rights, asks=ANONYMOUS, baselines=False))
+    found = tried(FARE, setup(FERRY, readers=readers, rights=rights, asks=ANONYMOUS, baselines=False))
     assert found.leaks == 1
 
 
 def test_a_question_that_needs_all_its_documents_has_found_them_with_the_last() -> None:
     both = replace(FARE, document_ids=frozenset({"ferry", "other"}), needs_all=True, answers=())
-    assert tried(both, bench(OTHER, FERRY)).rank == 1
-    assert tried(both, bench(FERRY)).rank == UNFOUND
+    assert tried(both, setup(OTHER, FERRY)).rank == 1
+    assert tried(both, setup(FERRY)).rank == UNFOUND
 
 
 def test_a_document_that_says_the_same_as_the_right_one_stands_for_it() -> None:
     copy = replace(FERRY, id="copy", score=9.0)
-    found = tried(FARE, bench(copy, FERRY, OTHER))
+    found = tried(FARE, setup(copy, FERRY, OTHER))
     assert (found.engine_rank, found.rank) == (1, 0)
 
 
@@ -99,5 +99,5 @@ def test_a_document_that_says_the_same_as_the_right_one_stands_for_it() -> None:
     ],
 )
 def test_whether_the_row_that_answers_is_quoted_whole(unit: str, is_whole: bool | None) -> None:
-    assert tried(replace(FARE, unit=unit), bench(FERRY, OTHER)).is_whole is is_whole
-    assert tried(replace(FARE, unit=unit), bench()).is_whole is (None if is_whole is None else False)
+    assert tried(replace(FARE, unit=unit), setup(FERRY, OTHER)).is_whole is is_whole
+    assert tried(replace(FARE, unit=unit), setup()).is_whole is (None if is_whole is None else False)

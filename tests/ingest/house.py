@@ -13,7 +13,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.files import key_of
 from datafari_rag.ingest.manifest import Manifest
-from datafari_rag.ingest.run import Order, Outcome, Run
+from datafari_rag.ingest.run import IndexOrder, IndexRun, RunOutcome
 from datafari_rag.ingest.sandbox import Sandbox
 
 
@@ -90,12 +90,12 @@ class House:
         path.write_text(content if isinstance(content, str) else "".join(json.dumps(line) + "\n" for line in content))
         return path
 
-    def run(self, root: Path | None = None, *, rights: Rights | None = None, **options: Any) -> Outcome:
+    def run(self, root: Path | None = None, *, rights: Rights | None = None, **options: Any) -> RunOutcome:
         where = root or self.root
         self.heard, self.writer.written = Heard(), []
-        order = Order(where, rights or Rights(), **options)
+        order = IndexOrder(where, rights or Rights(), **options)
         with closing(Manifest(self.manifest, key_of(where))) as manifest:
-            return Run(order, self.writer, manifest, self.heard, self.reader).go()
+            return IndexRun(order, self.writer, manifest, self.heard, self.reader).go()
 
     @property
     def names(self) -> list[str]:

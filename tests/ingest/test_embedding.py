@@ -15,7 +15,7 @@ from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.manifest import Manifest
-from datafari_rag.ingest.run import Order, Run
+from datafari_rag.ingest.run import IndexOrder, IndexRun
 from datafari_rag.ingest.sandbox import Sandbox
 from tests.ingest.house import FakeWriter, Heard
 
@@ -105,9 +105,9 @@ def test_all_else_is_handed_on() -> None:
 
 
 def run(folder: Path, engine: FakeWriter, vectors: str) -> int:
-    order = Order(folder / "in", vectors=vectors)
+    order = IndexOrder(folder / "in", vectors=vectors)
     with closing(Manifest(folder / "m.sqlite", "root")) as manifest, Sandbox() as reader:
-        return Run(order, engine, manifest, Heard(), reader).go().written
+        return IndexRun(order, engine, manifest, Heard(), reader).go().written
 
 
 def test_another_model_makes_every_document_be_written_again(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.ingest import jsonl
-from datafari_rag.ingest.jsonl import MAX_VALUES, Line
+from datafari_rag.ingest.jsonl import MAX_VALUES, JsonlLine
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
 RAW = b'\xef\xbb\xbf{"id": "1"}\n\n[1]\nnot json\n{"id": "\\ud800"}\r\n' + b"[" * 100_000 + b'\n{"id": "3"}'
 
 
-def lines(path: Path) -> list[Line]:
+def lines(path: Path) -> list[JsonlLine]:
     with path.open("rb") as file:
         return list(jsonl.lines(file, path.name))
 

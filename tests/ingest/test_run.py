@@ -14,8 +14,8 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.parsers.parsed import Parsed
-from datafari_rag.ingest.run import FIRST_S, MAX_TOLD_LINES, Order, Outcome, Run
-from datafari_rag.ingest.sandbox import Limits, Sandbox, TooMuch, TooSlow
+from datafari_rag.ingest.run import FIRST_S, MAX_TOLD_LINES, IndexOrder, IndexRun, RunOutcome
+from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
 from tests.ingest.house import House, lines
 
 
@@ -23,7 +23,7 @@ def test_a_first_run_takes_all_with_one_commit(house: House) -> None:
     house.write("a.txt", "one")
     house.write("deep/er/b.md", "# two")
     house.write("c.jsonl", lines("x", "y"))
-    assert house.run() == Outcome(written=4)
+    assert house.run() == RunOutcome(written=4)
     assert house.names == ["a.txt", "b.md", "x", "y"]
     assert house.writer.commits == 1
     assert (house.heard.done_bytes, house.heard.documents) == (house.heard.total_bytes, 4)
@@ -33,7 +33,7 @@ def test_a_second_run_writes_nothing(house: House) -> None:
     house.write("a.txt", "one")
     house.write("c.jsonl", lines("x", "y"))
     house.run()
-    assert house.run() == Outcome(unchanged=2)
+    assert house.run() == RunOutcome(unchanged=2)
     assert (house.writer.written, house.writer.commits) == ([], 1)
     assert house.heard.done_bytes == house.heard.total_bytes
 
@@ -45,7 +45,7 @@ def test_only_what_changed_is_written(house: House) -> None:
     house.run()
     house.write("b.txt", "changed")
     house.write("c.jsonl", [*lines("x"), {"id": "y", "content": "changed"}, *lines("z")])
-    assert house.run() == Outcome(written=3, unchanged=1)
+    assert house.run() == RunOutcome(written=3, unchanged=1)
     assert [name.rpartition("/")[2] for name in house.writer.written] == ["b.txt", "y", "z"]
 
 
@@ -55,7 +55,7 @@ def test_a_touched_file_with_the_same_text_is_written_for_its_date_and_jsonl_is_
     house.run()
     for path in house.root.iterdir():
         os.utime(path, (1, 1))
-    assert house.run() == Outcome(written=1)
+    assert house.run() == RunOutcome(written=1)
 
 
 def test_what_is_gone_is_removed_and_nothing_else(house: House) -> None:
@@ -66,9 +66,9 @@ def test_what_is_gone_is_removed_and_nothing_else(house: House) -> None:
     house.run()
     gone.unlink()
     house.write("c.jsonl", lines("y"))
-    assert house.run() == Outcome(removed=2, unchanged=1)
+    assert house.run() == RunOutcome(removed=2, unchanged=1)
     assert house.names == ["b.txt", "somebody else's", "y"]
-    assert house.run() == Outcome(unchanged=2)
+    assert house.run() == RunOutcome(unchanged=2)
 
 
 def test_another_path_is_left_alone(house: House) -> None:
@@ -77,7 +77,7 @@ def test_another_path_is_left_alone(house: House) -> None:
     house.run(house.root / "one")
     house.run(house.root / "two")
     (house.root / "two" / "b.txt").unlink()
-    assert house.run(house.root / "one") == Outcome(unchanged=1)
+    assert house.run(house.root / "one") == RunOutcome(unchanged=1)
     assert house.names == ["a.txt", "b.txt"]
     house.run(house.root / "two")
     assert house.names == ["a.txt"]
@@ -87,7 +87,7 @@ def test_other_rights_write_everything_again(house: House) -> None:
     house.write("a.txt", "one")
     house.write("c.jsonl", lines("x"))
     house.run()
-    assert house.run(rights=Rights(("hr",))) == Outcome(written=2)
+    assert house.run(rights=Rights(("hr",))) == RunOutcome(written=2)
     rights = {key.rpartition("/")[2]: document["allow_token_document"] for key, document in house.writer.found.items()}
     assert rights == {"a.txt": ["hr"], "x": ["hr"]}
 
@@ -109,11 +109,11 @@ def test_an_id_that_moves_to_another_file_stays_found(house: House) -> None:
 def test_an_id_of_two_files_belongs_to_the_first_until_that_is_gone(house: House) -> None:
     gone = house.write("a.jsonl", lines("x", content="of a"))
     other = house.write("b.jsonl", lines("x", content="of b"))
-    assert house.run() == Outcome(written=1, problems=1)
+    assert house.run() == RunOutcome(written=1, problems=1)
     assert house.heard.failures == [(f"{other}:1", f"id: {gone} has a document with this id.")]
     assert house.writer.found["x"]["exactContent"] == "of a"
     gone.unlink()
-    assert house.run() == Outcome(written=1, removed=1)
+    assert house.run() == RunOutcome(written=1, removed=1)
     assert house.writer.found["x"]["exactContent"] == "of b"
 
 
@@ -125,9 +125,9 @@ def test_the_last_line_of_an_id_counts(house: House) -> None:
 
 def test_bad_lines_are_told_and_told_again_and_the_others_are_taken(house: House) -> None:
     path = house.write("a.jsonl", json.dumps({"id": "x", "content": "t"}) + "\nno\n{}\n")
-    assert house.run() == Outcome(written=1, problems=2)
+    assert house.run() == RunOutcome(written=1, problems=2)
     assert [where for where, _ in house.heard.failures] == [f"{path}:2", f"{path}:3"]
-    assert house.run() == Outcome(problems=2)
+    assert house.run() == RunOutcome(problems=2)
     assert house.writer.written == []
 
 
@@ -142,7 +142,7 @@ def test_a_line_that_went_bad_loses_its_document(house: House) -> None:
     house.write("a.jsonl", lines("x", "y"))
     house.run()
     house.write("a.jsonl", [*lines("x"), {"id": "y", "content": "t", "deny_token_share": 7}])
-    assert house.run() == Outcome(removed=1, problems=1)
+    assert house.run() == RunOutcome(removed=1, problems=1)
     assert house.names == ["x"]
 
 
@@ -171,7 +171,7 @@ def test_a_folder_that_cannot_be_opened_is_told_and_its_documents_stay(
 
     # The superuser, under whom tests may run, cannot be kept out of a folder.
     monkeypatch.setattr(os, "scandir", refusing)
-    assert house.run() == Outcome(unchanged=1, problems=1)
+    assert house.run() == RunOutcome(unchanged=1, problems=1)
     assert house.names == ["a.txt", "b.txt"]
 
 
@@ -183,8 +183,8 @@ def test_a_file_over_the_limit_is_told(house: House) -> None:
 
 def test_an_empty_file_makes_no_document_and_no_problem(house: House) -> None:
     house.write("a.txt", " \n")
-    assert house.run() == Outcome()
-    assert house.run() == Outcome(unchanged=1)
+    assert house.run() == RunOutcome()
+    assert house.run() == RunOutcome(unchanged=1)
 
 
 def test_hidden_files_unknown_endings_links_and_indexes_are_passed_over(house: House) -> None:
@@ -198,16 +198,16 @@ def test_hidden_files_unknown_endings_links_and_indexes_are_passed_over(house: H
 
 def test_one_file_is_a_path_too_whatever_its_ending(house: House) -> None:
     path = house.write("NOTES", "text")
-    assert house.run(path) == Outcome(written=1)
-    assert house.run(path) == Outcome(unchanged=1)
+    assert house.run(path) == RunOutcome(written=1)
+    assert house.run(path) == RunOutcome(unchanged=1)
 
 
 def test_a_long_run_commits_in_between(house: House) -> None:
     house.write("a.jsonl", lines(*(f"d{number:04}" for number in range(1000))))
     ticks = iter(range(10_000))
-    order = Order(house.root, checkpoint_s=2.0, clock=lambda: float(next(ticks)))
+    order = IndexOrder(house.root, checkpoint_s=2.0, clock=lambda: float(next(ticks)))
     with closing(Manifest(house.manifest, str(house.root))) as manifest:
-        Run(order, house.writer, manifest, house.heard, house.reader).go()
+        IndexRun(order, house.writer, manifest, house.heard, house.reader).go()
     assert house.writer.commits > 2
     assert len(house.writer.found) == 1000
 
@@ -234,7 +234,7 @@ def test_a_run_that_breaks_off_at_any_call_leaves_old_or_new_and_the_next_one_me
         house.writer.fails_at, house.writer.coming = None, {}
         house.run()
         assert house.names == sorted(["kept.txt", "y", *(f"n{number}" for number in range(500))])
-        assert house.run() == Outcome(unchanged=2)
+        assert house.run() == RunOutcome(unchanged=2)
         if not has_failed:
             return
     raise AssertionError("the run has more calls than this test knows")
@@ -289,7 +289,7 @@ def test_a_jsonl_in_a_folder_does_not_take_the_id_of_a_file(house: House, name: 
     ((where, why),) = house.heard.failures
     assert where == f"{forged}:1"
     assert why.startswith("id: it is ")
-    assert house.run(rights=Rights(("hr",)), trusts_lines=is_trusted) == Outcome(unchanged=1, problems=1)
+    assert house.run(rights=Rights(("hr",)), trusts_lines=is_trusted) == RunOutcome(unchanged=1, problems=1)
     assert text_of(house, file.as_uri()) == "the file's own"
 
 
@@ -319,7 +319,7 @@ def test_a_file_takes_its_id_back(house: House) -> None:
     house.run(file)
     assert text_of(house, file.as_uri()) == "the file's own"
     assert house.run(named).problems == 1
-    assert house.run(file) == Outcome(unchanged=1)
+    assert house.run(file) == RunOutcome(unchanged=1)
     assert text_of(house, file.as_uri()) == "the file's own"
 
 
@@ -358,7 +358,7 @@ def test_a_jsonl_in_a_folder_replaces_what_it_wrote_itself(house: House) -> None
     house.write("a.jsonl", lines("x", content="old"))
     house.run()
     house.write("a.jsonl", lines("x", content="new"))
-    assert house.run() == Outcome(written=1)
+    assert house.run() == RunOutcome(written=1)
     assert text_of(house, "x") == "new"
 
 
@@ -391,7 +391,7 @@ def test_rights_of_a_jsonl_in_a_folder_narrow_those_of_the_run(house: House) -> 
 class Watched(Sandbox):
     """A reader to which files named so are too slow, or too large for the memory."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SandboxLimits) -> None:
         super().__init__(limits)
         self.asked: list[tuple[str, float | None]] = []
         self.patience_s = 10.0
@@ -399,15 +399,15 @@ class Watched(Sandbox):
     def parse(self, file: int, name: str, seconds: float | None = None) -> Parsed:
         self.asked.append((name, seconds))
         if "endless" in name or ("slow" in name and seconds is not None and seconds < self.patience_s):
-            raise TooSlow(f"Reading it took longer than {seconds:g} s.")
+            raise TimeExceeded(f"Reading it took longer than {seconds:g} s.")
         if "large" in name:
-            raise TooMuch("Reading it needed more than 1,000 MB of memory.")
+            raise MemoryExceeded("Reading it needed more than 1,000 MB of memory.")
         return super().parse(file, name, seconds)
 
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[tuple[House, Watched]]:
-    with Watched(Limits()) as reader:
+    with Watched(SandboxLimits()) as reader:
         (tmp_path / "watched").mkdir()
         yield House(tmp_path / "watched", reader), reader
 
@@ -416,7 +416,7 @@ def test_a_slow_file_is_read_after_all_others_have_been_committed(watched: tuple
     house, reader = watched
     for name in ("a slow.txt", "b.txt", "c.txt"):
         house.write(name, name)
-    assert house.run() == Outcome(written=3)
+    assert house.run() == RunOutcome(written=3)
     assert reader.asked == [("a slow.txt", FIRST_S), ("b.txt", FIRST_S), ("c.txt", FIRST_S), ("a slow.txt", 60.0)]
     assert house.writer.commits == 2
 
@@ -425,13 +425,13 @@ def test_what_needs_too_much_is_named_and_not_read_again_until_it_changes(watche
     house, reader = watched
     for name in ("endless.txt", "large.txt", "b.txt"):
         house.write(name, name)
-    assert house.run() == Outcome(written=1, problems=2)
+    assert house.run() == RunOutcome(written=1, problems=2)
     assert [why for _, why in house.heard.failures] == [
         "Reading it needed more than 1,000 MB of memory.",
         "Reading it took longer than 60 s.",
     ]
     reader.asked.clear()
-    assert house.run() == Outcome(unchanged=1, problems=2)
+    assert house.run() == RunOutcome(unchanged=1, problems=2)
     assert reader.asked == []
     assert house.heard.failures[1][1] == (
         "Reading it needed more than 1,000 MB of memory. It is not tried again until it changes."
@@ -440,7 +440,7 @@ def test_what_needs_too_much_is_named_and_not_read_again_until_it_changes(watche
     house.run()
     assert reader.asked == [("large.txt", FIRST_S)]
     reader.asked.clear()
-    reader.limits = Limits(seconds=90)
+    reader.limits = SandboxLimits(seconds=90)
     house.run()
     assert [name for name, _ in reader.asked] == ["endless.txt", "large.txt", "endless.txt"]
     reader.asked.clear()
@@ -456,9 +456,9 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_rights_of_before(watched: 
     house.write("b.txt", "text")
     house.run()
     house.write("a.txt", "\0 no text now")
-    assert house.run() == Outcome(unchanged=1, problems=1)
+    assert house.run() == RunOutcome(unchanged=1, problems=1)
     assert house.names == ["a.txt", "b.txt"]
-    assert house.run(rights=Rights(("hr",))) == Outcome(written=1, removed=1, problems=1)
+    assert house.run(rights=Rights(("hr",))) == RunOutcome(written=1, removed=1, problems=1)
     assert house.names == ["b.txt"]
 
 
@@ -467,7 +467,7 @@ def test_documents_that_an_older_version_took_through_a_link_are_removed(house: 
     house.run()
     (house.root / "a.txt").rename(house.root.parent / "a.txt")
     (house.root / "a.txt").symlink_to("../a.txt")
-    assert house.run() == Outcome(removed=1, problems=1)
+    assert house.run() == RunOutcome(removed=1, problems=1)
     assert house.writer.found == {}
 
 
@@ -477,5 +477,5 @@ def test_a_second_run_at_the_same_time_is_refused(house: House) -> None:
         manifest.forget()
         with pytest.raises(ManifestError, match="in use"):
             house.run()
-    assert house.run() == Outcome(written=1)
+    assert house.run() == RunOutcome(written=1)
     assert house.manifest.stat().st_mode & 0o077 == 0

@@ -18,7 +18,7 @@ import pytest
 
 from datafari_rag.ingest import sandbox
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Unreadable
-from datafari_rag.ingest.sandbox import Limits, Sandbox, TooMuch, TooSlow
+from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
 
@@ -109,7 +109,7 @@ def test_files_are_read_by_one_process_that_is_gone_afterwards(before: set[int],
 def test_what_this_process_used_does_not_wear_out_the_one_that_reads(before: set[int], good: Path) -> None:
     """Linux lets a new process begin its highest memory at that of its parent."""
     held = bytearray(os.urandom(1) * 200_000_000)
-    with Sandbox(Limits(memory_mb=300)) as reader:
+    with Sandbox(SandboxLimits(memory_mb=300)) as reader:
         text_of(reader, good)
         assert len(processes() - before) == 1
     assert len(held) == 200_000_000
@@ -134,11 +134,11 @@ def test_the_process_has_no_environment_and_no_file_but_its_socket(
 
 
 def test_what_takes_too_long_is_ended_and_the_next_file_is_read(before: set[int], good: Path) -> None:
-    with Sandbox(Limits(seconds=0.5)) as reader:
-        with without_end() as number, pytest.raises(TooSlow, match=r"^Reading it took longer than 0\.5 s\.$"):
+    with Sandbox(SandboxLimits(seconds=0.5)) as reader:
+        with without_end() as number, pytest.raises(TimeExceeded, match=r"^Reading it took longer than 0\.5 s\.$"):
             reader.parse(number, "a.txt")
         assert processes() == before
-        with without_end() as number, pytest.raises(TooSlow, match=r"longer than 0\.2 s"):
+        with without_end() as number, pytest.raises(TimeExceeded, match=r"longer than 0\.2 s"):
             list(reader.lines(number, "a.jsonl.gz", 0.2))
     with Sandbox() as reader:
         assert text_of(reader, good) == "good text"
@@ -150,8 +150,8 @@ def test_what_needs_too_much_memory_is_ended_and_the_next_file_is_read(
     large = tmp_path / "large.txt"
     large.touch()
     os.truncate(large, 400_000_000)
-    with Sandbox(Limits(memory_mb=300)) as reader:
-        with pytest.raises(TooMuch, match=r"^Reading it needed more than 300 MB of memory\.$"):
+    with Sandbox(SandboxLimits(memory_mb=300)) as reader:
+        with pytest.raises(MemoryExceeded, match=r"^Reading it needed more than 300 MB of memory\.$"):
             text_of(reader, large)
         assert processes() == before
         assert text_of(reader, good) == "good text"
@@ -160,7 +160,7 @@ def test_what_needs_too_much_memory_is_ended_and_the_next_file_is_read(
 def test_a_process_that_held_much_memory_is_not_used_again(before: set[int], good: Path, tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     large.write_bytes(b"word " * 16_000_000)
-    with Sandbox(Limits(memory_mb=400)) as reader:
+    with Sandbox(SandboxLimits(memory_mb=400)) as reader:
         assert len(text_of(reader, large)) <= MAX_CHARS
         assert processes() == before
         assert text_of(reader, good) == "good text"
@@ -181,7 +181,9 @@ def test_a_process_that_ended_between_two_files_is_replaced(before: set[int], go
     ("number", "kind", "why"),
     [
         pytest.param(signal.SIGSEGV, Unreadable, r"Reading it broke off \(signal 11\)\.", id="a crash"),
-        pytest.param(signal.SIGXCPU, TooSlow, r"Reading it took longer than 60 s\.", id="its limit of the processor"),
+        pytest.param(
+            signal.SIGXCPU, TimeExceeded, r"Reading it took longer than 60 s\.", id="its limit of the processor"
+        ),
     ],
 )
 def test_a_process_that_ends_in_a_file_ends_that_file_alone(

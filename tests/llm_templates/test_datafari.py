@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
@@ -41,7 +41,9 @@ def test_the_body_is_the_seeds_streamed_or_not(is_streamed: bool) -> None:
 
 
 def test_instructions_and_the_conversation_head_the_context() -> None:
-    told = replace(PROMPT, instructions="Answer.", history=(Turn("user", "Hello"), Turn("assistant", "Hi")))
+    told = replace(
+        PROMPT, instructions="Answer.", history=(ChatMessage("user", "Hello"), ChatMessage("assistant", "Hi"))
+    )
     given = datafari.body(told, False)["input"]
     assert isinstance(given, dict)
     assert given["context"] == f"Answer.\nuser: Hello\nassistant: Hi\n{FENCED}"

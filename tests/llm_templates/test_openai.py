@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
@@ -66,7 +66,7 @@ def test_a_stream_is_asked_for_by_true_and_otherwise_not_named() -> None:
 
 
 def test_the_history_stands_between_instructions_and_documents_in_order() -> None:
-    turns = (Turn("user", "first"), Turn("assistant", "second"), Turn("system", "third"))
+    turns = (ChatMessage("user", "first"), ChatMessage("assistant", "second"), ChatMessage("system", "third"))
     messages = openai.body(replace(PROMPT, history=turns), False)["messages"]
     assert isinstance(messages, list)
     assert [message["role"] for message in messages] == [

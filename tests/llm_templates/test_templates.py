@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable
-from datafari_rag.core.model.replies import Said, Tally
+from datafari_rag.core.model.replies import ReplyChunk, ReplyTotals
 from datafari_rag.core.model.sse import ServerSentEvents
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 
@@ -55,7 +55,7 @@ json_values = st.recursive(
 @given(reply=st.dictionaries(keys, json_values, max_size=5))
 def test_no_reply_is_an_exception(template: Template, reply: dict[str, object]) -> None:
     for read in (template.answer, template.delta):
-        assert isinstance(read(reply), Said)
+        assert isinstance(read(reply), ReplyChunk)
 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES.keys())
@@ -80,7 +80,7 @@ def test_attacks_in_titles_and_texts_change_nothing_of_the_bodys_form(template: 
     ],
 )
 def test_recorded_streams_are_told_to_their_end(name: str, text: str, model: str) -> None:
-    decoder, tally, told = ServerSentEvents(), Tally(""), ""
+    decoder, tally, told = ServerSentEvents(), ReplyTotals(""), ""
     data = (STREAMS / f"{name}.sse").read_bytes()
     for event in (event for at in range(len(data)) for event in decoder.feed(data[at : at + 1])):
         if event != "[DONE]":
@@ -99,7 +99,7 @@ def test_a_cut_that_litellm_recorded_is_a_failure_after_its_words() -> None:
 
 
 def test_azures_filters_and_usage_are_kept_word_for_word() -> None:
-    decoder, tally = ServerSentEvents(), Tally("")
+    decoder, tally = ServerSentEvents(), ReplyTotals("")
     for event in decoder.feed((STREAMS / "azure-filters-and-usage.sse").read_bytes())[:-1]:
         tally.add(openai.delta(json.loads(event)))
     assert tally.facts.extras["usage"] == {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.session_state import Seal, issued
-from datafari_rag.core.ask import Attachment, Turn
+from datafari_rag.core.ask import Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
@@ -28,7 +28,7 @@ def turns(*pairs: tuple[str, str]) -> dict[str, object]:
 def test_the_last_message_is_the_question_and_the_others_are_history() -> None:
     ask = read(turns(("user", "What is KAITO?"), ("assistant", "An operator."), ("user", "Who made KAITO?")))
     assert ask.question == "Who made KAITO?"
-    assert ask.history == (Turn("user", "What is KAITO?"), Turn("assistant", "An operator."))
+    assert ask.history == (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
     assert (ask.search_text, ask.earlier_text) == (None, "What is KAITO?")
 
 
@@ -120,18 +120,18 @@ def test_the_clients_system_message_is_left_out_and_named() -> None:
     assert read(body).history == ()
     assert "chat.client.system" in read(body).overrides["system message"]
     kept = read(body, replace(SETTINGS, chat_client_system=True))
-    assert kept.history == (Turn("system", "obey"),)
+    assert kept.history == (ChatMessage("system", "obey"),)
     assert "system message" not in kept.overrides
 
 
 def test_the_oldest_turns_go_when_history_is_over_its_budget() -> None:
     body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
-    assert read(body, replace(SETTINGS, chat_history_tokens=100)).history == (Turn("assistant", "new"),)
+    assert read(body, replace(SETTINGS, chat_history_tokens=100)).history == (ChatMessage("assistant", "new"),)
 
 
 def test_history_never_takes_more_than_its_share_of_a_small_window() -> None:
     body = turns(("user", "old " * 300), ("assistant", "new"), ("user", "q"))
-    assert read(body, replace(SETTINGS, llm_context_window=400)).history == (Turn("assistant", "new"),)
+    assert read(body, replace(SETTINGS, llm_context_window=400)).history == (ChatMessage("assistant", "new"),)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_both_spellings_of_the_state_are_read(body: object, state: object) -> No
 
 
 MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
-TALK = (Turn("user", "What is KAITO?"), Turn("assistant", "An operator."))
+TALK = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
 STATE = issued(TALK, Seal(MEMORY.chat_memory_secret, "alice", 990.0), memory_limits(MEMORY))
 
 
@@ -160,7 +160,10 @@ def test_a_client_that_sends_only_its_new_message_does_not_lose_the_thread() -> 
 
 def test_a_client_that_sends_its_history_keeps_its_own() -> None:
     body = turns(("user", "Hello"), ("assistant", "Hi"), ("user", "q")) | {"session_state": STATE}
-    assert read(body, MEMORY, user_name="alice").history == (Turn("user", "Hello"), Turn("assistant", "Hi"))
+    assert read(body, MEMORY, user_name="alice").history == (
+        ChatMessage("user", "Hello"),
+        ChatMessage("assistant", "Hi"),
+    )
 
 
 def test_another_users_memory_is_refused() -> None:
@@ -170,7 +173,7 @@ def test_another_users_memory_is_refused() -> None:
 
 def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be() -> None:
     roomy = replace(MEMORY, chat_memory_max_bytes=200_000, llm_context_window=1_000_000, chat_history_tokens=1_000_000)
-    talk = (Turn("user", "q" * 100_000), Turn("assistant", "a"))
+    talk = (ChatMessage("user", "q" * 100_000), ChatMessage("assistant", "a"))
     state = issued(talk, Seal(roomy.chat_memory_secret, "alice", 990.0), memory_limits(roomy))
     assert read(asking(session_state=state), roomy, user_name="alice").history == talk
     with pytest.raises(BadRequest, match="at most 200100 bytes"):

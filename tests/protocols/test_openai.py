@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.ask import Ask, TokenBudget, Turn
+from datafari_rag.core.ask import Ask, ChatMessage, TokenBudget
 from datafari_rag.core.errors import (
     BadRequest,
     ContextTooLong,
@@ -136,7 +136,7 @@ def test_a_passed_request_is_streamed_as_its_model_reads_it(stream: object, is_s
 def test_messages_become_question_and_history(messages: list[object], question: str, history: list[Any]) -> None:
     ask = read(with_index(*messages))
     assert ask.question == question
-    assert ask.history == tuple(Turn(turn["role"], turn["content"]) for turn in history)
+    assert ask.history == tuple(ChatMessage(turn["role"], turn["content"]) for turn in history)
     assert ask.search_text is None
     assert (ask.index, ask.model) == ("docs_index", "gpt-4")
 

@@ -8,7 +8,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 TEXT = "Paris the rabbit ate a carrot.\nIt slept."
@@ -19,7 +19,7 @@ EXTRACT = Extract(
     Document("doc-1", TEXT, title="Rabbits.txt", url="file:///rabbits.txt", score=2.5),
     (Passage(0, len(TEXT), 0.9),),
     TEXT,
-    Origins((Run(0, 0, len(TEXT)),)),
+    OffsetMap((OffsetRun(0, 0, len(TEXT)),)),
 )
 CITATION = Citation(
     "Rabbits.txt",

@@ -34,12 +34,12 @@ from datafari_rag.core.events import Answer
 from datafari_rag.core.passages import extracts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.cleaning import is_invisible
-from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.devtools.stub_behaviour import behaviour_for, said
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
-from datafari_rag.pipeline import Parts, answer, collect
-from datafari_rag.ports import Ending, Model, Piece
+from datafari_rag.pipeline import Dependencies, answer, collect
+from datafari_rag.ports import Ending, Model, TextChunk
 from tests.security.telling import tell
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
@@ -71,16 +71,16 @@ ROWS: Mapping[str, Layers] = {
 
 
 class Listening:
-    """A model of the stub's kind: hears what a server would be sent, says what *voice* makes of it."""
+    """A model of the stub's kind: hears what a server would be sent, says what *output* makes of it."""
 
-    def __init__(self, voice: Callable[[list[dict[str, str]]], str]) -> None:
-        self.voice = voice
+    def __init__(self, output: Callable[[list[dict[str, str]]], str]) -> None:
+        self.output = output
         self.heard = ""
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         messages: Any = openai.body(prompt, is_streamed)["messages"]
         self.heard = "\n".join(message["content"] for message in messages)
-        yield Piece(self.voice(messages))
+        yield TextChunk(self.output(messages))
         yield Ending("stop")
 
 
@@ -129,9 +129,9 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRetriever:
     return EmbeddedRetriever(folder)
 
 
-def uncleaned(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, Origins]:
+def uncleaned(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, OffsetMap]:
     """Stand in for cleaning: nothing is dropped but what JSON cannot carry."""
-    return text, Origins((Run(0, 0, len(text)),))
+    return text, OffsetMap((OffsetRun(0, 0, len(text)),))
 
 
 class Unfiltered:
@@ -150,7 +150,7 @@ class Unfiltered:
 def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Layers) -> Answer | None:
     """Return the answer that passes *layers*, None when there is none."""
     settings = Settings(rag_max_files=1)
-    parts = Parts(
+    parts = Dependencies(
         retriever=retriever,
         model=model,
         counter=EstimatedTokens(),
@@ -164,7 +164,7 @@ def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Lay
         if not layers.has_links:
             patch.setattr(output_filter, "SafeLinks", Unfiltered)
         try:
-            return collect(answer(Ask(question), ANONYMOUS, settings=settings, parts=parts))
+            return collect(answer(Ask(question), ANONYMOUS, settings=settings, dependencies=parts))
         except RagError:
             return None
 

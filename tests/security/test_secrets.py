@@ -48,11 +48,19 @@ def test_no_object_of_the_running_service_shows_a_secret(
     conf.write_text("\n".join([*lines, "solr.url=http://127.0.0.1:1/solr/x", "solr.user=u", "security.identity=jwt"]))
     conf.chmod(0o600)
     app = create_app(conf)
-    desk = app._desk
-    line = desk.service.line()
-    assert line.settings.rag_api_token == SECRET
-    assert line.settings.solr_password == SECRET
-    for part in (line, line.settings, line.parts.model, line.parts.retriever, line.identity, line.rights, desk.service):
+    worker = app._worker
+    service_snapshot = worker.service.snapshot()
+    assert service_snapshot.settings.rag_api_token == SECRET
+    assert service_snapshot.settings.solr_password == SECRET
+    for part in (
+        service_snapshot,
+        service_snapshot.settings,
+        service_snapshot.dependencies.model,
+        service_snapshot.dependencies.retriever,
+        service_snapshot.identity,
+        service_snapshot.rights,
+        worker.service,
+    ):
         assert not [text for text in shown(part) if SECRET in text]
     client = app.test_client()
     told = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.errors import BadRequest, ModelBusy, NoQuery, RagError
-from datafari_rag.services.invoke import House, failure, prompt_of, reply
+from datafari_rag.services.invoke import ServiceDefaults, failure, prompt_of, reply
 
-HOUSE = House("Answer in {language} as {format}.", "house-model")
+HOUSE = ServiceDefaults("Answer in {language} as {format}.", "house-model")
 NONCE = "k3j9x2m5q8w1z7"
 QUESTION = "when does the plane for Nice take off"
 

@@ -11,8 +11,8 @@ import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelBusy, ModelTimeout, RagError
-from datafari_rag.ports import Ending, Piece
-from datafari_rag.services.invoke import House
+from datafari_rag.ports import Ending, TextChunk
+from datafari_rag.services.invoke import ServiceDefaults
 from datafari_rag.services.llm_service import MOST_BODY_BYTES, application
 
 BODY = json.dumps({"input": {"question": "When?", "context": "Document 1. At 15:50."}}).encode()
@@ -23,9 +23,9 @@ class FakeModel:
         self.texts, self.failure = texts, failure
         self.asked: list[Prompt] = []
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         self.asked.append(prompt)
-        yield from map(Piece, self.texts)
+        yield from map(TextChunk, self.texts)
         yield Ending("stop", self.failure)
 
 
@@ -35,7 +35,7 @@ def call(
     told: list[Any] = []
     token = more.pop("token", "")
     environ = {"PATH_INFO": path, "REQUEST_METHOD": method, "CONTENT_LENGTH": str(len(data)), **more}
-    app = application(model, House("Be brief."), token=token)
+    app = application(model, ServiceDefaults("Be brief."), token=token)
     body: Iterable[bytes] = app(
         {**environ, "wsgi.input": io.BytesIO(data)}, lambda status, headers: told.extend((status, dict(headers)))
     )

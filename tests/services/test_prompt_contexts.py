@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.services.prompt_contexts import Given, documents_in, first_sentence
+from datafari_rag.services.prompt_contexts import PromptDocument, documents_in, first_sentence
 
 NONCE = "k3j9x2m5q8w1z7"
 
@@ -15,31 +15,34 @@ def message(number: int, label: str, text: str) -> str:
     return document_message(Extract(number, label, Document(id="d", text=text), (), text), NONCE)
 
 
-CONTEXTS: dict[str, tuple[str, str, tuple[Given, ...]]] = {
+CONTEXTS: dict[str, tuple[str, str, tuple[PromptDocument, ...]]] = {
     "ours with instructions": (
         f"Be brief.\n{message(1, 'A', 'One.')}\n{message(2, 'B', 'Two.')}",
         "Be brief.",
-        (Given(1, "A", "One."), Given(2, "B", "Two.")),
+        (PromptDocument(1, "A", "One."), PromptDocument(2, "B", "Two.")),
     ),
     "a text that speaks of another document": (
         message(1, "A", "See Document 2. It is better."),
         "",
-        (Given(1, "A", "See Document 2. It is better."),),
+        (PromptDocument(1, "A", "See Document 2. It is better."),),
     ),
     "RagAPI's": (
         "Document 1. Once uppon a time, a rabbit ate a carot.\n Document 2. Boarding pass to Nice.",
         "",
-        (Given(1, "", "Once uppon a time, a rabbit ate a carot."), Given(2, "", "Boarding pass to Nice.")),
+        (
+            PromptDocument(1, "", "Once uppon a time, a rabbit ate a carot."),
+            PromptDocument(2, "", "Boarding pass to Nice."),
+        ),
     ),
-    "RagAPI's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (Given(1, "", "Text."),)),
-    "no numbers at all": (" Just text. ", "", (Given(1, "", "Just text."),)),
-    "an empty document": ("Document 1. \nDocument 2. Two.", "", (Given(2, "", "Two."),)),
+    "RagAPI's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (PromptDocument(1, "", "Text."),)),
+    "no numbers at all": (" Just text. ", "", (PromptDocument(1, "", "Just text."),)),
+    "an empty document": ("Document 1. \nDocument 2. Two.", "", (PromptDocument(2, "", "Two."),)),
     "nothing": ("  ", "", ()),
 }
 
 
 @pytest.mark.parametrize(("context", "before", "documents"), CONTEXTS.values(), ids=CONTEXTS.keys())
-def test_documents_are_read_back(context: str, before: str, documents: tuple[Given, ...]) -> None:
+def test_documents_are_read_back(context: str, before: str, documents: tuple[PromptDocument, ...]) -> None:
     assert documents_in(context) == (before, documents)
 
 

@@ -11,13 +11,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from datafari_rag.core.settings.table import Settings
-from tests.fakes import app_of, line_of
+from tests.fakes import app_of, fake_snapshot
 
 LOUD = Settings(rag_http_errors=True)
 
 
 def client_of(settings: Settings = LOUD) -> FlaskClient:
-    return app_of(line_of(settings=settings)).test_client(use_cookies=False)
+    return app_of(fake_snapshot(settings=settings)).test_client(use_cookies=False)
 
 
 class Untouched(io.BytesIO):

@@ -26,18 +26,18 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.runtime import Line
-from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, line_of
+from datafari_rag.web.runtime import ServiceSnapshot
+from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 
 RAG = "/search/select?action=rag&q=when+does+the+plane+take+off"
 PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select", "/search/select/")
 
 
-def client_of(line: Line) -> FlaskClient:
+def client_of(line: ServiceSnapshot) -> FlaskClient:
     return app_of(line).test_client()
 
 
-def get(line: Line, path: str = RAG, **headers: str) -> TestResponse:
+def get(line: ServiceSnapshot, path: str = RAG, **headers: str) -> TestResponse:
     return client_of(line).get(path, headers=headers)
 
 
@@ -47,7 +47,7 @@ def lines_of(response: TestResponse) -> list[Any]:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_spelling_of_the_path_answers_without_a_redirect(path: str) -> None:
-    response = client_of(line_of()).get(f"{path}?action=rag&q=when")
+    response = client_of(fake_snapshot()).get(f"{path}?action=rag&q=when")
 
     assert response.status_code == 200
     assert response.mimetype == "application/json"
@@ -58,13 +58,13 @@ def test_every_spelling_of_the_path_answers_without_a_redirect(path: str) -> Non
 
 
 def test_a_form_is_read_like_a_query() -> None:
-    response = client_of(line_of()).post("/search/select", data={"action": "rag", "q": "when"})
+    response = client_of(fake_snapshot()).post("/search/select", data={"action": "rag", "q": "when"})
 
     assert response.get_json()["status"] == "OK"
 
 
 def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
-    line = line_of(model=FakeModel("The flight takes off at 15h50 [1]."))
+    line = fake_snapshot(model=FakeModel("The flight takes off at 15h50 [1]."))
     citation = get(line).get_json()["content"]["citations"][0]
 
     assert (citation["document_id"], citation["status"]) == (FLIGHT.id, "supported")
@@ -72,7 +72,7 @@ def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
 
 
 def test_an_answer_says_which_model_gave_it_and_to_strangers_no_times() -> None:
-    response = get(line_of())
+    response = get(fake_snapshot())
 
     assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
     assert "Server-Timing" not in response.headers
@@ -81,7 +81,7 @@ def test_an_answer_says_which_model_gave_it_and_to_strangers_no_times() -> None:
 
 
 def test_an_administrators_timing_names_stages_that_add_up() -> None:
-    line = line_of(settings=replace(Settings(), security_admins=("root",)), rights=FakeRights({"root": []}))
+    line = fake_snapshot(settings=replace(Settings(), security_admins=("root",)), rights=FakeRights({"root": []}))
     timing = get(line, **{"X-User": "root"}).headers["Server-Timing"]
     took = {part.split(";dur=")[0]: float(part.split(";dur=")[1]) for part in timing.split(", ")}
 
@@ -90,8 +90,8 @@ def test_an_administrators_timing_names_stages_that_add_up() -> None:
 
 
 def test_a_request_id_that_was_sent_comes_back_and_a_strange_one_does_not() -> None:
-    assert get(line_of(), **{"X-Request-ID": "abc-1"}).headers["X-Request-ID"] == "abc-1"
-    assert get(line_of(), **{"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
+    assert get(fake_snapshot(), **{"X-Request-ID": "abc-1"}).headers["X-Request-ID"] == "abc-1"
+    assert get(fake_snapshot(), **{"X-Request-ID": "a b"}).headers["X-Request-ID"] != "a b"
 
 
 BEFORE_THE_SEARCH = [
@@ -115,7 +115,7 @@ MODEL = [
 ]
 
 
-def assert_is_failure(line: Line, code: int, label: str, **headers: str) -> None:
+def assert_is_failure(line: ServiceSnapshot, code: int, label: str, **headers: str) -> None:
     """The same failure three times: under HTTP 200, under its own status, and before a stream's first word."""
     plain = get(line, **headers)
     strict = replace(line, settings=replace(line.settings, rag_http_errors=True))
@@ -131,47 +131,47 @@ def assert_is_failure(line: Line, code: int, label: str, **headers: str) -> None
         assert body["content"]["error"]["reason"]
 
 
-@pytest.mark.parametrize(("parts", "code", "label"), BEFORE_THE_SEARCH)
+@pytest.mark.parametrize(("dependencies", "code", "label"), BEFORE_THE_SEARCH)
 def test_who_cannot_be_known_is_not_answered_and_nothing_is_searched(
-    parts: dict[str, Any], code: int, label: str
+    dependencies: dict[str, Any], code: int, label: str
 ) -> None:
     retriever = FakeRetriever(FLIGHT)
 
-    assert_is_failure(line_of(retriever, **parts), code, label, **{"X-User": "ann"})
+    assert_is_failure(fake_snapshot(retriever, **dependencies), code, label, **{"X-User": "ann"})
     assert retriever.searches == []
 
 
 @pytest.mark.parametrize(("error", "code", "label"), SEARCH)
 def test_a_failed_search_is_never_taken_for_nothing_found(error: RagError, code: int, label: str) -> None:
-    assert_is_failure(line_of(FakeRetriever(error=error)), code, label)
+    assert_is_failure(fake_snapshot(FakeRetriever(error=error)), code, label)
 
 
 @pytest.mark.parametrize(("error", "code", "label"), MODEL)
 def test_each_failure_of_the_model_has_its_label(error: RagError, code: int, label: str) -> None:
-    assert_is_failure(line_of(model=FakeModel(failure=error)), code, label)
+    assert_is_failure(fake_snapshot(model=FakeModel(failure=error)), code, label)
 
 
 def test_a_busy_model_says_when_to_come_back() -> None:
-    assert get(line_of(model=FakeModel(failure=ModelBusy(retry_after_s=6.2)))).headers["Retry-After"] == "7"
+    assert get(fake_snapshot(model=FakeModel(failure=ModelBusy(retry_after_s=6.2)))).headers["Retry-After"] == "7"
 
 
 def test_nothing_found_is_the_seeds_428() -> None:
     model = FakeModel("never")
 
-    assert_is_failure(line_of(FakeRetriever(), model), 428, "noDocuments")
+    assert_is_failure(fake_snapshot(FakeRetriever(), model), 428, "noDocuments")
     assert model.prompts == []
 
 
 def test_a_document_without_text_is_nothing_found() -> None:
-    assert_is_failure(line_of(FakeRetriever(replace(FLIGHT, text=" "))), 428, "noDocuments")
+    assert_is_failure(fake_snapshot(FakeRetriever(replace(FLIGHT, text=" "))), 428, "noDocuments")
 
 
 def test_an_empty_answer_is_no_answer() -> None:
-    assert_is_failure(line_of(model=FakeModel(" \n")), 428, "noAnswer")
+    assert_is_failure(fake_snapshot(model=FakeModel(" \n")), 428, "noAnswer")
 
 
 def test_nobody_is_refused_where_an_identity_is_required() -> None:
-    line = line_of(settings=replace(Settings(), security_anonymous="refuse"))
+    line = fake_snapshot(settings=replace(Settings(), security_anonymous="refuse"))
 
     assert_is_failure(line, 401, "notAuthenticated")
 
@@ -187,14 +187,14 @@ def test_nobody_is_refused_where_an_identity_is_required() -> None:
     ],
 )
 def test_words_that_cannot_be_asked_have_their_label(query: str, code: int, label: str) -> None:
-    body: Any = get(line_of(), f"/search/select?action=rag{query}").get_json()
+    body: Any = get(fake_snapshot(), f"/search/select?action=rag{query}").get_json()
 
     assert body["content"]["error"]["code"] == code
     assert body["content"]["error"]["label"] == label
 
 
 def test_a_plain_search_with_too_many_values_says_of_which() -> None:
-    response = get(line_of(), "/search/select?q=x&fl=" + "id," * 101)
+    response = get(fake_snapshot(), "/search/select?q=x&fl=" + "id," * 101)
 
     assert response.status_code == 400
     assert response.get_json() == {"error": {"code": 400, "msg": "Too many values of fl: at most 100."}}
@@ -202,14 +202,14 @@ def test_a_plain_search_with_too_many_values_says_of_which() -> None:
 
 def test_the_page_with_too_many_filters_says_so() -> None:
     for language, words in (("en", "Too many values"), ("fr", "Trop de valeurs")):
-        response = get(line_of(), "/?q=x" + "&fq=source:a" * 101, **{"Accept-Language": language})
+        response = get(fake_snapshot(), "/?q=x" + "&fq=source:a" * 101, **{"Accept-Language": language})
 
         assert words in response.get_data(as_text=True)
 
 
 def test_a_bad_setting_fails_every_answer_and_no_plain_search() -> None:
     sentence = 'Invalid value for rag.solrField property. Valid values are "highlighting".'
-    line = replace(line_of(), bad_setting=BadSetting(sentence))
+    line = replace(fake_snapshot(), bad_setting=BadSetting(sentence))
 
     assert_is_failure(line, 500, "badSetting")
     assert get(line).get_json()["content"]["error"]["reason"] == sentence
@@ -222,7 +222,7 @@ def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> 
             raise ZeroDivisionError("secret words")
 
     for path in (RAG, f"{RAG}&stream=true"):
-        response = get(line_of(model=Broken()), path, **{"X-Request-ID": "r-1"})
+        response = get(fake_snapshot(model=Broken()), path, **{"X-Request-ID": "r-1"})
         error = response.get_json()["content"]["error"]
 
         assert error["label"] == "internal"
@@ -232,7 +232,7 @@ def test_a_defect_of_ours_is_an_internal_error_with_an_id_and_nothing_else() -> 
 
 
 def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
-    line = line_of(settings=replace(Settings(), server_max_body_bytes=100))
+    line = fake_snapshot(settings=replace(Settings(), server_max_body_bytes=100))
     response = client_of(line).post("/search/select?action=rag", data={"q": "a" * 200})
 
     assert response.status_code == 413
@@ -240,23 +240,23 @@ def test_a_body_over_the_limit_is_413_in_the_dialects_shape() -> None:
 
 
 def test_a_body_of_another_type_is_415_in_the_dialects_shape() -> None:
-    response = client_of(line_of()).post("/search/select?action=rag", json={"q": "x"})
+    response = client_of(fake_snapshot()).post("/search/select?action=rag", json={"q": "x"})
 
     assert response.status_code == 415
     assert response.get_json()["content"]["error"]["label"] == "unsupportedMediaType"
 
 
 def test_another_method_is_405_in_the_dialects_shape() -> None:
-    response = client_of(line_of()).put(RAG)
+    response = client_of(fake_snapshot()).put(RAG)
 
     assert response.status_code == 405
     assert response.get_json()["content"]["error"]["label"] == "methodNotAllowed"
     assert "GET" in response.headers["Allow"]
-    assert client_of(line_of()).put("/search/select").get_json()["error"]["code"] == 405
+    assert client_of(fake_snapshot()).put("/search/select").get_json()["error"]["code"] == 405
 
 
 def test_an_unknown_path_is_404_as_json() -> None:
-    response = get(line_of(), "/nowhere")
+    response = get(fake_snapshot(), "/nowhere")
 
     assert response.status_code == 404
     assert response.get_json() == {
@@ -266,7 +266,7 @@ def test_an_unknown_path_is_404_as_json() -> None:
 
 @pytest.mark.parametrize("action", ["suggest", "ragg", "admin"])
 def test_an_unknown_action_is_400(action: str) -> None:
-    response = get(line_of(), f"/search/select?action={action}&q=x")
+    response = get(fake_snapshot(), f"/search/select?action={action}&q=x")
 
     assert response.status_code == 400
     assert response.get_json()["error"]["code"] == 400
@@ -275,14 +275,14 @@ def test_an_unknown_action_is_400(action: str) -> None:
 @pytest.mark.parametrize("query", ["q=x", "action=search&q=x", "action=&q=x", ""])
 def test_without_rag_the_path_is_a_plain_search(query: str) -> None:
     retriever = FakeRetriever(FLIGHT)
-    response = get(line_of(retriever), f"/search/select?{query}")
+    response = get(fake_snapshot(retriever), f"/search/select?{query}")
 
     assert response.get_json()["response"] == {"numFound": 1, "start": 0, "docs": [{"id": "doc-2"}]}
     assert len(retriever.browsed) == 1
 
 
 def test_a_failed_plain_search_has_solrs_shape_and_that_status() -> None:
-    response = get(line_of(FakeRetriever(error=SearchTimeout())), "/search/select?q=x")
+    response = get(fake_snapshot(FakeRetriever(error=SearchTimeout())), "/search/select?q=x")
 
     assert response.status_code == 504
     assert response.get_json() == {"error": {"code": 504, "msg": SearchTimeout.sentence}}
@@ -290,7 +290,7 @@ def test_a_failed_plain_search_has_solrs_shape_and_that_status() -> None:
 
 def test_the_users_tokens_and_nothing_of_the_request_make_the_filter() -> None:
     retriever = FakeRetriever(FLIGHT)
-    line = line_of(retriever, rights=FakeRights({"ann": ["s2", "s1", "__nosecurity__", ""]}))
+    line = fake_snapshot(retriever, rights=FakeRights({"ann": ["s2", "s1", "__nosecurity__", ""]}))
     forged = "&UserTokens=s9&AuthenticatedUserName=bob&mcf=false&shards=x&fq=allow_token_document:s9"
     get(line, RAG + forged, **{"X-User": "ann"})
     get(line, RAG + forged)
@@ -300,7 +300,7 @@ def test_the_users_tokens_and_nothing_of_the_request_make_the_filter() -> None:
 
 
 def test_ignored_parameters_are_counted_apart_from_those_that_name_a_user() -> None:
-    client = client_of(line_of())
+    client = client_of(fake_snapshot())
     client.get(f"{RAG}&mcf=false&UserTokens=s9&colour=red")
     text = client.get("/metrics").get_data(as_text=True)
 
@@ -310,8 +310,8 @@ def test_ignored_parameters_are_counted_apart_from_those_that_name_a_user() -> N
 
 
 def test_a_stream_brings_the_same_answer_as_the_whole() -> None:
-    whole = get(line_of()).get_json()["content"]
-    response = get(line_of(), f"{RAG}&stream=true")
+    whole = get(fake_snapshot()).get_json()["content"]
+    response = get(fake_snapshot(), f"{RAG}&stream=true")
     lines = lines_of(response)
     final = next(line["data"] for line in lines if line["type"] == "message.final")
 
@@ -325,7 +325,7 @@ def test_a_stream_brings_the_same_answer_as_the_whole() -> None:
 
 
 def test_a_failure_after_the_first_word_is_the_last_line_of_the_stream() -> None:
-    lines = lines_of(get(line_of(model=FakeModel("At ", failure=ModelTimeout())), f"{RAG}&stream=true"))
+    lines = lines_of(get(fake_snapshot(model=FakeModel("At ", failure=ModelTimeout())), f"{RAG}&stream=true"))
 
     assert [line["type"] for line in lines[-3:]] == ["message.delta", "error", "stream.completed"]
     assert lines[-2]["data"]["label"] == "modelTimeout"
@@ -334,28 +334,28 @@ def test_a_failure_after_the_first_word_is_the_last_line_of_the_stream() -> None
 
 def test_a_reader_who_hangs_up_frees_the_model_and_his_place() -> None:
     model = FakeModel(*["word "] * 50)
-    app = app_of(line_of(model=model))
+    app = app_of(fake_snapshot(model=model))
     response = app.test_client().get(f"{RAG}&stream=true", buffered=False)
     stream = response.iter_encoded()
     next(stream)
-    assert app.extensions["desk"].streams.open == 1
+    assert app.extensions["worker"].streams.open == 1
     response.close()
 
     assert model.was_closed_early
-    assert app.extensions["desk"].streams.open == 0
+    assert app.extensions["worker"].streams.open == 0
 
 
 def test_a_reader_who_never_reads_frees_the_model_and_his_place() -> None:
     model = FakeModel(*["word "] * 50)
-    app = app_of(line_of(model=model))
+    app = app_of(fake_snapshot(model=model))
     app.test_client().get(f"{RAG}&stream=true", buffered=False).close()
 
     assert model.was_closed_early
-    assert app.extensions["desk"].streams.open == 0
+    assert app.extensions["worker"].streams.open == 0
 
 
 def test_above_the_limit_of_open_streams_a_new_one_is_refused_at_once() -> None:
-    line = line_of(settings=replace(Settings(), server_max_streams=1, rag_http_errors=True))
+    line = fake_snapshot(settings=replace(Settings(), server_max_streams=1, rag_http_errors=True))
     app = app_of(line)
     first = app.test_client().get(f"{RAG}&stream=true", buffered=False)
     second = app.test_client().get(f"{RAG}&stream=true")
@@ -368,10 +368,10 @@ def test_above_the_limit_of_open_streams_a_new_one_is_refused_at_once() -> None:
 
 
 def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
-    broken = app_of(line_of(), [{"what": "search", "problem": "down"}]).test_client()
+    broken = app_of(fake_snapshot(), [{"what": "search", "problem": "down"}]).test_client()
 
-    assert client_of(line_of()).get("/health/live").status_code == 200
-    good: Any = client_of(line_of()).get("/health/ready").get_json()
+    assert client_of(fake_snapshot()).get("/health/live").status_code == 200
+    good: Any = client_of(fake_snapshot()).get("/health/ready").get_json()
     assert (good["status"], good["problems"]) == ("ready", [])
     assert broken.get("/health/live").status_code == 200
     assert broken.get("/health/ready").status_code == 503
@@ -380,7 +380,7 @@ def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
 
 def test_strangers_read_which_part_is_not_well_and_nothing_more() -> None:
     problems = [{"what": "search", "problem": "http://solr.example:8983 is down"}]
-    client = app_of(line_of(settings=replace(Settings(), security_admins=("root",))), problems).test_client()
+    client = app_of(fake_snapshot(settings=replace(Settings(), security_admins=("root",))), problems).test_client()
     far = {"REMOTE_ADDR": "192.0.2.1"}
     for headers, environ in (({"X-Forwarded-For": "192.0.2.1"}, {}), ({}, far), ({"X-User": "ann"}, far)):
         text = client.get("/health/ready", headers=headers, environ_overrides=environ).get_data(as_text=True)
@@ -388,7 +388,7 @@ def test_strangers_read_which_part_is_not_well_and_nothing_more() -> None:
         assert "solr.example" not in text
     seen = client.get("/health/ready", headers={"X-User": "root"}, environ_overrides=far).get_data(as_text=True)
     assert "solr.example" in seen
-    refused = app_of(line_of(identity=FakeIdentity(NotAuthenticated())), problems).test_client()
+    refused = app_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated())), problems).test_client()
     answer = refused.get("/health/ready", environ_overrides=far)
     assert (answer.status_code, "solr.example" in answer.get_data(as_text=True)) == (503, False)
 
@@ -397,7 +397,7 @@ JSON = {"Accept": "application/json"}
 
 
 def test_a_document_opens_with_its_passage_for_those_who_may() -> None:
-    response = client_of(line_of()).get("/documents?id=doc-2&start=0&end=13", headers=JSON)
+    response = client_of(fake_snapshot()).get("/documents?id=doc-2&start=0&end=13", headers=JSON)
 
     assert response.get_json() == {
         "id": "doc-2",
@@ -411,7 +411,7 @@ def test_a_document_opens_with_its_passage_for_those_who_may() -> None:
 
 
 def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:
-    line = line_of(FakeRetriever(replace(FLIGHT, text="<script>x</script> Boarding pass", title="<em>T")))
+    line = fake_snapshot(FakeRetriever(replace(FLIGHT, text="<script>x</script> Boarding pass", title="<em>T")))
     page = client_of(line).get("/documents?id=doc-2&start=19&end=27").get_data(as_text=True)
 
     assert ">Boarding</mark>" in page
@@ -423,7 +423,7 @@ def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:
 def test_a_documents_page_marks_a_row_from_edge_to_edge_and_shows_its_header() -> None:
     text = "Limits\n\n| City | Limit |\n|---|---|\n| Rome | 90 |\n| Berlin | 150 |\n"
     start = text.index("Berlin")
-    line = line_of(FakeRetriever(replace(FLIGHT, text=text)))
+    line = fake_snapshot(FakeRetriever(replace(FLIGHT, text=text)))
     page = client_of(line).get(f"/documents?id=doc-2&start={start}&end={start + 12}").get_data(as_text=True)
 
     assert '<mark id="passage" class="row">| Berlin | 150 |</mark>' in page
@@ -434,7 +434,7 @@ def test_a_documents_page_marks_a_row_from_edge_to_edge_and_shows_its_header() -
     "query", ["id=absent", "", "id=doc-2&field=allow_token_document", "id=../../etc/passwd", "id=doc-2%00"]
 )
 def test_what_is_absent_or_not_to_be_opened_is_the_same_404(query: str) -> None:
-    response = client_of(line_of()).get(f"/documents?{query}", headers=JSON)
+    response = client_of(fake_snapshot()).get(f"/documents?{query}", headers=JSON)
 
     assert response.status_code == 404
     assert response.get_json()["error"]["label"] == "notFound"
@@ -442,15 +442,15 @@ def test_what_is_absent_or_not_to_be_opened_is_the_same_404(query: str) -> None:
 
 @pytest.mark.parametrize("value", ["-1", "x", "1e3", "٣"])
 def test_offsets_that_are_no_numbers_are_400(value: str) -> None:
-    response = client_of(line_of()).get(f"/documents?id=doc-2&start={value}&end=5", headers=JSON)
+    response = client_of(fake_snapshot()).get(f"/documents?id=doc-2&start={value}&end=5", headers=JSON)
 
     assert response.status_code == 400
     assert "start" in response.get_json()["error"]["reason"]
 
 
 def test_a_request_line_of_64_kib_is_taken_and_a_longer_one_is_json() -> None:
-    assert get(line_of(), f"{RAG}&x=" + "a" * 60_000).get_json()["status"] == "OK"
-    assert get(line_of(), f"{RAG}&x=" + "a" * 70_000).get_json()["content"]["error"]["label"] == "badRequest"
+    assert get(fake_snapshot(), f"{RAG}&x=" + "a" * 60_000).get_json()["status"] == "OK"
+    assert get(fake_snapshot(), f"{RAG}&x=" + "a" * 70_000).get_json()["content"]["error"]["label"] == "badRequest"
 
 
 def test_the_seeds_recipe_keeps_its_steps_as_two_characters_and_its_documents_as_an_array() -> None:
@@ -458,7 +458,7 @@ def test_the_seeds_recipe_keeps_its_steps_as_two_characters_and_its_documents_as
         "Pour un clafoutis :\n\n 1. Préchauffez le four.\n\n 2. Battez les œufs.\n\n Astuces :\n\n - Des abricots vont."
     )
     page = replace(FLIGHT, id="https://r.example/c", title="Clafoutis à la cerise", url="https://r.example/c")
-    line = line_of(FakeRetriever(page), FakeModel(recipe))
+    line = fake_snapshot(FakeRetriever(page), FakeModel(recipe))
     response = client_of(line).get(
         "/Datafari/rest/v2.0/search/select?action=rag&q=comment%20faire%20un%20clafoutis%20%C3%A0%20la%20cerise"
         "&format=stepbystep"
@@ -473,7 +473,7 @@ def test_the_seeds_recipe_keeps_its_steps_as_two_characters_and_its_documents_as
 def test_the_model_is_asked_for_the_form_and_the_language_of_the_question() -> None:
     model = FakeModel("Voilà.")
     get(
-        line_of(model=model),
+        fake_snapshot(model=model),
         "/search/select?action=rag&q=Comment+faire+un+g%C3%A2teau+sans+les+%C5%93ufs+%3F&format=stepbystep",
     )
 

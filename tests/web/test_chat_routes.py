@@ -15,15 +15,15 @@ from datafari_rag.core.errors import ModelBusy, ModelUnavailable, NotAuthenticat
 from datafari_rag.core.events import UNKNOWN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
-from datafari_rag.web.runtime import Line
-from tests.fakes import FakeIdentity, FakeModel, FakeRetriever, app_of, line_of
+from datafari_rag.web.runtime import ServiceSnapshot
+from tests.fakes import FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 
 ASKED = {"messages": [{"role": "user", "content": "When does the plane take off?"}]}
 CHAT_PATHS = ("/chat", "/ask", "/chat/stream", "/api/chat", "/api/chat/stream", "/v1/chat/completions")
 
 
-def client_of(line: Line | None = None) -> FlaskClient:
-    return app_of(line or line_of()).test_client()
+def client_of(line: ServiceSnapshot | None = None) -> FlaskClient:
+    return app_of(line or fake_snapshot()).test_client()
 
 
 def shape_of(path: str, body: Any) -> str:
@@ -56,7 +56,7 @@ def shape_of(path: str, body: Any) -> str:
 )
 def test_what_cannot_be_read_is_told_in_the_paths_own_shape(path: str, how: dict[str, Any], status: int) -> None:
     limit = 100_000 if status != 413 else 2000
-    response = client_of(line_of(settings=replace(Settings(), server_max_body_bytes=limit))).post(path, **how)
+    response = client_of(fake_snapshot(settings=replace(Settings(), server_max_body_bytes=limit))).post(path, **how)
     assert (response.status_code, response.mimetype) == (status, "application/json")
     assert shape_of(path, response.get_json())
 
@@ -98,7 +98,7 @@ def test_stream_sent_to_the_newer_paths_is_ignored() -> None:
 
 def test_a_file_sent_along_is_a_source() -> None:
     data = {"json": json.dumps(ASKED), "messages[0].files[0]": (io.BytesIO(b"At nine."), "note.txt", "text/plain")}
-    body: Any = client_of(line_of(FakeRetriever())).post("/api/chat", data=data).get_json()
+    body: Any = client_of(fake_snapshot(FakeRetriever())).post("/api/chat", data=data).get_json()
     assert body["context"]["data_points"]["text"] == ["note.txt: At nine."]
 
 
@@ -138,8 +138,8 @@ REPLY = {"id": "u", "choices": [{"index": 0, "message": {"content": "é"}, "fini
 V1 = "/v1/chat/completions"
 
 
-def relayed(relay: FakeRelay | None, line: Line | None = None, **more: object) -> Any:
-    return client_of(replace(line or line_of(), relay=relay)).post(V1, json={**ASKED, **more})
+def relayed(relay: FakeRelay | None, line: ServiceSnapshot | None = None, **more: object) -> Any:
+    return client_of(replace(line or fake_snapshot(), relay=relay)).post(V1, json={**ASKED, **more})
 
 
 def test_a_request_without_an_index_goes_to_the_model_as_it_came() -> None:
@@ -187,7 +187,7 @@ def test_a_reader_who_hangs_up_frees_the_model() -> None:
 
 
 def test_nobody_is_passed_through_who_would_not_be_answered() -> None:
-    closed = line_of(settings=replace(Settings(), security_anonymous="refuse"))
+    closed = fake_snapshot(settings=replace(Settings(), security_anonymous="refuse"))
     relay = FakeRelay(REPLY, Ending("stop"))
     assert relayed(relay, closed).status_code == 401
     assert relay.bodies == []
@@ -200,7 +200,7 @@ def test_without_a_model_to_relay_to_it_is_not_allowed() -> None:
 def test_a_lowered_max_tokens_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     body = {**ASKED, "index_name": "default", "max_tokens": 10**6}
     with caplog.at_level("WARNING"):
-        assert client_of(line_of(FakeRetriever(), FakeModel("a"))).post(V1, json=body).status_code == 403
+        assert client_of(fake_snapshot(FakeRetriever(), FakeModel("a"))).post(V1, json=body).status_code == 403
     assert "max_tokens (1000000) is greater" in caplog.text
 
 
@@ -214,11 +214,11 @@ def test_models_and_indexes_are_listed(path: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        pytest.param(line_of(identity=FakeIdentity(NotAuthenticated())), id="a wrong credential"),
-        pytest.param(line_of(settings=replace(Settings(), security_anonymous="refuse")), id="nobody"),
+        pytest.param(fake_snapshot(identity=FakeIdentity(NotAuthenticated())), id="a wrong credential"),
+        pytest.param(fake_snapshot(settings=replace(Settings(), security_anonymous="refuse")), id="nobody"),
     ],
 )
-def test_models_are_listed_only_to_those_who_may_ask(line: Line) -> None:
+def test_models_are_listed_only_to_those_who_may_ask(line: ServiceSnapshot) -> None:
     response = client_of(line).get("/v1/models")
     assert response.status_code == 401
     assert shape_of("/v1/models", response.get_json())

@@ -9,11 +9,11 @@ import pytest
 from flask import Flask
 
 from datafari_rag.bootstrap import TEMPLATES
-from datafari_rag.web.app import furnish
-from datafari_rag.web.ops.last_failures import Troubles
+from datafari_rag.web.app import register
+from datafari_rag.web.ops.last_failures import LastFailures
 from datafari_rag.web.ops.shared_counters import SharedCounters
 from tests.end_to_end.matrix import Record, tell
-from tests.fakes import FakeService, line_of
+from tests.fakes import FakeService, fake_snapshot
 
 YEAR_S = 365 * 86_400.0
 QUESTION = "/search/select?action=rag&q=When+does+the+flight+take+off"
@@ -41,10 +41,10 @@ class Jumping(FakeService):
 
 @pytest.mark.parametrize("jump_s", [YEAR_S, -YEAR_S, -1.0], ids=["a year on", "a year back", "a second back"])
 def test_answers_go_on_when_the_clock_jumps(jump_s: float, record_property: Record) -> None:
-    service = Jumping(line_of())
+    service = Jumping(fake_snapshot())
     service.the_clock = Clock()
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    furnish(app, service)
+    register(app, service)
     client = app.test_client()
     before = client.get(QUESTION).status_code
     service.the_clock.now += jump_s
@@ -71,7 +71,7 @@ def test_a_limit_used_up_is_free_again_within_a_window_however_the_clock_jumps(j
 
 def test_a_failure_after_the_clock_was_set_back_is_told_and_shared(tmp_path: Path) -> None:
     clock = Clock()
-    mine, other = Troubles(tmp_path, clock), Troubles(tmp_path, clock)
+    mine, other = LastFailures(tmp_path, clock), LastFailures(tmp_path, clock)
     mine.note("searchTimeout")
     clock.now -= YEAR_S
     mine.note("searchUnavailable")

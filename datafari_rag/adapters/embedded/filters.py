@@ -15,7 +15,7 @@ from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, RAW_FIELDS
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadSetting
-from datafari_rag.core.moments import moment_of
+from datafari_rag.core.query.dates import moment_of
 
 DATE_FIELD = "last_modified"
 

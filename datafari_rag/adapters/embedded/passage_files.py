@@ -65,7 +65,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class VectorFiles:
     """All vectors beside an index: one generation for each model, the newest last; *next_block* was never used."""
 
     generations: tuple[Generation, ...] = ()
@@ -93,21 +93,21 @@ def quantised(values: Floats) -> tuple[Rows, Floats]:
     return numbers.astype(np.int8), 1.0 / np.sqrt((numbers * numbers).sum(axis=1))
 
 
-def listed(directory: Path) -> Listed:
+def listed(directory: Path) -> VectorFiles:
     """Return the list, an empty one where there are no vectors. Raises: SearchUnavailable: it cannot be used."""
     try:
         told = json.loads((directory / LIST_FILE).read_text(encoding="utf-8"))
         if told["form"] != FORM:
             raise _unusable(directory, "were made by another version")
         generations = tuple(_generation(one) for one in told["generations"])
-        return Listed(generations, int(told["next_block"]))
+        return VectorFiles(generations, int(told["next_block"]))
     except FileNotFoundError:
-        return Listed()
+        return VectorFiles()
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise _unusable(directory, "are damaged") from error
 
 
-def write_list(directory: Path, wanted: Listed) -> None:
+def write_list(directory: Path, wanted: VectorFiles) -> None:
     """Replace the list. Raises: OSError."""
     generations = [
         {
@@ -123,7 +123,7 @@ def write_list(directory: Path, wanted: Listed) -> None:
     write_whole(directory / LIST_FILE, json.dumps(told))
 
 
-def remove_unlisted(directory: Path, wanted: Listed) -> None:
+def remove_unlisted(directory: Path, wanted: VectorFiles) -> None:
     """Remove files that are in no list: what a crash left. Only for the one who writes."""
     names = {file.name for one in wanted.generations for file in one.files}
     for path in directory.glob("passages-*.bin"):
@@ -142,7 +142,7 @@ def mapped(directory: Path, generation: Generation) -> list[Rows]:
     return [_mapped(directory / file.name, file, generation.dimensions) for file in generation.files]
 
 
-class Draft:
+class FileDraft:
     """A file that is being written and is in no list yet."""
 
     def __init__(self, directory: Path, dimensions: int) -> None:
@@ -188,7 +188,7 @@ def put_together(directory: Path, generation: Generation, live: Rows) -> Generat
     Raises:
         SearchUnavailable, OSError: a file cannot be read or written.
     """
-    draft = Draft(directory, generation.dimensions)
+    draft = FileDraft(directory, generation.dimensions)
     try:
         for rows in mapped(directory, generation):
             for start in range(0, len(rows), _COPIED_ROWS):
@@ -218,7 +218,7 @@ def check(documents: Iterable[tuple[str, int]], pieces: Iterable[tuple[str, Sequ
                 raise EmbeddingsGarbled(log=f"a vector has {len(piece.vector)} numbers, {size} were expected")
 
 
-def generation_for(wanted: Listed, made: EmbeddingModel) -> Generation:
+def generation_for(wanted: VectorFiles, made: EmbeddingModel) -> Generation:
     """Return the generation of *made*, a new one when there is none. Raises: EmbeddingsGarbled: other dimensions."""
     size = made.dimensions
     if size is None or not 0 < size <= MAX_DIMENSIONS:
@@ -229,7 +229,7 @@ def generation_for(wanted: Listed, made: EmbeddingModel) -> Generation:
     return found or Generation(made.name, made.key, size, made.spread)
 
 
-def read_steadily(directory: Path) -> Iterator[Listed]:
+def read_steadily(directory: Path) -> Iterator[VectorFiles]:
     """Yield the list again and again, a few times: a writer may put files together between list and files."""
     for _ in range(_TRIES):
         yield listed(directory)

@@ -31,7 +31,7 @@ from datafari_rag.adapters.embedded.passage_files import (
     read_steadily,
 )
 from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
-from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, View
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, Nearness
@@ -52,7 +52,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 class _Vectors:
     """The vectors of one model, with the state of the index that they are looked at in."""
 
-    view: View
+    view: IndexView
     generation: Generation
     files: Sequence[Rows]
     blocks: Rows
@@ -159,7 +159,7 @@ class EmbeddedPassages:
                 self._held = (stamp, self._opened(view, key))
             return self._held[1]
 
-    def _opened(self, view: View, key: str) -> _Vectors:
+    def _opened(self, view: IndexView, key: str) -> _Vectors:
         directory = self._retriever.directory
         failure: SearchUnavailable | None = None
         for current in read_steadily(directory):
@@ -177,7 +177,7 @@ class EmbeddedPassages:
             return _Vectors(view, generation, files, blocks, lru_cache(MAX_MASKS)(self._visible(view, blocks)))
         raise failure or _none_yet(directory)
 
-    def _visible(self, view: View, blocks: Rows) -> Callable[[Filter], Rows]:
+    def _visible(self, view: IndexView, blocks: Rows) -> Callable[[Filter], Rows]:
         def rows_for(access: Filter) -> Rows:
             query = narrowed(Query.all_query(), self._retriever.filters(view, access, ()))
             return np.packbits(_rows_of(blocks, blocks_of(view.searcher, query)))
@@ -224,7 +224,7 @@ def _rows_of(blocks: Rows, wanted: Sequence[int]) -> Mask:
     return found
 
 
-def _block_of(view: View, document_id: str) -> int | None:
+def _block_of(view: IndexView, document_id: str) -> int | None:
     same_id = Query.term_query(view.index.schema, "id", document_id)
     hits = view.searcher.search(same_id, limit=1, count=False, order_by_field=BLOCK_FIELD, order=Order.Asc).hits
     return None if not hits or hits[0][0] is None else int(hits[0][0])

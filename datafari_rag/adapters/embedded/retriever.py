@@ -26,7 +26,7 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.core.query.search_request import Browse, Found, Search, Step
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.text.tokenizer import sought_in
 
 MAX_FILTERS = 256
@@ -39,7 +39,7 @@ SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class IndexView:
     """One state of the index, as one search sees it."""
 
     stamp: tuple[int, int, int]
@@ -60,10 +60,10 @@ class EmbeddedRetriever:
     def __init__(self, directory: Path) -> None:
         """Remember where the index is; nothing is opened yet."""
         self._directory = directory
-        self._view: View | None = None
+        self._view: IndexView | None = None
         self._lock = Lock()
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         """
         Return the best documents for one step; those of equal score in the order of their ids.
 
@@ -76,7 +76,7 @@ class EmbeddedRetriever:
             view = self.view()
             query = query_for(search.step, search.language, view.vocabulary)
             if query is None:
-                return Found((), 0)
+                return SearchResult((), 0)
             whole = narrowed(query, self.filters(view, access, search.restrictions))
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
@@ -85,7 +85,9 @@ class EmbeddedRetriever:
             documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
-        return Found(documents, total, took_ms=took_ms, query=f"{search.step.operator}: {' '.join(search.step.words)}")
+        return SearchResult(
+            documents, total, took_ms=took_ms, query=f"{search.step.operator}: {' '.join(search.step.words)}"
+        )
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search. Raises: SearchUnavailable, BadSetting (mode plugin)."""
@@ -139,7 +141,7 @@ class EmbeddedRetriever:
         """The folder of the index."""
         return self._directory
 
-    def filters(self, view: View, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
+    def filters(self, view: IndexView, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
         """Return what every search of *view* is narrowed to. Raises: BadSetting (mode plugin)."""
         rights = view.rights(access)
         within = Query.all_query() if rights is None else rights
@@ -148,7 +150,7 @@ class EmbeddedRetriever:
         narrower = [restriction_query(one, view.index.schema, values_of) for one in restrictions]
         return narrower if rights is None else [rights, *narrower]
 
-    def view(self) -> View:
+    def view(self) -> IndexView:
         """
         Return the index as the last commit left it. Raises: SearchUnavailable.
 
@@ -165,13 +167,13 @@ class EmbeddedRetriever:
             return self._view
 
 
-def _viewed(index: Index, stamp: tuple[int, int, int]) -> View:
+def _viewed(index: Index, stamp: tuple[int, int, int]) -> IndexView:
     searcher, schema = index.searcher(), index.schema
     rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
     tools = analyzers()
     # The same few analysers look at each word for eleven fields.
     analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
-    return View(stamp, index, Vocabulary(searcher, schema, analyze), rights)
+    return IndexView(stamp, index, Vocabulary(searcher, schema, analyze), rights)
 
 
 def _stamp(directory: Path) -> tuple[int, int, int] | None:

@@ -15,9 +15,9 @@ import numpy as np
 
 from datafari_rag.adapters.embedded.passage_files import (
     MAX_FILES,
-    Draft,
+    FileDraft,
     Generation,
-    Listed,
+    VectorFiles,
     check,
     generation_for,
     listed,
@@ -40,7 +40,7 @@ class VectorWriter:
         self._listed = listed(directory)
         remove_unlisted(directory, self._listed)
         self._made: Generation | None = None
-        self._draft: Draft | None = None
+        self._draft: FileDraft | None = None
         self._next_block = self._listed.next_block
 
     def add(
@@ -61,7 +61,7 @@ class VectorWriter:
             raise EmbeddingsGarbled(log=f"a model of {made.dimensions} dimensions")
         self._made = generation
         check(lengths.items(), pieces.items(), generation.dimensions)
-        self._draft = self._draft or Draft(self._directory, generation.dimensions)
+        self._draft = self._draft or FileDraft(self._directory, generation.dimensions)
         blocks: dict[str, int] = {}
         for document_id, own in pieces.items():
             if own:
@@ -76,7 +76,7 @@ class VectorWriter:
             return
         made = replace(self._made, files=(*self._made.files, self._draft.finished()))
         others = tuple(one for one in self._listed.generations if one.key != made.key)
-        self._listed = Listed((*others, made), self._next_block)
+        self._listed = VectorFiles((*others, made), self._next_block)
         write_list(self._directory, self._listed)
         self._draft = self._made = None
 

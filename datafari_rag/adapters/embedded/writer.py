@@ -27,7 +27,7 @@ from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
-from datafari_rag.core.moments import moment_of
+from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.text.cleaning import encodable
 
 if TYPE_CHECKING:

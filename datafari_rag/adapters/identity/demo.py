@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
 from datafari_rag.core.identity import is_trusted, networks
-from datafari_rag.ports import Identified, Identity
+from datafari_rag.ports import Identity, VerifiedIdentity
 
 LOOPBACK = networks(("127.0.0.0/8", "::1/128"))
 
@@ -29,12 +29,12 @@ class DemoIdentity:
     cookie: str
     opened: Callable[[str], str | None]
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """Return who is asking. Raises: NotAuthenticated, as the configured way has it."""
         identified = self.proved.identify(headers, peer_address)
         if identified.name is not None or "x-forwarded-for" in headers or not is_trusted(peer_address, LOOPBACK):
             return identified
-        return Identified(self.opened(_value(headers.get("cookie", ""), self.cookie)))
+        return VerifiedIdentity(self.opened(_value(headers.get("cookie", ""), self.cookie)))
 
 
 def _value(header: str, name: str) -> str:

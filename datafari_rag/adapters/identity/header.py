@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.identity import Network, believed_name, is_trusted, networks
-from datafari_rag.ports import Identified
+from datafari_rag.ports import VerifiedIdentity
 
-NOBODY = Identified()
+NOBODY = VerifiedIdentity()
 
 
 class AnonymousIdentity:
     """Everybody is nobody: `security.identity=anonymous`."""
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """Return nobody, whatever was sent."""
         return NOBODY
 
@@ -46,7 +46,7 @@ class HeaderIdentity:
         """
         return cls(header, networks(proxies), domain)
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
         Return the mapped name of the header, nobody when it is absent, blank, or sent by a peer that is not trusted.
 
@@ -55,7 +55,7 @@ class HeaderIdentity:
         """
         if not is_trusted(peer_address, self.trusted):
             return NOBODY
-        return Identified(name=believed_name(self._value(headers), self.domain))
+        return VerifiedIdentity(name=believed_name(self._value(headers), self.domain))
 
     def _value(self, headers: Mapping[str, str]) -> str | None:
         wanted = self.header.lower()

@@ -17,11 +17,11 @@ import jwt
 from datafari_rag.adapters.identity.jwks import Jwk, JwkSet
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
 from datafari_rag.core.identity import believed_name, qualified_name
-from datafari_rag.ports import Identified
+from datafari_rag.ports import VerifiedIdentity
 
 MAX_TOKEN_CHARS = 32_768
 
-NOBODY = Identified()
+NOBODY = VerifiedIdentity()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class JwtIdentity:
         if not self._allowed:
             raise ValueError("no allowed algorithm has a key")
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
         Return who the token names, nobody without an Authorization header.
 
@@ -79,7 +79,7 @@ class JwtIdentity:
         name = believed_name(user, self._rules.domain, principal=qualified_name)
         if name is None:
             raise NotAuthenticated
-        return Identified(name=name, claims=_tokens(claims, self._rules.tokens_claim))
+        return VerifiedIdentity(name=name, claims=_tokens(claims, self._rules.tokens_claim))
 
     def _kinds_with_keys(self) -> frozenset[str]:
         return frozenset([*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])])

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.retries import Answering, Begun, Patient, begin, counted, retried
+from datafari_rag.adapters.model.retries import Answering, RetryPolicy, StartedAttempt, begin, counted, retried
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL
-from datafari_rag.core.model.timeouts import Limits
-from datafari_rag.ports import Ending, Model, Piece
+from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.ports import Ending, Model, TextChunk
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 Attempt = Callable[[float], Answering[T]]
 """Asks once; takes the time at which the answer must be there."""
 
-Turn = Callable[[float, bool], Begun[T]]
+Turn = Callable[[float, bool], StartedAttempt[T]]
 """Asks one endpoint as often as it may; takes that time, and whether nobody is left to ask after it."""
 
 WAIT_WITH_FALLBACK_S = 2.0
@@ -40,12 +40,12 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
-class Asked(Protocol):
+class ChainEndpoint(Protocol):
     """What a link needs of an endpoint: `HttpModel` has it."""
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
-    ) -> Generator[Piece | Ending, None, None]:
+    ) -> Generator[TextChunk | Ending, None, None]:
         """Answer once, as `ports.Model` says, by *until*."""
         ...
 
@@ -61,15 +61,15 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainMember:
     """One endpoint of the chain: *name* for the log (a host, never a whole URL), and its breaker."""
 
     name: str
-    asked: Asked
+    asked: ChainEndpoint
     breaker: Breaker
 
 
-class Chain:
+class ModelChain:
     """
     A `Model` and a `Relay` made of endpoints in order, and perhaps of a last model that needs no endpoint.
 
@@ -78,10 +78,10 @@ class Chain:
 
     def __init__(
         self,
-        links: Sequence[Link],
+        links: Sequence[ChainMember],
         *,
         last: Model | None = None,
-        limits: Limits = Limits(),  # noqa: B008 – frozen
+        limits: ModelLimits = ModelLimits(),  # noqa: B008 – frozen
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = pause,
     ) -> None:
@@ -89,10 +89,10 @@ class Chain:
         self._links, self._last = tuple(links), last
         self._limits, self._clock, self._sleep = limits, clock, sleep
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield the pieces of the first endpoint that begins to answer, then one `Ending`; see `ports.Model`."""
 
-        def by(asked: Asked) -> Attempt[Piece]:
+        def by(asked: ChainEndpoint) -> Attempt[TextChunk]:
             return lambda until: asked.generate(prompt, is_streamed=is_streamed, until=until)
 
         turns = [self._turn(link, by(link.asked)) for link in self._links]
@@ -106,7 +106,7 @@ class Chain:
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
         """Relay to the first endpoint that takes it; see `ports.Relay`. The last model takes no foreign bodies."""
 
-        def by(asked: Asked) -> Attempt[Mapping[str, object]]:
+        def by(asked: ChainEndpoint) -> Attempt[Mapping[str, object]]:
             return lambda until: asked.relay(body, is_streamed=is_streamed, until=until)
 
         return self._in_turn([self._turn(link, by(link.asked)) for link in self._links])
@@ -120,10 +120,10 @@ class Chain:
         for link in self._links:
             link.asked.close()
 
-    def _turn(self, link: Link, attempt: Attempt[T]) -> Turn[T]:
-        def turn(until: float, is_last: bool) -> Begun[T]:
+    def _turn(self, link: ChainMember, attempt: Attempt[T]) -> Turn[T]:
+        def turn(until: float, is_last: bool) -> StartedAttempt[T]:
             most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
-            patient = Patient(self._limits.retries, lambda: most - self._clock(), self._sleep)
+            patient = RetryPolicy(self._limits.retries, lambda: most - self._clock(), self._sleep)
             return retried(lambda: _guarded(link, attempt, until), patient)
 
         return turn
@@ -148,7 +148,7 @@ class Chain:
         yield Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
 
 
-def _guarded(link: Link, attempt: Attempt[T], until: float) -> Answering[T]:
+def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[T]:
     """Yield what *attempt* yields, unless the endpoint's breaker is open; report to the breaker how it ended."""
     wait_s = link.breaker.wait_s()
     if wait_s > 0:
@@ -167,7 +167,7 @@ def _guarded(link: Link, attempt: Attempt[T], until: float) -> Answering[T]:
         report()
 
 
-def _report(link: Link, failure: RagError | None) -> Callable[[], None]:
+def _report(link: ChainMember, failure: RagError | None) -> Callable[[], None]:
     """
     Return what an ending tells the breaker.
 

@@ -18,11 +18,11 @@ from datafari_rag.adapters.http.exchange import Reply
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RagError
-from datafari_rag.core.model.replies import RELAYED, Rejection, Tally, error_object, failure_for, refused_by_model
+from datafari_rag.core.model.replies import RELAYED, Rejection, ReplyTotals, error_object, failure_for, refused_by_model
 from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
-from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, Limits, most_bytes
+from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, ModelLimits, most_bytes
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Ending, TextChunk
 
 MAX_ERROR_BYTES = 65_536
 """Longest reply of a status other than 200 that is read."""
@@ -44,7 +44,7 @@ class HttpModel:
         endpoint: Endpoint,
         *,
         template: str = "openai",
-        limits: Limits = Limits(),  # noqa: B008 – frozen
+        limits: ModelLimits = ModelLimits(),  # noqa: B008 – frozen
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -64,7 +64,7 @@ class HttpModel:
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
-    ) -> Generator[Piece | Ending, None, None]:
+    ) -> Generator[TextChunk | Ending, None, None]:
         """
         Ask once, and yield pieces, then one `Ending`; see `ports.Model`.
 
@@ -74,10 +74,10 @@ class HttpModel:
             prompt = replace(prompt, model=self._model)
         body = self._template.body(prompt, is_streamed)
         most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
-        tally = Tally(prompt.model)
+        tally = ReplyTotals(prompt.model)
         failure: RagError | None = None
         try:
-            patience = Patience(
+            patience = ReadDeadline(
                 self._limits, self._clock, is_streamed=body.get("stream") is True, until=until, most_bytes=most
             )
             asked = encoded(body)
@@ -96,10 +96,10 @@ class HttpModel:
         """Hand *body* on once, and its reply back, both unchanged; see `ports.Relay`."""
         if self._model is not None:
             body = {**body, "model": self._model}
-        tally = Tally(str(body.get("model") or ""))
+        tally = ReplyTotals(str(body.get("model") or ""))
         failure: RagError | None = None
         try:
-            patience = Patience(
+            patience = ReadDeadline(
                 self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
             )
             with self._answered(encoded(body), patience, is_relayed=True) as reply:
@@ -120,7 +120,7 @@ class HttpModel:
         """Close the idle connections."""
         self._server.close()
 
-    def _answered(self, body: bytes, patience: Patience, *, is_relayed: bool = False) -> Reply:
+    def _answered(self, body: bytes, patience: ReadDeadline, *, is_relayed: bool = False) -> Reply:
         """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""
         left_s = patience.left_s()
         reply = self._server.post(
@@ -137,7 +137,7 @@ class HttpModel:
             raise refused_by_model(rejection)
         raise failure_for(rejection, now_s=self._wall_clock())
 
-    def _pieces(self, reply: Reply, tally: Tally, patience: Patience) -> Iterator[Piece]:
+    def _pieces(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[TextChunk]:
         """Yield the answer's text as it comes; white space before the first word waits for it."""
         characters, held = Characters(), ""
         is_begun, is_stream = False, _is_stream(reply, patience)
@@ -152,25 +152,25 @@ class HttpModel:
                 continue
             if is_begun:
                 patience.hear()
-                yield Piece(text)
+                yield TextChunk(text)
             elif tally.has_text:
                 is_begun = True
                 patience.hear()
-                yield Piece(held + text, tally.facts)
+                yield TextChunk(held + text, tally.facts)
             else:
                 held += text
         rest = characters.end()
         if rest:
-            yield Piece(rest)
+            yield TextChunk(rest)
 
-    def _chunks(self, reply: Reply, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
+    def _chunks(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
         """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
         if _is_stream(reply, patience):
             return _streamed(reply, tally, patience)
         return iter((decoded(b"".join(reply.pieces(patience.left_s))),))
 
 
-class Patience:
+class ReadDeadline:
     """
     How much longer one answer is waited for: until its first text, then until the next, and never past the total.
 
@@ -179,7 +179,7 @@ class Patience:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ModelLimits,
         clock: Callable[[], float],
         *,
         is_streamed: bool,
@@ -233,7 +233,7 @@ def decoded(data: bytes | str) -> Mapping[str, object]:
     return value
 
 
-def _streamed(reply: Reply, tally: Tally, patience: Patience) -> Iterator[Mapping[str, object]]:
+def _streamed(reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
     events, count, size = ServerSentEvents(), 0, 0
     try:
         while data := reply.read(patience.left_s()):
@@ -281,7 +281,7 @@ def _last_event(event: str, count: int) -> Mapping[str, object]:
         raise ModelUnavailable(log=f"cut in event {count}") from error
 
 
-def _drain(reply: Reply, patience: Patience) -> None:
+def _drain(reply: Reply, patience: ReadDeadline) -> None:
     """Read the few bytes after `[DONE]`; what goes wrong with them is no matter."""
     patience.end(AFTER_DONE_S)
     try:
@@ -291,7 +291,7 @@ def _drain(reply: Reply, patience: Patience) -> None:
         return
 
 
-def _check_ended(tally: Tally, log: str) -> None:
+def _check_ended(tally: ReplyTotals, log: str) -> None:
     # The finish reason, not [DONE] and not the end of the bytes, says that an answer is complete.
     if tally.finish_reason is None:
         raise ModelUnavailable(log=f"ended without finish_reason {log}")
@@ -310,7 +310,7 @@ def _finishes(chunk: Mapping[str, object]) -> int:
     return sum(isinstance(choice, Mapping) and choice.get("finish_reason") is not None for choice in choices)
 
 
-def _rejection(reply: Reply, patience: Patience) -> Rejection:
+def _rejection(reply: Reply, patience: ReadDeadline) -> Rejection:
     """Read the reply of a status other than 200; a body that cannot be read leaves the status."""
     data = b""
     try:
@@ -327,6 +327,6 @@ def _rejection(reply: Reply, patience: Patience) -> Rejection:
     return Rejection(reply.status, reply.headers, len(data), error)
 
 
-def _is_stream(reply: Reply, patience: Patience) -> bool:
+def _is_stream(reply: Reply, patience: ReadDeadline) -> bool:
     """Say whether the reply is a stream: asked for, and not answered whole all the same."""
     return patience.is_streamed and not reply.headers.get("content-type", "").lower().startswith("application/json")

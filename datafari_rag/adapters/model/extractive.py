@@ -9,7 +9,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.passages.extractive_answer import pieces
-from datafari_rag.ports import Aside, Ending, Piece, at_once
+from datafari_rag.ports import Ending, Offload, TextChunk, inline
 
 NAME = "builtin:extractive"
 
@@ -17,11 +17,11 @@ NAME = "builtin:extractive"
 class ExtractiveModel:
     """A `ports.Model` that waits for nobody and knows nothing but the extracts of the prompt."""
 
-    def __init__(self, aside: Aside = at_once) -> None:
-        """Look for sentences in long texts *aside*."""
-        self._aside = aside
+    def __init__(self, offload: Offload = inline) -> None:
+        """Look for sentences in long texts *offload*."""
+        self._aside = offload
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield the answer, sentence by sentence when it is streamed, then an `Ending` with "stop"."""
         facts = ModelFacts(name=NAME)
         chars = sum(len(extract.text) for extract in prompt.extracts)
@@ -31,7 +31,7 @@ class ExtractiveModel:
             yield Ending(None, error, facts)
             return
         for text in found if is_streamed else ("".join(found),):
-            yield Piece(text, facts)
+            yield TextChunk(text, facts)
         yield Ending("stop", facts=facts)
 
 

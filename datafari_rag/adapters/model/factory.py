@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import Chain, Link, pause
+from datafari_rag.adapters.model.chain import ChainMember, ModelChain, pause
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
-from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Model
@@ -26,7 +26,7 @@ def chain_for(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = pause,
     headers: Callable[[], Mapping[str, str]] = dict,
-) -> Chain:
+) -> ModelChain:
     """
     Return what `rag.api.endpoint` and `llm.fallback` name, in order; *extractive* stands for `builtin:extractive`.
 
@@ -37,16 +37,16 @@ def chain_for(
         ValueError: an endpoint's URL or a PEM file of `llm.tls.*` cannot be used.
     """
     limits = limits_for(settings)
-    links: list[Link] = []
+    links: list[ChainMember] = []
     for endpoint in endpoints_for(settings):
         if endpoint.url == BUILTIN_MODEL:
-            return Chain(links, last=extractive, limits=limits, clock=clock, sleep=sleep)
+            return ModelChain(links, last=extractive, limits=limits, clock=clock, sleep=sleep)
         model = HttpModel(
             replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, clock=clock
         )
         breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, clock)
-        links.append(Link(urlsplit(endpoint.url).hostname or "", model, breaker))
-    return Chain(links, limits=limits, clock=clock, sleep=sleep)
+        links.append(ChainMember(urlsplit(endpoint.url).hostname or "", model, breaker))
+    return ModelChain(links, limits=limits, clock=clock, sleep=sleep)
 
 
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
@@ -58,9 +58,9 @@ def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     return (first, *(Endpoint(url, token or "", model or None, tls, proxy) for url, model, token in further if url))
 
 
-def limits_for(settings: Settings) -> Limits:
+def limits_for(settings: Settings) -> ModelLimits:
     """Return the `llm.*` settings of time and patience."""
-    return Limits(
+    return ModelLimits(
         connect_s=settings.llm_connect_timeout_s,
         first_token_s=settings.llm_first_token_timeout_s,
         stall_s=settings.llm_stall_timeout_s,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from datafari_rag.core.errors import ModelError
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Ending, TextChunk
 
 T = TypeVar("T")
 Answering = Generator[T | Ending, None, None]
@@ -24,7 +24,7 @@ LONGEST_WAIT_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class RetryPolicy:
     """How to repeat: *retries* further tries, all of them before *left_s* says 0; *sleep* waits."""
 
     retries: int
@@ -34,7 +34,7 @@ class Patient:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun(Generic[T]):
+class StartedAttempt(Generic[T]):
     """An attempt that has said its first thing: *first*, and the *rest* of it; *tries* is how many it took."""
 
     first: T | Ending
@@ -42,7 +42,7 @@ class Begun(Generic[T]):
     tries: int
 
 
-def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Begun[T]:
+def retried(attempt: Callable[[], Answering[T]], patient: RetryPolicy) -> StartedAttempt[T]:
     """Return the first attempt that is not to be repeated, with the tries of all."""
     tries, number = 0, 0
     while True:
@@ -58,30 +58,30 @@ def retried(attempt: Callable[[], Answering[T]], patient: Patient) -> Begun[T]:
     return replace(begun, tries=tries)
 
 
-def begin(answering: Answering[T]) -> Begun[T]:
+def begin(answering: Answering[T]) -> StartedAttempt[T]:
     """Return *answering* when it has said its first thing; one that ended with that is closed."""
     first = next(answering)
     if isinstance(first, Ending):
         answering.close()
-        return Begun(first, answering, first.facts.tries)
-    return Begun(first, answering, 1)
+        return StartedAttempt(first, answering, first.facts.tries)
+    return StartedAttempt(first, answering, 1)
 
 
 def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:
     """Return *said* with the number of tries in its facts, where it has facts."""
     if isinstance(said, Ending):
         return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
-    if isinstance(said, Piece) and said.facts is not None:
+    if isinstance(said, TextChunk) and said.facts is not None:
         return said._replace(facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
     return said
 
 
-def _failure(begun: Begun[T]) -> ModelError | None:
+def _failure(begun: StartedAttempt[T]) -> ModelError | None:
     failure = begun.first.failure if isinstance(begun.first, Ending) else None
     return failure if isinstance(failure, ModelError) else None
 
 
-def _wait_s(failure: ModelError, number: int, patient: Patient) -> float:
+def _wait_s(failure: ModelError, number: int, patient: RetryPolicy) -> float:
     """Return the wait after try *number*: what the server wants and a little more, or part of a doubling time."""
     if failure.retry_after_s is not None:
         return failure.retry_after_s + patient.jitter() * FIRST_WAIT_S

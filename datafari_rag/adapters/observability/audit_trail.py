@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from datafari_rag.core.audit_record import Head, chained, head_line, keyed
+from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed
 
 MAX_WAITING = 10_000
 """Most records that wait for the disk; more are lost, and their number is told."""
@@ -159,7 +159,7 @@ class _ChainFile:
     def __init__(self, folder: Path, now: Callable[[], float]) -> None:
         self._folder = folder
         self._now = now
-        self._head = Head()
+        self._head = ChainHead()
         self._size = 0
         self._line_file = -1
         self._head_file = -1
@@ -196,14 +196,14 @@ class _ChainFile:
         head_file = os.open(self._folder / f"{name}.head", flags, 0o600)
         try:
             # All the room that the head will ever need is taken now, while there is some.
-            os.pwrite(head_file, head_line(Head()).rjust(HEAD_BYTES), 0)
+            os.pwrite(head_file, head_line(ChainHead()).rjust(HEAD_BYTES), 0)
             self._line_file = os.open(self._folder / f"{name}.jsonl", flags | os.O_APPEND, 0o600)
         except OSError:
             os.close(head_file)
             (self._folder / f"{name}.head").unlink(missing_ok=True)
             raise
         self._head_file, self._path = head_file, self._folder / f"{name}.jsonl"
-        self._head, self._size = Head(), 0
+        self._head, self._size = ChainHead(), 0
 
 
 def _existing(path: Path) -> Path:

@@ -28,8 +28,8 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.query.search_request import Browse, Found, Search
-from datafari_rag.ports import Ending, Model, Piece, Relay, Retriever, RightsSource
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.ports import Ending, Model, Relay, Retriever, RightsSource, TextChunk
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
 @dataclass(slots=True)
-class _Course:
+class _TracedRequest:
     """One request on its way: its span, and when its search was answered (nanoseconds since 1970), for the passages."""
 
     span: Span
@@ -62,10 +62,10 @@ class _Course:
     searched_ns: int | None = None
 
 
-_COURSE: ContextVar[_Course | None] = ContextVar("datafari_rag_course", default=None)
+_COURSE: ContextVar[_TracedRequest | None] = ContextVar("datafari_rag_course", default=None)
 
 
-class Chain(Model, Relay, Protocol):
+class WrappedModel(Model, Relay, Protocol):
     """What is wrapped as the model: it answers, relays, and knows its breakers."""
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
@@ -107,17 +107,17 @@ class Tracing:
         def traced(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("PATH_INFO", "").startswith(UNTRACED):
                 return app(environ, start_response)
-            course = self._begun(environ)
+            traced = self._begun(environ)
 
             def told(status: str, *rest: Any) -> Any:
-                course.span.set_attribute("http.response.status_code", int(status[:3]))
+                traced.span.set_attribute("http.response.status_code", int(status[:3]))
                 return start_response(status, *rest)
 
-            _COURSE.set(course)
+            _COURSE.set(traced)
             try:
-                return _Answer(app(environ, told), course)
+                return _TracedResponse(app(environ, told), traced)
             except BaseException:
-                _end(course)
+                _end(traced)
                 raise
 
         return traced
@@ -130,7 +130,7 @@ class Tracing:
         """Return *rights* with a span for each question."""
         return _Rights(rights, self)
 
-    def model(self, chain: Chain) -> Chain:
+    def model(self, chain: WrappedModel) -> WrappedModel:
         """Return *chain* with a span for each answer."""
         return _Model(chain, self)
 
@@ -147,8 +147,8 @@ class Tracing:
     @contextmanager
     def open(self, name: str) -> Iterator[Span]:
         """Make a span *name* that ends with the block, and send nothing along for it yet."""
-        course = _COURSE.get()
-        span = self._tracer.start_span(name, course.context if course else None, SpanKind.CLIENT)
+        traced = _COURSE.get()
+        span = self._tracer.start_span(name, traced.context if traced else None, SpanKind.CLIENT)
         try:
             yield span
         except RagError as error:
@@ -172,16 +172,16 @@ class Tracing:
 
     def passed(self, prompt: Prompt) -> None:
         """Make the span of the passages: from the answer of the search until the prompt was ready, which is now."""
-        course = _COURSE.get()
-        if course is None or course.searched_ns is None:
+        traced = _COURSE.get()
+        if traced is None or traced.searched_ns is None:
             return  # nothing was searched yet: the model is asked to word the search
-        span = self._tracer.start_span("passages", course.context, start_time=course.searched_ns)
+        span = self._tracer.start_span("passages", traced.context, start_time=traced.searched_ns)
         span.set_attribute("datafari_rag.documents", len(prompt.extracts))
         span.set_attribute("datafari_rag.chars", sum(len(extract.text) for extract in prompt.extracts))
         span.end()
-        course.searched_ns = None
+        traced.searched_ns = None
 
-    def _begun(self, environ: Environ) -> _Course:
+    def _begun(self, environ: Environ) -> _TracedRequest:
         carrier = {
             "traceparent": environ.get("HTTP_TRACEPARENT", ""),
             "tracestate": environ.get("HTTP_TRACESTATE", ""),
@@ -190,31 +190,31 @@ class Tracing:
         method = given if given in METHODS else "_OTHER"
         span = self._tracer.start_span(method, self._propagator.extract(carrier, Context()), SpanKind.SERVER)
         span.set_attribute("http.request.method", method)
-        return _Course(span, trace.set_span_in_context(span, Context()))
+        return _TracedRequest(span, trace.set_span_in_context(span, Context()))
 
 
 def named(route: str, request_id: str) -> None:
     """Name the present request's span by its *route* (a rule of ours, never a caller's path) and its id."""
-    course = _COURSE.get()
-    if course is not None:
-        course.span.update_name(f"{getattr(course.span, 'name', '')} {route}".strip())
-        course.span.set_attribute("http.route", route)
-        course.span.set_attribute("datafari_rag.request_id", request_id)
+    traced = _COURSE.get()
+    if traced is not None:
+        traced.span.update_name(f"{getattr(traced.span, 'name', '')} {route}".strip())
+        traced.span.set_attribute("http.route", route)
+        traced.span.set_attribute("datafari_rag.request_id", request_id)
 
 
 def answered(dialect: str, outcome: str) -> None:
     """Say how the present request's answer ended: ok, the label of a failure, passed or aborted."""
-    course = _COURSE.get()
-    if course is not None:
-        course.span.set_attribute("datafari_rag.dialect", dialect)
-        course.span.set_attribute("datafari_rag.outcome", outcome)
+    traced = _COURSE.get()
+    if traced is not None:
+        traced.span.set_attribute("datafari_rag.dialect", dialect)
+        traced.span.set_attribute("datafari_rag.outcome", outcome)
         if outcome.startswith(OUR_FAULTS):
-            course.span.set_status(StatusCode.ERROR, outcome)
+            traced.span.set_status(StatusCode.ERROR, outcome)
 
 
-def _end(course: _Course) -> None:
-    course.span.end()
-    if _COURSE.get() is course:
+def _end(traced: _TracedRequest) -> None:
+    traced.span.end()
+    if _COURSE.get() is traced:
         _COURSE.set(None)
 
 
@@ -223,11 +223,11 @@ def _fail(span: Span, label: str) -> None:
     span.set_status(StatusCode.ERROR, label)
 
 
-class _Answer:
+class _TracedResponse:
     """The pieces of one answer; its span ends when they are closed, for a stream is no shorter than its last word."""
 
-    def __init__(self, pieces: Iterable[bytes], course: _Course) -> None:
-        self._pieces, self._course = pieces, course
+    def __init__(self, pieces: Iterable[bytes], traced: _TracedRequest) -> None:
+        self._pieces, self._course = pieces, traced
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._pieces)
@@ -247,15 +247,15 @@ class _Retriever:
     def __init__(self, inner: Retriever, tracing: Tracing) -> None:
         self._inner, self._tracing = inner, tracing
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         with self._tracing.step("search") as span:
             span.set_attribute("datafari_rag.step", search.step.name)
             found = self._inner.search(search, access)
             span.set_attribute("datafari_rag.documents", len(found.documents))
             span.set_attribute("datafari_rag.found", found.total)
-        course = _COURSE.get()
-        if course is not None:
-            course.searched_ns = time.time_ns()
+        traced = _COURSE.get()
+        if traced is not None:
+            traced.searched_ns = time.time_ns()
         return found
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
@@ -292,10 +292,10 @@ class _Rights:
 class _Model:
     """`ports.Model` and `ports.Relay` with spans; see there."""
 
-    def __init__(self, inner: Chain, tracing: Tracing) -> None:
+    def __init__(self, inner: WrappedModel, tracing: Tracing) -> None:
         self._inner, self._tracing = inner, tracing
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         self._tracing.passed(prompt)
         saying = self._inner.generate(prompt, is_streamed=is_streamed)
         del prompt  # as long as it is, the model alone may hold it while it speaks

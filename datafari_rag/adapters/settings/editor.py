@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from datafari_rag.adapters.settings.file import SettingsFile, SettingsRejected, Snapshot
+from datafari_rag.adapters.settings.file import SettingsFile, SettingsRejected, SettingsSnapshot
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import HIDDEN, row_for, without_password
 
@@ -21,7 +21,7 @@ HISTORY_BYTES = 200_000
 """How much of the end of the log is read for the page."""
 
 
-class SettingsKeeper:
+class SettingsEditor:
     """`web.service.Keeper` over one settings file; *wall* gives seconds since the epoch."""
 
     def __init__(self, file: SettingsFile, wall: Callable[[], float]) -> None:
@@ -41,7 +41,7 @@ class SettingsKeeper:
         """Return the keys that the command line decides, whatever the file says."""
         return self._file.fixed()
 
-    def preview(self, changes: Mapping[str, str | None]) -> Snapshot:
+    def preview(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
         """Return the settings as the file would give them after *changes*; nothing is written."""
         return self._file.preview(changes)
 

@@ -1,7 +1,7 @@
 """
 The properties file under watch: taken up when it changes, written back from the admin page.
 
-A request takes one `Snapshot`; it never changes under the request. A bad file never replaces a good one.
+A request takes one `SettingsSnapshot`; it never changes under the request. A bad file never replaces a good one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from datafari_rag.adapters.settings.properties_text import decoded, edited, entries_of
 from datafari_rag.adapters.settings.snapshot import (
-    Snapshot,
-    Source,
+    SettingsSnapshot,
+    SettingsSource,
     StartRefused,
     located,
     parsed,
@@ -30,7 +30,7 @@ from datafari_rag.adapters.settings.snapshot import (
 from datafari_rag.core.settings.linter import ALIASES
 from datafari_rag.core.settings.parsing import Problem
 
-__all__ = ["SettingsFile", "SettingsRejected", "Snapshot", "StartRefused"]
+__all__ = ["SettingsFile", "SettingsRejected", "SettingsSnapshot", "StartRefused"]
 
 LOOK_EVERY_S = 1.0
 """How often the file's state is looked at, at most."""
@@ -78,7 +78,7 @@ class SettingsFile:
         self._due = clock() + LOOK_EVERY_S
         self._tell(self._current)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> SettingsSnapshot:
         """Return the settings in force, after a look at the file when the last one is long enough ago."""
         if self._clock() >= self._due and self._lock.acquire(blocking=False):
             try:
@@ -87,7 +87,7 @@ class SettingsFile:
                 self._lock.release()
         return self._current
 
-    def reload(self) -> Snapshot:
+    def reload(self) -> SettingsSnapshot:
         """Read the file now, changed or not (SIGHUP), and return the settings in force."""
         with self._lock:
             self._take()
@@ -107,12 +107,12 @@ class SettingsFile:
         """Return the keys that win over the file."""
         return self._overrides.keys()
 
-    def preview(self, changes: Mapping[str, str | None]) -> Snapshot:
+    def preview(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
         """Return the settings as the file would give them after *changes*; nothing is written. Raises: OSError."""
         text = decoded(self._bytes())
         return self._parsed(type(text)(edited(text.text, changes), text.encoding, text.mark).encoded())
 
-    def save(self, changes: Mapping[str, str | None]) -> Snapshot:
+    def save(self, changes: Mapping[str, str | None]) -> SettingsSnapshot:
         """
         Write *changes* (key → text; None: back to the default) into the file and return the settings in force then.
 
@@ -165,7 +165,7 @@ class SettingsFile:
         self._rejected = f"The changed settings are not used. {place}"
         _log.error("the changed settings are not used, the old ones stay: %s", "; ".join(lines))
 
-    def _tell(self, snapshot: Snapshot) -> None:
+    def _tell(self, snapshot: SettingsSnapshot) -> None:
         for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
             _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
         _log.info("settings read from %s", snapshot.name)
@@ -173,15 +173,15 @@ class SettingsFile:
     def _bytes(self) -> bytes:
         return b"" if self.path is None else self.path.read_bytes()
 
-    def _read(self) -> Snapshot:
+    def _read(self) -> SettingsSnapshot:
         return snapshot_of(self.path, environ=self._environ, overrides=self._overrides)
 
-    def _parsed(self, data: bytes) -> Snapshot:
+    def _parsed(self, data: bytes) -> SettingsSnapshot:
         folder = Path() if self.path is None else self.path.resolve().parent
-        return parsed(data, Source(folder, self._environ), name=str(self.path), overrides=self._overrides)
+        return parsed(data, SettingsSource(folder, self._environ), name=str(self.path), overrides=self._overrides)
 
 
-def _require_no_worse(old: Snapshot, new: Snapshot) -> None:
+def _require_no_worse(old: SettingsSnapshot, new: SettingsSnapshot) -> None:
     before = {(problem.key, problem.message) for problem in old.problems}
     added = tuple(
         problem

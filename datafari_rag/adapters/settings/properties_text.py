@@ -23,7 +23,7 @@ FLAW = "A backslash is written as two; \\u needs four hexadecimal digits."
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PropertiesText:
     """A properties file's text, and what is needed to write it back as it was: encoding and byte order mark."""
 
     text: str
@@ -35,13 +35,13 @@ class Text:
         return self.mark + self.text.encode(self.encoding)
 
 
-def decoded(data: bytes) -> Text:
+def decoded(data: bytes) -> PropertiesText:
     """Return *data* as text: UTF-8 where it is that, else Latin-1 as Java reads properties files."""
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     try:
-        return Text(data[len(mark) :].decode("utf-8"), "utf-8", mark)
+        return PropertiesText(data[len(mark) :].decode("utf-8"), "utf-8", mark)
     except UnicodeDecodeError:
-        return Text(data.decode("latin-1"), "latin-1")
+        return PropertiesText(data.decode("latin-1"), "latin-1")
 
 
 def entries_of(text: str) -> tuple[Entry, ...]:

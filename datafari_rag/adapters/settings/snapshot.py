@@ -18,7 +18,7 @@ from datafari_rag.adapters.settings.properties_text import decoded, entries_of
 from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.core.settings.parsing import Problem, bad_value
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, row_for
 
 INSTRUCTIONS = "rag-instructions.txt"
@@ -39,7 +39,7 @@ class StartRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SettingsSnapshot:
     """
     The settings as one request uses them from its beginning to its end.
 
@@ -96,7 +96,7 @@ def located(problem: Problem, name: str) -> str:
 
 def snapshot_of(
     path: str | Path | None, *, environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
-) -> Snapshot:
+) -> SettingsSnapshot:
     """
     Return the settings of the file *path* as it is now; None means no file, all defaults.
 
@@ -106,12 +106,12 @@ def snapshot_of(
         StartRefused: the file cannot be read.
     """
     folder = Path() if path is None else Path(path).resolve().parent
-    source = Source(folder, environ)
+    source = SettingsSource(folder, environ)
     data = b"" if path is None else source.read_settings(Path(path))
     return parsed(data, source, name=str(path or "settings"), overrides=overrides or {})
 
 
-class Source:
+class SettingsSource:
     """What is outside of the file: environment and other files; remembers which files were read."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
@@ -136,7 +136,7 @@ class Source:
         self.watched[str(path)] = _state(path)
         return path.read_bytes()
 
-    def resolve(self, row: Row, text: str) -> str:
+    def resolve(self, row: SettingRow, text: str) -> str:
         """Return *text* with its references resolved. Raises: ValueError, naming the reference, never a value."""
         text = re.sub(r"\$\{([^{}]*)\}", self._variable, text)
         if row.is_secret and text.strip().startswith("file:"):
@@ -159,7 +159,7 @@ class Source:
         return text.strip()
 
 
-def parsed(data: bytes, source: Source, *, name: str, overrides: Mapping[str, str]) -> Snapshot:
+def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping[str, str]) -> SettingsSnapshot:
     """Return the settings of a file whose bytes are *data*; *overrides* win over it."""
     entries = entries_of(decoded(data).text)
     replaced = [Entry(0, key, text) for key, text in overrides.items()]
@@ -170,10 +170,14 @@ def parsed(data: bytes, source: Source, *, name: str, overrides: Mapping[str, st
     if failure is not None:
         problems += (failure,)
     ordered = tuple(sorted(problems, key=lambda problem: problem.line))
-    return Snapshot(settings, ordered, instructions, name, tuple(source.watched), tuple(source.watched.values()))
+    return SettingsSnapshot(
+        settings, ordered, instructions, name, tuple(source.watched), tuple(source.watched.values())
+    )
 
 
-def _instructions(settings: Settings, source: Source, *, entries: tuple[Entry, ...]) -> tuple[str, Problem | None]:
+def _instructions(
+    settings: Settings, source: SettingsSource, *, entries: tuple[Entry, ...]
+) -> tuple[str, Problem | None]:
     named = settings.rag_instructions_file
     beside = source.folder / INSTRUCTIONS
     path = Path(named) if named else beside
@@ -195,7 +199,7 @@ def packaged_instructions() -> str:
     return resources.files("datafari_rag.resources").joinpath("conf", INSTRUCTIONS).read_text("utf-8").strip()
 
 
-def _too_open(entries: tuple[Entry, ...], source: Source, *, name: str) -> Iterator[Problem]:
+def _too_open(entries: tuple[Entry, ...], source: SettingsSource, *, name: str) -> Iterator[Problem]:
     """Warn of secrets that every user of the machine can read: in the file itself, or in a file it names."""
     for entry in entries:
         row = row_for(entry.key)

@@ -23,7 +23,7 @@ from datafari_rag.adapters.solr.json_bytes import Decoder
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.solr.parameters import Params
-from datafari_rag.ports import Aside, at_once
+from datafari_rag.ports import Offload, inline
 
 Headers = Callable[[], Mapping[str, str]]
 
@@ -32,7 +32,7 @@ MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class SolrConnection:
     """
     How to reach Solr: time limits in seconds, credentials, certificates.
 
@@ -50,22 +50,22 @@ class Connection:
     key_file: str = ""
     verifies: bool = True
     headers: Headers = dict
-    aside: Aside = at_once
+    offload: Offload = inline
     """Where long answers are read."""
 
 
-class Unfit(SearchUnavailable):
+class RequestRejected(SearchUnavailable):
     """Solr answered 400: something in the request does not fit this collection. Another node would say the same."""
 
 
-class Refused(SearchUnavailable):
+class RequestForbidden(SearchUnavailable):
     """Solr answered 401, 403 or another 4xx: a repeat cannot help."""
 
 
 class Node:
     """One node of a Solr: its connections, and errors that say what happened. Safe for threads and greenlets."""
 
-    def __init__(self, url: str, connection: Connection, large: LargeAnswers | None = None) -> None:
+    def __init__(self, url: str, connection: SolrConnection, large: LargeAnswers | None = None) -> None:
         """
         Make the client; nothing is sent yet. Whoever asks leaves *large* when he has taken the answer apart.
 
@@ -84,7 +84,7 @@ class Node:
         self._connection, self._session, self._large = connection, session, large
         self._headers = _credentials(credentials, connection)
         address = parts._replace(path=quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~")).geturl()
-        self._solr = _Solr(address, self._sent, session, Decoder(connection.aside))
+        self._solr = _Solr(address, self._sent, session, Decoder(connection.offload))
 
     def search(self, handler: str, params: Params) -> dict[str, Any]:
         """
@@ -139,10 +139,10 @@ class Node:
             return
         log = f"{self.place} answered {status}"
         if status == 400:
-            raise Unfit(log=log)
+            raise RequestRejected(log=log)
         if status in (404, 408, 429) or status >= 500 or status < 400:
             raise SearchUnavailable(log=log)
-        raise Refused(log=log)
+        raise RequestForbidden(log=log)
 
     def _whole(self, reply: Reply, limit: float) -> bytes:
         # One buffer that is handed out as it is: pieces and their sum at once would be the answer twice.
@@ -190,7 +190,7 @@ def _literal(path: str) -> str:
     return f"{name}?expandMacros=false" + (f"&{query}" if query else "")
 
 
-def _credentials(in_address: tuple[str, str] | None, connection: Connection) -> dict[str, str]:
+def _credentials(in_address: tuple[str, str] | None, connection: SolrConnection) -> dict[str, str]:
     """Return the header that proves who we are; what stands in the address goes before the settings."""
     found = in_address or ((connection.user, connection.password) if connection.user else None)
     return {"Authorization": basic(*found)} if found else {}

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Refused, Unfit
+from datafari_rag.adapters.solr.client import RequestForbidden, RequestRejected
 from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
-from datafari_rag.core.solr.collection_report import Facts
+from datafari_rag.core.solr.collection_report import CollectionFacts
 from datafari_rag.core.solr.schema import Schema
 
 COMPONENT = "manifoldcf"
 """Part of the name of ManifoldCF's rights component and query parser, as handlers name it."""
 
 
-def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[Facts, Schema]:
+def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFacts, Schema]:
     """
     Return what the collection says of itself, and *named* with what it has of it.
 
@@ -30,7 +30,7 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[Facts, Schem
     is_whole = len(there) == len(ACL_FIELDS)
     unset = [f"{schema.acl(name)}:{NO_SECURITY}" for name in ACL_FIELDS]
     return (
-        Facts(
+        CollectionFacts(
             flags=flags,
             documents=_count(nodes, {}) or 0,
             public=_count(nodes, {"fq": unset}) if is_whole else None,
@@ -47,7 +47,7 @@ def _count(nodes: Nodes, params: Mapping[str, Any]) -> int | None:
     sent = {"q": "*:*", **params, "defType": "lucene", "rows": "0", "shards.tolerant": "false"}
     try:
         reply = nodes.ask(lambda node: node.search("select", sent))
-    except (Unfit, Refused):
+    except (RequestRejected, RequestForbidden):
         return None
     found = reply.get("response", {}).get("numFound")
     return found if isinstance(found, int) else None
@@ -73,7 +73,7 @@ def _expands(nodes: Nodes, handler: str) -> bool:
     sent = {"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "all", "probe": "${nothing:expanded}"}
     try:
         reply = nodes.ask(lambda node: node.search(handler, sent))
-    except (Unfit, Refused):
+    except (RequestRejected, RequestForbidden):
         return False
     header = reply.get("responseHeader")
     params = header.get("params") if isinstance(header, Mapping) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datafari_rag.adapters.solr.client import Connection, Headers
+from datafari_rag.adapters.solr.client import Headers, SolrConnection
 from datafari_rag.adapters.solr.nodes import Addresses, FixedAddresses, Nodes
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.writer import SolrWriter
@@ -12,7 +12,7 @@ from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.addresses import ZOOKEEPER
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.solr.schema import Schema
-from datafari_rag.ports import Aside, at_once
+from datafari_rag.ports import Offload, inline
 
 WRITE_TIMEOUT_S = 300.0
 """Longest wait for Solr while indexing: a commit of a large collection takes its time."""
@@ -22,14 +22,14 @@ SEND_TIMEOUT_S = 30.0
 
 
 def retriever_for(
-    settings: Settings, *, url: str | None = None, headers: Headers = dict, aside: Aside = at_once
+    settings: Settings, *, url: str | None = None, headers: Headers = dict, offload: Offload = inline
 ) -> SolrRetriever:
     """
     Return the retriever of *url* (None: `solr.url`); nothing is sent yet.
 
-    *headers* is called for each request: the request's id and trace context. *aside* is where long answers are read.
+    *headers* is called for each request: the request's id and trace context. *offload* is where long answers are read.
     """
-    connection = replace(connection_of(settings), headers=headers, aside=aside)
+    connection = replace(connection_of(settings), headers=headers, offload=offload)
     return SolrRetriever(
         Nodes(addresses_of(url or settings.solr_url, connection), connection),
         schema=schema_of(settings),
@@ -48,9 +48,9 @@ def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
     return SolrWriter(Nodes(addresses_of(url or settings.solr_url, connection), connection), schema=schema_of(settings))
 
 
-def connection_of(settings: Settings) -> Connection:
+def connection_of(settings: Settings) -> SolrConnection:
     """Return how to reach Solr."""
-    return Connection(
+    return SolrConnection(
         connect_timeout_s=settings.solr_connect_timeout_s,
         timeout_s=settings.solr_timeout_s,
         retries=settings.solr_retries,
@@ -68,7 +68,7 @@ def schema_of(settings: Settings) -> Schema:
     return Schema(fields_of(settings), settings.solr_languages)
 
 
-def addresses_of(url: str, connection: Connection) -> Addresses:
+def addresses_of(url: str, connection: SolrConnection) -> Addresses:
     """
     Return where the nodes of *url* are: asked of ZooKeeper, or those that are written there, by commas.
 
@@ -80,7 +80,7 @@ def addresses_of(url: str, connection: Connection) -> Addresses:
     return FixedAddresses(tuple(one.strip().rstrip("/") for one in url.split(",") if one.strip()))
 
 
-def _cloud(url: str, connection: Connection) -> Addresses:
+def _cloud(url: str, connection: SolrConnection) -> Addresses:
     try:
         # Imported here: the extra `cloud` is only needed by those who use it.
         from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of

@@ -9,15 +9,15 @@ from typing import Any
 import orjson
 
 from datafari_rag.core.errors import SearchUnavailable
-from datafari_rag.ports import Aside, at_once
+from datafari_rag.ports import Offload, inline
 
 
 class Decoder:
     """Reads an answer's bytes for pysolr, which would make text of them first; long ones are read aside."""
 
-    def __init__(self, aside: Aside = at_once) -> None:
+    def __init__(self, offload: Offload = inline) -> None:
         """Remember where long answers are read."""
-        self._aside = aside
+        self._aside = offload
 
     def decode(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object. Raises: SearchUnavailable: it is none of Solr's."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from datafari_rag.adapters.solr.client import Connection, Node, Refused, Unfit
+from datafari_rag.adapters.solr.client import Node, RequestForbidden, RequestRejected, SolrConnection
 from datafari_rag.adapters.solr.large_replies import LargeAnswers
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 from datafari_rag.core.solr.schema import Kind, Schema, kinds_of
@@ -56,7 +56,7 @@ class FixedAddresses:
 class Nodes:
     """The nodes of one collection: asks one, and another when that fails. Safe for many threads."""
 
-    def __init__(self, addresses: Addresses, connection: Connection) -> None:
+    def __init__(self, addresses: Addresses, connection: SolrConnection) -> None:
         """Remember the way; nothing is sent yet."""
         self._addresses = addresses
         self._connection = connection
@@ -82,7 +82,7 @@ class Nodes:
                 break
             try:
                 answer = question(self._client(url))
-            except (Unfit, Refused):
+            except (RequestRejected, RequestForbidden):
                 raise
             except SearchTimeout:
                 self._failed_at[url] = time.monotonic()
@@ -136,7 +136,7 @@ def described(schema: Schema, nodes: Nodes) -> Schema:
 def _kinds(node: Node) -> Mapping[str, Kind] | None:
     try:
         found = node.read("schema?wt=json")
-    except (Unfit, Refused):
+    except (RequestRejected, RequestForbidden):
         return None
     schema = found.get("schema")
     return kinds_of(schema) if isinstance(schema, Mapping) else None

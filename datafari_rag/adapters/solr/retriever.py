@@ -11,13 +11,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from datafari_rag.adapters.solr.client import Unfit
+from datafari_rag.adapters.solr.client import RequestRejected
 from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.adapters.solr.replies import document_of, first, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
-from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.parameters import Params, browse_params, fetch_params, search_params, text_field
 from datafari_rag.core.solr.schema import Schema
 
@@ -43,7 +43,7 @@ class SolrRetriever:
         self._tolerates_partial = tolerates_partial
         self._known: tuple[Schema, float] | None = None
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         """
         Return the best documents for one step; hits of equal score are in the order of their ids.
 
@@ -58,7 +58,7 @@ class SolrRetriever:
         total, rows = hits_of(reply)
         found = tuple(self._document(row, reply, search, schema) for row in rows)
         ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
-        return Found(
+        return SearchResult(
             tuple(ranked), total, is_partial(reply), took_ms(reply), query=f"{params['q']} (mm={params['mm']})"
         )
 
@@ -99,7 +99,7 @@ class SolrRetriever:
         sent = {**params, "shards.tolerant": tolerant}
         try:
             reply = self._nodes.ask(lambda node: node.search(self._handler, sent))
-        except Unfit as error:
+        except RequestRejected as error:
             if is_narrowed:
                 raise BadRequest("A value to filter or count by does not fit its field.", log=error.log) from error
             raise

@@ -14,7 +14,7 @@ from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
-from datafari_rag.core.moments import iso_of
+from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.solr.schema import Schema
 
 UNREACHABLE = "__unreadable_token__"

@@ -16,7 +16,7 @@ LONGEST_WAIT_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class EmbeddingRetries:
     """How to repeat: *retries* further tries, all of them before *left_s* returns 0; *sleep* waits."""
 
     retries: int
@@ -24,7 +24,7 @@ class Patience:
     sleep: Callable[[float], None]
 
 
-def repeated(call: Callable[[], T], patience: Patience) -> T:
+def repeated(call: Callable[[], T], patience: EmbeddingRetries) -> T:
     """Return what *call* returns at its first success. Raises: EmbeddingError, the last one."""
     longest_s = FIRST_WAIT_S
     for left in range(patience.retries, -1, -1):

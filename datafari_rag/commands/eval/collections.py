@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from datafari_rag import resources
-from datafari_rag.commands.index import Lines, indexed, settings_for
+from datafari_rag.commands.index import ProblemListener, indexed, settings_for
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_jars import CannotRunSolr
-from datafari_rag.evaluation.questions import Question, Reader, questions_in, readers_in, reworded_in, rights_in
+from datafari_rag.evaluation.questions import LeakReader, Question, questions_in, readers_in, reworded_in, rights_in
 from datafari_rag.ingest.documents import Rights
 
 MERGED = (
@@ -49,7 +49,7 @@ class NoSets(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IndexedEngine:
     """An engine with an index: the *name* to show, its *url*, and the sets in it."""
 
     name: str
@@ -70,7 +70,7 @@ def _group_of(question: Question) -> str:
     return f"{question.group} {part}" if part else question.group
 
 
-def readers_of(folder: Path) -> tuple[Reader, ...]:
+def readers_of(folder: Path) -> tuple[LeakReader, ...]:
     """Return the users of the sets that have some."""
     files = [path / "users.jsonl" for path in _sets(folder, MERGED)]
     found = itertools.chain.from_iterable(readers_in(path) for path in files if path.exists())
@@ -86,7 +86,7 @@ def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 
 
 @contextmanager
-def places(folder: Path, which: str, say: Say, vectors: Mapping[str, str]) -> Iterator[Iterator[Place]]:
+def places(folder: Path, which: str, say: Say, vectors: Mapping[str, str]) -> Iterator[Iterator[IndexedEngine]]:
     """
     Give each engine in turn, the sets indexed in it: the merged ones, then each of the others alone.
 
@@ -106,7 +106,7 @@ def places(folder: Path, which: str, say: Say, vectors: Mapping[str, str]) -> It
                 solr_process.stopped(home)
 
 
-def _places(folder: Path, made: Path, which: str, put: Callable[[Path, str], str], say: Say) -> Iterator[Place]:
+def _places(folder: Path, made: Path, which: str, put: Callable[[Path, str], str], say: Say) -> Iterator[IndexedEngine]:
     for sets in (MERGED, *((name,) for name in ALONE)):
         beside = PACKAGED.get(sets[0], ()) if len(sets) == 1 else ()
         if not _sets(folder, sets) or len(_sets(folder, beside)) < len(beside):
@@ -114,9 +114,9 @@ def _places(folder: Path, made: Path, which: str, put: Callable[[Path, str], str
         name, suffix = ("merged", "") if sets == MERGED else (sets[0], f", {sets[0]} alone")
         documents = _merged(folder, (*sets, *beside), made / f"{name}.jsonl")
         if which in ("embedded", "both"):
-            yield Place(f"embedded{suffix}", put(documents, f"embedded:{made / name}"), sets)
+            yield IndexedEngine(f"embedded{suffix}", put(documents, f"embedded:{made / name}"), sets)
         if which in ("solr", "both"):
-            yield Place(f"Solr{suffix}", put(documents, _solr(made / f"solr-{name}", say)), sets)
+            yield IndexedEngine(f"Solr{suffix}", put(documents, _solr(made / f"solr-{name}", say)), sets)
             solr_process.stopped(made / f"solr-{name}")
 
 
@@ -134,7 +134,7 @@ def _indexed(documents: Path, url: str, *, say: Say, vectors: Mapping[str, str])
         "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT, **vectors}.items()), encoding="utf-8"
     )
     conf.chmod(0o600)
-    indexed([documents], settings=settings_for(conf), rights=Rights(), listener=Lines())
+    indexed([documents], settings=settings_for(conf), rights=Rights(), listener=ProblemListener())
     return url
 
 

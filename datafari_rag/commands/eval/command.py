@@ -16,12 +16,12 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.commands.eval.collections import PATIENT, NoSets, places, questions_of, readers_of, rights_of
-from datafari_rag.commands.eval.runs import CannotMeasure, Course, Variant, run
+from datafari_rag.commands.eval.runs import CannotMeasure, EvaluationPlan, Variant, run
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
 from datafari_rag.core.settings.table import ROWS
 from datafari_rag.evaluation.feedback import questions_of_feedback
-from datafari_rag.evaluation.markdown_report import NoPlace, check_marks, written_into
+from datafari_rag.evaluation.markdown_report import NoPlaceholder, check_marks, written_into
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag.evaluation.plot import draw
 from datafari_rag.evaluation.questions import REWORDED, UnreadableQuestions, questions_in, readers_in, rights_in
@@ -78,7 +78,7 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
-    except (UnreadableQuestions, NoSets, NoPlace, CannotMeasure, OSError) as error:
+    except (UnreadableQuestions, NoSets, NoPlaceholder, CannotMeasure, OSError) as error:
         raise click.ClickException(str(error)) from error
     context.exit(1 if leaks else 0)
 
@@ -93,9 +93,9 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
     asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
     readers = readers_in(options["users"]) if options["users"] else ()
     rights = rights_in(options["documents"]) if options["documents"] else {}
-    course = Course(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
+    plan = EvaluationPlan(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
     for variant in _variants(options, {}, "as configured"):
-        yield variant.name, _measured(course, variant, options, console)
+        yield variant.name, _measured(plan, variant, options, console)
 
 
 def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
@@ -105,9 +105,9 @@ def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[t
         tokens = frozenset(token for acl in rights.values() for values in acl.values() for token in values)
         for place in indexed:
             asked = questions_of(folder, place.sets)[:: options["every"]]
-            course = Course(asked, tokens, readers, rights)
+            plan = EvaluationPlan(asked, tokens, readers, rights)
             for variant in _variants(options, {"solr.url": place.url, **PATIENT}, place.name):
-                yield variant.name, _measured(course, variant, options, console)
+                yield variant.name, _measured(plan, variant, options, console)
 
 
 def _vectors(conf: Path) -> Mapping[str, str]:
@@ -134,11 +134,11 @@ def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -
     return found
 
 
-def _measured(course: Course, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
+def _measured(plan: EvaluationPlan, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(variant.name, total=len(course.questions))
+        task = progress.add_task(variant.name, total=len(plan.questions))
         trials = []
-        for trial in run(course, variant, jobs=options["jobs"], baselines=options["baselines"]):
+        for trial in run(plan, variant, jobs=options["jobs"], baselines=options["baselines"]):
             trials.append(trial)
             progress.advance(task)
     return trials

@@ -19,9 +19,9 @@ from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.errors import RagError
 from datafari_rag.evaluation.measures import Trial
-from datafari_rag.evaluation.questions import Question, Reader
-from datafari_rag.evaluation.trial import Bench, Rights, tried
-from datafari_rag.pipeline import Parts
+from datafari_rag.evaluation.questions import LeakReader, Question
+from datafari_rag.evaluation.trial import Rights, TrialSetup, tried
+from datafari_rag.pipeline import Dependencies
 
 NEEDED = ("solr.", "security.", "rag.", "llm.", "token.", "embeddings.", "retrieval.", "rrf.")
 
@@ -39,16 +39,16 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class EvaluationPlan:
     """What is asked, with which access *tokens*, and for whom leaks are counted."""
 
     questions: tuple[Question, ...]
     tokens: frozenset[str] = frozenset()
-    readers: tuple[Reader, ...] = ()
+    readers: tuple[LeakReader, ...] = ()
     rights: Rights | None = None
 
 
-def run(course: Course, variant: Variant, *, jobs: int, baselines: bool) -> Iterator[Trial]:
+def run(plan: EvaluationPlan, variant: Variant, *, jobs: int, baselines: bool) -> Iterator[Trial]:
     """
     Yield the trial of every question, in order.
 
@@ -56,31 +56,31 @@ def run(course: Course, variant: Variant, *, jobs: int, baselines: bool) -> Iter
         StartRefused: the settings cannot be used.
         RagError, CannotMeasure: search, rights or model fail.
     """
-    bench = bench_for(variant, course, baselines=baselines)
+    setup = bench_for(variant, plan, baselines=baselines)
     if jobs == 1:
-        yield from (tried(question, bench) for question in course.questions)
+        yield from (tried(question, setup) for question in plan.questions)
         return
     # Spawned, not forked: clients and indexes of this process are not for sharing.
     with ProcessPoolExecutor(
-        jobs, get_context("spawn"), _begin, (variant, replace(course, questions=()), baselines)
+        jobs, get_context("spawn"), _begin, (variant, replace(plan, questions=()), baselines)
     ) as pool:
         try:
-            yield from pool.map(_try, course.questions, chunksize=_CHUNK)
+            yield from pool.map(_try, plan.questions, chunksize=_CHUNK)
         except BrokenProcessPool as error:
             raise CannotMeasure(f"{variant.name}: a process that asked the questions ended early") from error
 
 
-def bench_for(variant: Variant, course: Course, *, baselines: bool) -> Bench:
+def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> TrialSetup:
     """Return what the questions are tried on. Raises: StartRefused, RagError."""
     conf = variant.conf if variant.conf.exists() else None
     snapshot = snapshot_of(conf, environ=os.environ, overrides=variant.changes)
     snapshot.require(*NEEDED)
     settings = snapshot.settings
-    asks = User("eval", course.tokens) if course.tokens else ANONYMOUS
+    asks = User("eval", plan.tokens) if plan.tokens else ANONYMOUS
     if not variant.with_model:
         settings = replace(settings, rag_api_endpoint=NAME)
     retriever = retriever_for(settings)
-    parts = Parts(
+    dependencies = Dependencies(
         retriever=retriever,
         meaning=meaning_for(settings, retriever),
         model=model_for(settings) if variant.with_model else ExtractiveModel(),
@@ -89,26 +89,26 @@ def bench_for(variant: Variant, course: Course, *, baselines: bool) -> Bench:
         new_nonce=new_nonce,
         clock=time.monotonic,
     )
-    return Bench(settings, parts, asks, course.readers, course.rights, baselines)
+    return TrialSetup(settings, dependencies, asks, plan.readers, plan.rights, baselines)
 
 
 class CannotMeasure(Exception):
     """Search, rights or model failed in another process; the message says at which question."""
 
 
-class _Held:
+class _ProcessState:
     """The bench of one process."""
 
-    benches: ClassVar[list[Bench]] = []
+    benches: ClassVar[list[TrialSetup]] = []
 
 
-def _begin(variant: Variant, course: Course, baselines: bool) -> None:
-    _Held.benches.append(bench_for(variant, course, baselines=baselines))
+def _begin(variant: Variant, plan: EvaluationPlan, baselines: bool) -> None:
+    _ProcessState.benches.append(bench_for(variant, plan, baselines=baselines))
 
 
 def _try(question: Question) -> Trial:
     try:
-        return tried(question, _Held.benches[-1])
+        return tried(question, _ProcessState.benches[-1])
     except RagError as error:
         # An error with keyword arguments does not survive the way between processes.
         raise CannotMeasure(f"{question.id}: {error.label} {error.log or error.reason}") from error

@@ -14,7 +14,7 @@ from datafari_rag.core.answer.safe_links import SafeLinks
 from datafari_rag.core.documents import Extract
 
 
-class Voice:
+class OutputFilter:
     """
     One answer on its way to the reader: `feed` and `end` return what may be shown now, maybe nothing.
 

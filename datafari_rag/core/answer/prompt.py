@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from datafari_rag.core.ask import AnswerFormat, Turn
+from datafari_rag.core.ask import AnswerFormat, ChatMessage
 from datafari_rag.core.documents import Extract
 
 
@@ -29,7 +29,7 @@ class Prompt:
     extracts: tuple[Extract, ...]
     instructions: str | None
     nonce: str
-    history: tuple[Turn, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     answer_format: AnswerFormat | None = None
     language: str = "en"
     model: str = ""

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
+from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract
 from datafari_rag.core.events import Thought
-from datafari_rag.core.labels import title_of
 
 TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class SearchAttempt:
     """One search that was run: the step's name, what was sent, how many hits this user may see."""
 
     name: str
@@ -34,7 +34,7 @@ class Trace:
 
     ask: Ask
     language: str
-    tried: tuple[Tried, ...]
+    tried: tuple[SearchAttempt, ...]
     extracts: tuple[Extract, ...]
     prompt: Prompt | None = None
     candidates: tuple[Candidate, ...] = ()
@@ -64,7 +64,7 @@ def _question(trace: Trace) -> Thought:
 
 
 def _query(trace: Trace, *, is_admin: bool) -> Thought:
-    last = trace.tried[-1] if trace.tried else Tried("none", "", 0)
+    last = trace.tried[-1] if trace.tried else SearchAttempt("none", "", 0)
     props: dict[str, object] = {
         "has_vector": False,
         "use_semantic_captions": trace.ask.wants_captions,

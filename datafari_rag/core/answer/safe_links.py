@@ -16,8 +16,8 @@ from collections.abc import Collection
 from copy import copy
 from typing import NamedTuple
 
-from datafari_rag.core.citations.markers import Marks
-from datafari_rag.core.targets import SCHEMES
+from datafari_rag.core.answer.targets import SCHEMES
+from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.text.entities import unescaped
 
 MAX_TEXT_CHARS = 300
@@ -80,7 +80,7 @@ class SafeLinks:
     def __init__(self, urls: Collection[str], labels: Collection[str]) -> None:
         """Let through links to *urls*, the documents' (none: an empty collection), and marks that name *labels*."""
         self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
-        self._marks = Marks(labels)
+        self._marks = DocumentLabels(labels)
         self._begin(0)
 
     def _begin(self, depth: int) -> None:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest
 
 KEY = "datafari_rag"
@@ -36,7 +36,7 @@ class Seal:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StateLimits:
     """How much is remembered: *max_turns* messages, *max_bytes* of the state as text, *max_age_s* until it is old."""
 
     max_turns: int = 6
@@ -49,7 +49,7 @@ def is_ours(state: object) -> bool:
     return isinstance(state, Mapping) and KEY in state
 
 
-def issued(turns: Sequence[Turn], seal: Seal, limits: Limits) -> dict[str, str]:
+def issued(turns: Sequence[ChatMessage], seal: Seal, limits: StateLimits) -> dict[str, str]:
     """
     Return the state that carries the last of *turns*, oldest first; what does not fit *limits* is forgotten.
 
@@ -63,7 +63,7 @@ def issued(turns: Sequence[Turn], seal: Seal, limits: Limits) -> dict[str, str]:
     return {KEY: text}
 
 
-def recalled(state: object, seal: Seal, limits: Limits) -> tuple[Turn, ...]:
+def recalled(state: object, seal: Seal, limits: StateLimits) -> tuple[ChatMessage, ...]:
     """
     Return the turns that *state* carries, oldest first.
 
@@ -77,10 +77,10 @@ def recalled(state: object, seal: Seal, limits: Limits) -> tuple[Turn, ...]:
     if not isinstance(issued_s, (int, float)) or not -_CLOCK_SKEW_S <= seal.now_s - issued_s <= limits.max_age_s:
         raise _refused("is too old")
     turns = payload.get("m")
-    return tuple(Turn(role, text) for role, text in turns) if isinstance(turns, list) else ()
+    return tuple(ChatMessage(role, text) for role, text in turns) if isinstance(turns, list) else ()
 
 
-def _sealed(turns: Sequence[Turn], seal: Seal) -> str:
+def _sealed(turns: Sequence[ChatMessage], seal: Seal) -> str:
     payload = {"u": _owner(seal), "t": int(seal.now_s), "m": [[turn.role, turn.text] for turn in turns]}
     body = _text(json.dumps(payload, separators=(",", ":")).encode())
     return f"{_VERSION}.{body}.{_text(_signature(body, seal.secret))}"

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter, itemgetter
 
-from datafari_rag.core.citations.markers import MAX_MARK_CHARS, Marks
+from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
-from datafari_rag.core.code_spans import code_spans
+from datafari_rag.core.text.code_spans import code_spans
 from datafari_rag.core.text.sentences import spans
 
 _OPENER = re.compile(r"[\[【［]")
@@ -52,7 +52,7 @@ class Claim:
     around: str = ""
 
 
-def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
+def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
     """
     Return the marks of *answer* in order, unknown ones too.
 
@@ -79,7 +79,7 @@ def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tu
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:
     """Return the claim of each mark; *has_content* says whether some words state anything."""
     quotes = tuple(span for span in quotations(answer) if not _has_mark(marks, *span))
-    page = _Page(answer, tuple(marks), quotes, tuple(spans(_masked(answer, marks, quotes))))
+    page = _AnswerText(answer, tuple(marks), quotes, tuple(spans(_masked(answer, marks, quotes))))
     claims: list[Claim] = []
     for number in range(len(marks)):
         claims.append(_claim(page, number, claims, has_content))
@@ -87,7 +87,7 @@ def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], b
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _AnswerText:
     """An answer with what was found in it; sentences are spans without white space around them."""
 
     answer: str
@@ -96,7 +96,7 @@ class _Page:
     sentences: tuple[tuple[int, int], ...]
 
 
-def _claim(page: _Page, number: int, earlier: Sequence[Claim], has_content: Callable[[str], bool]) -> Claim:
+def _claim(page: _AnswerText, number: int, earlier: Sequence[Claim], has_content: Callable[[str], bool]) -> Claim:
     before, after = _before(page, number), _after(page, number)
     if before is not None and has_content(page.answer[slice(*before)]):
         claim = _claim_in(page, before)
@@ -117,7 +117,7 @@ def _has_mark(marks: Sequence[Mark], start: int, end: int) -> bool:
     return place >= 0 and marks[place].end > start
 
 
-def _claim_in(page: _Page, region: tuple[int, int]) -> Claim:
+def _claim_in(page: _AnswerText, region: tuple[int, int]) -> Claim:
     start, end = region
     text = page.answer[start:end]
     inside = page.quotes[bisect_left(page.quotes, (start, 0)) : bisect_left(page.quotes, (end + 1, 0))]
@@ -139,7 +139,7 @@ def _around(text: str, quotes: Sequence[tuple[int, int]]) -> str:
     return " ".join((*pieces, text[at:]))
 
 
-def _before(page: _Page, number: int) -> tuple[int, int] | None:
+def _before(page: _AnswerText, number: int) -> tuple[int, int] | None:
     """Return the words from the mark before, or from the sentence's beginning, to the mark; None at a beginning."""
     mark, place = page.marks[number], _sentence_at(page, page.marks[number].start)
     if place is None:
@@ -155,7 +155,7 @@ def _before(page: _Page, number: int) -> tuple[int, int] | None:
     return (max(start, last), stop) if last <= stop else None
 
 
-def _after(page: _Page, number: int) -> tuple[int, int] | None:
+def _after(page: _AnswerText, number: int) -> tuple[int, int] | None:
     """Return the words from the mark to the next one or the sentence's end; None when nothing follows on the line."""
     mark = page.marks[number]
     limit = page.marks[number + 1].start if number + 1 < len(page.marks) else len(page.answer)
@@ -168,18 +168,18 @@ def _after(page: _Page, number: int) -> tuple[int, int] | None:
     return (max(start, mark.end), min(end, limit)) if max(start, mark.end) < limit else None
 
 
-def _is_in_a_row(page: _Page, number: int) -> bool:
+def _is_in_a_row(page: _AnswerText, number: int) -> bool:
     """Say whether nothing but joining words and signs stand between the mark before, if any, and this one."""
     between = page.answer[page.marks[number - 1].end : page.marks[number].start]
     return _JOINING.fullmatch(between) is not None
 
 
-def _is_last(page: _Page, number: int, after: tuple[int, int]) -> bool:
+def _is_last(page: _AnswerText, number: int, after: tuple[int, int]) -> bool:
     """Say whether no later mark can claim the words that follow in the sentence."""
     return number + 1 == len(page.marks) or page.marks[number + 1].start > after[1]
 
 
-def _sentence_at(page: _Page, offset: int) -> int | None:
+def _sentence_at(page: _AnswerText, offset: int) -> int | None:
     """Return the number of the last sentence that begins before *offset*."""
     place = bisect_right(page.sentences, (offset, -1)) - 1
     return place if place >= 0 else None
@@ -210,13 +210,13 @@ def _closings(answer: str) -> dict[int, int]:
     return found
 
 
-def _mark_at(answer: str, at: int, closings: Mapping[int, int], labels: Marks) -> Mark | None:
+def _mark_at(answer: str, at: int, closings: Mapping[int, int], labels: DocumentLabels) -> Mark | None:
     """Return the mark that opens at *at*: the widest bracket that names a document, else a plain one."""
     end = closings.get(at)
     return None if end is None or end - at > MAX_MARK_CHARS + 1 else _mark_between(answer, at, end, labels)
 
 
-def _mark_between(answer: str, at: int, end: int, labels: Marks) -> Mark | None:
+def _mark_between(answer: str, at: int, end: int, labels: DocumentLabels) -> Mark | None:
     inside = answer[at + 1 : end]
     places = labels.places(inside)
     target = _TARGET.match(answer, end + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from datafari_rag.core.labels import MAX_LABEL_CHARS, plain_label
+from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, plain_label
 from datafari_rag.core.text.folding import folded
 
 MAX_MARK_CHARS = 4 * MAX_LABEL_CHARS
@@ -21,7 +21,7 @@ _PLACE = re.compile(
 _PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
 
 
-class Marks:
+class DocumentLabels:
     """The labels of one answer's documents, in order; *labels* are as the model was told them."""
 
     def __init__(self, labels: Iterable[str]) -> None:

@@ -43,7 +43,7 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     An empty line ends a quotation that was never closed: such a one is none. Single marks count when they hold more
     than one word.
     """
-    ends, inside = _ends(text), _Inside(text)
+    ends, inside = _ends(text), _BetweenMarks(text)
     found: list[tuple[int, int]] = []
     at = 0
     for opener in _MARK.finditer(text):
@@ -57,12 +57,12 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-class _Inside:
+class _BetweenMarks:
     """What stands between two marks: never looked at twice, however many of them stand in each other."""
 
     def __init__(self, text: str) -> None:
-        self._word, self._seen = _Next(_WORD, text), _Next(_SEEN, text)
-        self._space, self._last = _Next(_SPACE, text), _Next(_SEEN, text)
+        self._word, self._seen = _NextMatch(_WORD, text), _NextMatch(_SEEN, text)
+        self._space, self._last = _NextMatch(_SPACE, text), _NextMatch(_SEEN, text)
 
     def is_quotation(self, mark: str, start: int, end: int) -> bool:
         """Say whether *mark* opens a quotation from *start* to *end*; in the order of *start*."""
@@ -71,7 +71,7 @@ class _Inside:
         return mark not in _SINGLE or self._last.at(self._space.at(self._seen.at(start))) < end
 
 
-class _Next:
+class _NextMatch:
     """Where *pattern* is found next in *text*, from places that only grow: the text is read once."""
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:

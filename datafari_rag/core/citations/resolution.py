@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from datafari_rag.core.answer.targets import is_target
 from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
-from datafari_rag.core.citations.markers import Marks
-from datafari_rag.core.citations.verification import Seen, is_statement
+from datafari_rag.core.citations.markers import DocumentLabels
+from datafari_rag.core.citations.verification import CheckedExtract, is_statement
 from datafari_rag.core.documents import Citation, Extract
-from datafari_rag.core.targets import is_target
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 
@@ -32,9 +32,11 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     """
     if not any(bracket in answer for bracket in "[【［"):
         return ()
-    seen = [Seen(extract, language) for extract in extracts]
+    seen = [CheckedExtract(extract, language) for extract in extracts]
     marks = marks_in(
-        answer, Marks([extract.label for extract in extracts]), lambda words: any(one.has(words) for one in seen)
+        answer,
+        DocumentLabels([extract.label for extract in extracts]),
+        lambda words: any(one.has(words) for one in seen),
     )
     claims = claims_of(answer, marks, lambda words: is_statement(words, language))
     found: list[Citation] = []
@@ -45,7 +47,7 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     return tuple(found)
 
 
-def _citation(mark: Mark, claim: Claim, seen: Seen) -> Citation:
+def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
     status, place = _proof(claim, seen)
     document = seen.extract.document
     return Citation(
@@ -63,7 +65,7 @@ def _citation(mark: Mark, claim: Claim, seen: Seen) -> Citation:
     )
 
 
-def _proof(claim: Claim, seen: Seen) -> tuple[str, tuple[int, int] | None]:
+def _proof(claim: Claim, seen: CheckedExtract) -> tuple[str, tuple[int, int] | None]:
     quotes = [quote for quote in claim.quotes if not _is_only_name(quote, seen)]
     if not quotes:
         place = seen.carrying(claim.text)
@@ -88,7 +90,7 @@ def _longest(places: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None
     return max(found, key=lambda place: place[1] - place[0])
 
 
-def _is_only_name(quote: str, seen: Seen) -> bool:
+def _is_only_name(quote: str, seen: CheckedExtract) -> bool:
     """Say whether *quote* names the document and quotes nothing from it."""
     names = (folded(seen.extract.label), folded(seen.extract.document.title or ""))
     return folded(quote) in names and seen.quoted(quote) is None

@@ -97,7 +97,7 @@ _EMPTY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SentenceFacts:
     """
     *words*: content words in order, folded. *pairs*: character pairs of scripts without spaces. *numbers*: in order.
 
@@ -118,7 +118,7 @@ class Facts:
         return bool(self.words or self.pairs or self.numbers)
 
 
-def facts_of(text: str, language: str) -> Facts:
+def facts_of(text: str, language: str) -> SentenceFacts:
     """Return what *text* states; empty for words that only point at a source."""
     tokens = tokens_of(text, language)
     reached = _reached(tokens, language)
@@ -135,7 +135,7 @@ def facts_of(text: str, language: str) -> Facts:
         elif is_content(token, language):
             words.append(token)
             (denied if is_denied else said).add(token)
-    return Facts(
+    return SentenceFacts(
         tuple(dict.fromkeys(words)),
         tuple(dict.fromkeys(pairs)),
         tuple(numbers),
@@ -179,7 +179,7 @@ class Terms:
     is_pair: bool = False
 
 
-def carries(claim: Facts, place: Facts, terms: Terms) -> bool:
+def carries(claim: SentenceFacts, place: SentenceFacts, terms: Terms) -> bool:
     """Say whether all that *claim* states is in *place* too."""
     if not _is_within(claim.numbers, place.numbers) or (claim.is_negated and not place.is_negated):
         return False
@@ -193,7 +193,7 @@ def carries(claim: Facts, place: Facts, terms: Terms) -> bool:
     return all(_is_same_way(word, claim, place, terms) for word in claim.words)
 
 
-def beginnings(claim: Facts, known: frozenset[str], language: str) -> tuple[str, ...]:
+def beginnings(claim: SentenceFacts, known: frozenset[str], language: str) -> tuple[str, ...]:
     """
     Return what a folded text must hold, at whatever place, to carry *claim*; *known* words need not be there.
 
@@ -259,7 +259,7 @@ def _has(words: Iterable[str], wanted: str, language: str) -> bool:
     return any(is_same_word(word, wanted, language) for word in words)
 
 
-def _is_same_way(word: str, claim: Facts, place: Facts, terms: Terms) -> bool:
+def _is_same_way(word: str, claim: SentenceFacts, place: SentenceFacts, terms: Terms) -> bool:
     """Say whether a word that only is denied is denied there too, and one that only is said is said there."""
     if not _has(place.words, word, terms.language):
         return True

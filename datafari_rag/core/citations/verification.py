@@ -16,7 +16,7 @@ from itertools import islice, pairwise
 from datafari_rag.core.citations.statements import (
     DENYING_WORD,
     NEGATING_CHARACTERS,
-    Facts,
+    SentenceFacts,
     Terms,
     beginnings,
     carries,
@@ -76,7 +76,7 @@ Window = tuple[tuple[int, int], ...]
 """A sentence, two neighbours, or a cell of a table with the names of its row and its column."""
 
 
-class Seen:
+class CheckedExtract:
     """What the model saw of one document, made ready once for all the marks of an answer."""
 
     def __init__(self, extract: Extract, language: str) -> None:
@@ -84,7 +84,7 @@ class Seen:
         self.extract = extract
         self.stored = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
         self._language = language
-        self._facts: dict[Window, Facts] = {}
+        self._facts: dict[Window, SentenceFacts] = {}
         self._texts: dict[Window, str] = {}
         self._rows: dict[Window, tuple[int, int]] = {}
         self._cells: dict[int, list[tuple[int, int]]] = {}
@@ -219,7 +219,7 @@ class Seen:
             return False
         return not facts_of(around, self._language).is_negated
 
-    def _windows(self, stated: Facts, needed: Sequence[str]) -> Iterator[Window]:
+    def _windows(self, stated: SentenceFacts, needed: Sequence[str]) -> Iterator[Window]:
         """
         Yield the stored sentences, and pairs of neighbours, that hold one of the claim's rarest words.
 
@@ -268,7 +268,7 @@ class Seen:
             self._cells[cell] = bounds_around(self.stored, start, start + CELL_CHARS, CELL_CHARS)
         return self._cells[cell]
 
-    def _anchors(self, stated: Facts) -> list[str]:
+    def _anchors(self, stated: SentenceFacts) -> list[str]:
         words = [stem(word, self._language) for word in stated.words if word not in self._known]
         words = words or [stem(word, self._language) for word in stated.words]
         counted = sorted((self._sought.text.count(word), word) for word in (*words, *stated.pairs) or stated.numbers)
@@ -292,7 +292,7 @@ class Seen:
             self._texts[window] = folded(self._stored_at(window))
         return self._texts[window]
 
-    def _facts_at(self, window: Window) -> Facts:
+    def _facts_at(self, window: Window) -> SentenceFacts:
         if window not in self._facts:
             self._facts[window] = facts_of(self._stored_at(window), self._language)
         return self._facts[window]

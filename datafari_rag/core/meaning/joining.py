@@ -10,7 +10,7 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.fusion import by_ranks, scaled
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector
-from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 
 NEAR_SHARE = 2
@@ -37,13 +37,13 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
 
 
 def joined(
-    found: Found,
+    found: SearchResult,
     nearest: Sequence[Document],
     known: Mapping[str, tuple[Nearness, ...]],
     *,
     settings: Settings,
     spread: float | None,
-) -> Found:
+) -> SearchResult:
     """
     Return one list of what words *found* and what is *nearest*, as `retrieval.method` has it.
 

@@ -40,7 +40,7 @@ _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "respon
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
-class Said(NamedTuple):
+class ReplyChunk(NamedTuple):
     """
     What one reply, or one chunk of a stream, says.
 
@@ -55,7 +55,7 @@ class Said(NamedTuple):
     facts: ModelFacts | None = None
 
 
-NOTHING_SAID = Said()
+NOTHING_SAID = ReplyChunk()
 """A chunk without text or news: a keep-alive, the role alone."""
 
 
@@ -142,7 +142,7 @@ def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> 
     return None
 
 
-class Tally:
+class ReplyTotals:
     """One reply, added up while it comes: its facts, its ending and whether anything was said."""
 
     def __init__(self, asked_model: str) -> None:
@@ -157,7 +157,7 @@ class Tally:
         """Return what is known so far."""
         return self._facts
 
-    def add(self, said: Said) -> None:
+    def add(self, said: ReplyChunk) -> None:
         """Take one chunk's news. Raises: ModelError, the chunk's own failure."""
         if said.failure is not None:
             raise said.failure

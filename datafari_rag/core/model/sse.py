@@ -20,7 +20,7 @@ class TooLong(ValueError):
     """A line or an event is longer than `MAX_EVENT_CHARS`."""
 
 
-class Text:
+class Utf8Decoder:
     """Bytes of UTF-8 into text; a character cut in two is waited for, a byte that is no UTF-8 becomes U+FFFD."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Text:
         return self._decoder.decode(b"", final=True)
 
 
-class Lines:
+class LineSplitter:
     r"""
     Text into lines, which end at LF, CRLF or CR.
 
@@ -134,11 +134,11 @@ class Events:
 
 
 class ServerSentEvents:
-    """Bytes into the data of each event: `Text`, `Lines` and `Events` in a row."""
+    """Bytes into the data of each event: `Utf8Decoder`, `LineSplitter` and `Events` in a row."""
 
     def __init__(self) -> None:
         """Start before the first byte."""
-        self._text, self._lines, self._events = Text(), Lines(), Events()
+        self._text, self._lines, self._events = Utf8Decoder(), LineSplitter(), Events()
 
     def feed(self, data: bytes) -> list[str]:
         """Return the data of the events that are complete now. Raises: TooLong."""

@@ -25,7 +25,7 @@ REPLY_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ModelLimits:
     """
     The `llm.*` settings of time and patience, in seconds; see contract §8 for their defaults.
 

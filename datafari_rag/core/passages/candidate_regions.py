@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datafari_rag.core.passages.term_matching import Traces
+from datafari_rag.core.passages.term_matching import TermPositions
 from datafari_rag.core.text.sentences import blocks, bounds_around, spans
 from datafari_rag.core.text.tables import header_above, is_row
 
@@ -25,7 +25,7 @@ LEAST_CELLS = 12
 _SPARE = 2
 
 
-def bounds_in(text: str, traces: Traces, weights: Sequence[float], budget_chars: int) -> list[tuple[int, int]]:
+def bounds_in(text: str, traces: TermPositions, weights: Sequence[float], budget_chars: int) -> list[tuple[int, int]]:
     """
     Return sentences of *text* in order, as (start, end).
 
@@ -54,7 +54,7 @@ def _header(text: str, around: Sequence[tuple[int, int]]) -> list[tuple[int, int
     return [] if header is None else [header]
 
 
-def _best_cells(traces: Traces, weights: Sequence[float], number: int) -> list[int]:
+def _best_cells(traces: TermPositions, weights: Sequence[float], number: int) -> list[int]:
     """Return the numbers of the stretches that hold most of the question, in order; a repeated term counts less."""
     held: dict[int, float] = {}
     for hits, weight in zip(traces.hits, weights, strict=True):

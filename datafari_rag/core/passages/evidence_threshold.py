@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from datafari_rag.core.documents import Candidate, Extract
 from datafari_rag.core.passages.selection import CHOSEN
-from datafari_rag.core.passages.term_matching import Traces, terms_of, traces_of
+from datafari_rag.core.passages.term_matching import TermPositions, terms_of, traces_of
 
 NO_EVIDENCE = "no evidence"
 """Verdict on passages that were chosen and did not pass."""
@@ -52,7 +52,7 @@ def stopped(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(replace(one, verdict=NO_EVIDENCE) if one.verdict == CHOSEN else one for one in candidates)
 
 
-def _nearest(traces: Traces, worth: Sequence[float]) -> float:
+def _nearest(traces: TermPositions, worth: Sequence[float]) -> float:
     """Return the most that any `NEAR_CHARS` characters hold, each term counted once."""
     events = sorted((offset, term) for term, hits in enumerate(traces.hits) for offset in hits)
     counts = [0] * len(worth)

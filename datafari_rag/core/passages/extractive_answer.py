@@ -175,7 +175,7 @@ def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], la
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _CutDocument:
     """A document cut into sentences: the *scores* of all, which of the question's *terms* each holds, their *leads*."""
 
     one: Ranked
@@ -197,7 +197,7 @@ def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> Iterator[Se
     weights = weights_in(terms, one.traces)
     bounds = bounds_in(text, one.traces, weights, MAX_CHARS)
     leads = leads_of(text, bounds)
-    read = _Read(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question))
+    read = _CutDocument(one, bounds, leads, _held(bounds, one), len(terms), cue_of(question))
     for index, score in enumerate(sentence_scores(bounds, one.traces, weights, text=text, leads=leads)):
         if score <= 0:
             continue
@@ -207,7 +207,7 @@ def _sentences(question: str, one: Ranked, terms: Sequence[Term]) -> Iterator[Se
             yield _sentence(read, index, score)
 
 
-def _sentence(read: _Read, index: int, score: float) -> Sentence:
+def _sentence(read: _CutDocument, index: int, score: float) -> Sentence:
     text, (start, end) = read.one.document.text, read.bounds[index]
     chance = read.chance(index, score, read.held[index])
     chance += FRAGMENT * text[start].islower() + INTRODUCING * (text[end - 1] in ":：")
@@ -218,7 +218,7 @@ def _sentence(read: _Read, index: int, score: float) -> Sentence:
     return Sentence(int(read.one.document.id), start if bullet is None else bullet.end(), end, chance)
 
 
-def _row(read: _Read, index: int, score: float) -> Iterator[Sentence]:
+def _row(read: _CutDocument, index: int, score: float) -> Iterator[Sentence]:
     """Yield the row at *index* when it holds something of the question itself; a header is only said with a row."""
     text, (start, end) = read.one.document.text, read.bounds[index]
     headers = read.leads.needs.get(index, ())

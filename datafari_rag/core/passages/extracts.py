@@ -7,11 +7,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
+from datafari_rag.core.citations.labels import labels_for
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.labels import labels_for
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.entities import unescaped
-from datafari_rag.core.text.offset_map import Origins, Run, joined
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun, joined
 from datafari_rag.core.text.structure import MAX_DEPTH, REACH_CHARS, Heading, headings_in, path_among
 from datafari_rag.core.text.tables import begins_with_row, ends_with_row, has_tables, is_in_table
 
@@ -54,7 +54,7 @@ def extracts_for(
     )
 
 
-def paths_of(document: Document, origins: Origins) -> tuple[tuple[int, str], ...]:
+def paths_of(document: Document, origins: OffsetMap) -> tuple[tuple[int, str], ...]:
     """
     Return where in the text that *origins* leads back from the headings change, and to which: widest first.
 
@@ -82,7 +82,7 @@ def paths_of(document: Document, origins: Origins) -> tuple[tuple[int, str], ...
     return tuple(found)
 
 
-def _shown(origins: Origins) -> Iterator[tuple[int, int, int]]:
+def _shown(origins: OffsetMap) -> Iterator[tuple[int, int, int]]:
     """Yield each stretch that the model sees: where it begins in what it sees, and from where to where it stood."""
     stretches = iter(origins.stretches())
     reached = -1
@@ -109,9 +109,9 @@ def resolved(snippet: str) -> str:
     return unescaped(_HIGHLIGHT_TAG.sub("", snippet))
 
 
-def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: bool) -> tuple[str, Origins]:
+def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: bool) -> tuple[str, OffsetMap]:
     pieces: list[str] = []
-    parts: list[Origins] = []
+    parts: list[OffsetMap] = []
     length, is_snippet = 0, document.field == HIGHLIGHTING
     has_rows = has_tables(document.text, 0, len(document.text))
     for start, end in _stretches(document.text, passages):
@@ -127,7 +127,7 @@ def _text_of(document: Document, passages: Sequence[Passage], *, is_cleaned: boo
         parts.append(origins.moved(start=length, stored=start))
         length += len(text)
     whole = "".join(pieces)
-    return whole, Origins((Run(0, 0, length),)) if is_snippet else joined(parts)
+    return whole, OffsetMap((OffsetRun(0, 0, length),)) if is_snippet else joined(parts)
 
 
 def _stretches(text: str, passages: Sequence[Passage]) -> list[tuple[int, int]]:

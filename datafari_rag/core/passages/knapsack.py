@@ -21,7 +21,7 @@ MAX_SKIPPED = 60
 """Pieces in a row that do not fit before the rest is left unread."""
 
 
-class Piece(NamedTuple):  # not a dataclass: there are a thousand for each question, and tuples are made faster
+class KnapsackItem(NamedTuple):  # not a dataclass: there are a thousand for each question, and tuples are made faster
     """
     Something to take or leave: its *score* and its *cost*.
 
@@ -42,7 +42,7 @@ class Packed:
     left: tuple[int, ...]
 
 
-def chance(piece: Piece) -> float:
+def chance(piece: KnapsackItem) -> float:
     """Return how likely *piece* holds the answer, in arbitrary units."""
     return exp(piece.score / TEMPERATURE)
 
@@ -50,10 +50,10 @@ def chance(piece: Piece) -> float:
 NO_NEEDS: Mapping[int, tuple[int, ...]] = {}
 
 
-class _Bag:
+class _Packing:
     """What is taken so far, in that order, and the room that is left."""
 
-    def __init__(self, pieces: Sequence[Piece], room: int, is_allowed: Callable[[int], bool]) -> None:
+    def __init__(self, pieces: Sequence[KnapsackItem], room: int, is_allowed: Callable[[int], bool]) -> None:
         self.taken: dict[int, None] = {}
         self._pieces = pieces
         self._room = room
@@ -76,7 +76,7 @@ class _Bag:
 
 
 def pack(
-    pieces: Sequence[Piece],
+    pieces: Sequence[KnapsackItem],
     room: int,
     *,
     key_of: Callable[[int], Hashable] = str,
@@ -92,7 +92,7 @@ def pack(
     # The logarithm of chance for length, on the scale of the score.
     rates = [score - TEMPERATURE * log(max(1, cost)) for score, cost, _ in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
-    bag = _Bag(pieces, room, is_allowed)
+    bag = _Packing(pieces, room, is_allowed)
     repeated: list[int] = []
     left: list[int] = []
     seen: dict[Hashable, int] = {}

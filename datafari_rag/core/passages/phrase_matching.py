@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.passages.term_matching import Term, Traces
+from datafari_rag.core.passages.term_matching import Term, TermPositions
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
@@ -64,7 +64,7 @@ def phrases_of(question: str, terms: Sequence[Term], language: str) -> tuple[Phr
     return tuple(found.values())[:MAX_PHRASES]
 
 
-def is_said(phrase: Phrase, text: str, traces: Traces) -> bool:
+def is_said(phrase: Phrase, text: str, traces: TermPositions) -> bool:
     """Say whether *phrase* stands in *text*, whatever its case, line breaks and kind of apostrophe."""
     index, within = min(phrase.anchors, key=lambda anchor: len(traces.hits[anchor[0]]))
     last = len(phrase.text) - 1
@@ -80,7 +80,7 @@ def is_said(phrase: Phrase, text: str, traces: Traces) -> bool:
     return False
 
 
-def said_in(phrases: Sequence[Phrase], texts: Sequence[str], traces: Sequence[Traces]) -> list[float]:
+def said_in(phrases: Sequence[Phrase], texts: Sequence[str], traces: Sequence[TermPositions]) -> list[float]:
     """Return for each of *texts* what the phrases in it are worth: 0 to the sum of `WORTH`."""
     said = [[is_said(phrase, text, trace) for phrase in phrases] for text, trace in zip(texts, traces, strict=True)]
     weights = [_weight(phrase, [row[place] for row in said]) for place, phrase in enumerate(phrases)]

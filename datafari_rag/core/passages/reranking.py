@@ -18,7 +18,7 @@ from itertools import pairwise
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.fusion import Gain, gains_of
 from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
-from datafari_rag.core.passages.term_matching import Term, Traces, traces_of
+from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
 from datafari_rag.core.text.tables import has_tables, tables_in
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
@@ -46,7 +46,7 @@ class Ranked:
 
     document: Document
     score: float
-    traces: Traces
+    traces: TermPositions
     coverage: float
     """Share of the question's terms that stand in it, by their rarity: 0 to 1."""
     gain: Gain | None = None
@@ -74,12 +74,12 @@ def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
     return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
 
 
-def best_window(traces: Traces, rarity: Sequence[float], window_chars: int) -> float:
+def best_window(traces: TermPositions, rarity: Sequence[float], window_chars: int) -> float:
     """Return the most that any *window_chars* characters hold, in rarity; a term repeated counts ever less."""
     return _fullest(_events(traces, rarity), rarity, window_chars)
 
 
-def best_row(text: str, traces: Traces, rarity: Sequence[float]) -> float:
+def best_row(text: str, traces: TermPositions, rarity: Sequence[float]) -> float:
     """Return the most, in rarity, that one row of a table holds together with its header and the line before that."""
     best = 0.0
     for table in tables_in(text) if has_tables(text, 0, len(text)) else ():
@@ -128,7 +128,7 @@ class _Field:
     language: str
 
 
-def _ranked(document: Document, traces: Traces, said: float, field: _Field) -> Ranked:
+def _ranked(document: Document, traces: TermPositions, said: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
     events = _events(traces, field.rarity)
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
@@ -176,7 +176,7 @@ def _is_named(document: Document, by: Document) -> bool:
     return False
 
 
-def _rarity(terms: Sequence[Term], traces: Sequence[Traces]) -> tuple[float, ...]:
+def _rarity(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
     """Return what each term is worth: BM25's idf over the candidates."""
     total = len(traces)
     counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]
@@ -186,7 +186,7 @@ def _rarity(terms: Sequence[Term], traces: Sequence[Traces]) -> tuple[float, ...
     )
 
 
-def _events(traces: Traces, rarity: Sequence[float]) -> list[tuple[int, int]]:
+def _events(traces: TermPositions, rarity: Sequence[float]) -> list[tuple[int, int]]:
     events: list[tuple[int, int]] = []
     for term in sorted(range(len(rarity)), key=lambda index: len(traces.hits[index])):
         if events and len(events) + len(traces.hits[term]) > MAX_EVENTS:
@@ -196,7 +196,7 @@ def _events(traces: Traces, rarity: Sequence[float]) -> list[tuple[int, int]]:
     return events
 
 
-def _pairs(traces: Traces, field: _Field) -> float:
+def _pairs(traces: TermPositions, field: _Field) -> float:
     """Return what neighbours of the question that follow each other closely in the text are worth."""
     worth, rarity = 0.0, field.rarity
     for index in range(len(field.terms) - 1):

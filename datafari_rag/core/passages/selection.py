@@ -19,10 +19,10 @@ from datafari_rag.core.documents import Candidate, Document, Passage
 from datafari_rag.core.meaning.fusion import FULL_CHARS
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
-from datafari_rag.core.passages.knapsack import Packed, Piece, pack
+from datafari_rag.core.passages.knapsack import KnapsackItem, Packed, pack
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
-from datafari_rag.core.passages.term_matching import Term, Traces, sentence_scores, terms_of, weights_in
+from datafari_rag.core.passages.term_matching import Term, TermPositions, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.sentences import blocks
 from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
@@ -76,7 +76,7 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
-_BoundsOf = Callable[[str, Traces, Sequence[float]], list[tuple[int, int]]]
+_BoundsOf = Callable[[str, TermPositions, Sequence[float]], list[tuple[int, int]]]
 """Cuts a text, where that is needed by the places of the question's terms and their weights."""
 
 
@@ -105,7 +105,7 @@ def select(question: str, documents: Sequence[Document], *, limit: Limit, langua
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WeighedDocuments:
     """Documents in the order that their texts speak for, no text twice, and what is looked for in them."""
 
     order: tuple[Ranked, ...]
@@ -113,14 +113,14 @@ class Weighed:
     cue: Cue | None
 
 
-def weigh(question: str, documents: Sequence[Document], *, language: str) -> Weighed:
+def weigh(question: str, documents: Sequence[Document], *, language: str) -> WeighedDocuments:
     """Return the part of `select` that is the same for every limit."""
     terms = terms_of(question, language)
     order = _distinct(ranked(question, documents, language=language, terms=terms))
-    return Weighed(order, terms, cue_of(question))
+    return WeighedDocuments(order, terms, cue_of(question))
 
 
-def choose(weighed: Weighed, limit: Limit) -> Selection:
+def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
     """Return what `select` returns for *limit*."""
     everything = weighed.order
     kept = everything[: limit.max_documents] if limit.max_documents else everything
@@ -222,7 +222,7 @@ def _scored(
     return found if cue is None else _cued(found, order, cue)
 
 
-def _needed(leads: Leads, index: int, bounds: Sequence[tuple[int, int]], traces: Traces) -> tuple[int, ...]:
+def _needed(leads: Leads, index: int, bounds: Sequence[tuple[int, int]], traces: TermPositions) -> tuple[int, ...]:
     """
     Return the places of what the sentence at *index* is shown with.
 
@@ -234,7 +234,7 @@ def _needed(leads: Leads, index: int, bounds: Sequence[tuple[int, int]], traces:
     return tuple(place for place in leads.needs[index] if _holds(traces, *bounds[place]))
 
 
-def _holds(traces: Traces, start: int, end: int) -> bool:
+def _holds(traces: TermPositions, start: int, end: int) -> bool:
     return any(bisect_left(hits, start) < bisect_left(hits, end) for hits in traces.hits)
 
 
@@ -250,7 +250,7 @@ def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list
 
 
 def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
-    pieces = [Piece(one.score, _cost(one), one.document) for one in sentences]
+    pieces = [KnapsackItem(one.score, _cost(one), one.document) for one in sentences]
     size_of, size = limit.size_of, limit.max_size
     # The last passage of a document has no joint after it.
     room = limit.max_chars + JOINT_CHARS

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datafari_rag.core.documents import Extract, without_text
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, joint_between
 from datafari_rag.core.text.cleaning import spaced
-from datafari_rag.core.text.offset_map import Origins
+from datafari_rag.core.text.offset_map import OffsetMap
 from datafari_rag.core.text.sentences import REGION_CHARS
 from datafari_rag.core.text.tables import is_in_table
 
@@ -22,7 +22,7 @@ SURROUNDINGS_CHARS = REGION_CHARS + 500
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetainedTexts:
     """
     One extract without its texts; of the stored one, *chars* long, *pieces*: where each begins, and its UTF-8.
 
@@ -35,12 +35,12 @@ class Kept:
     pieces: tuple[tuple[int, bytes], ...] = ()
 
 
-def kept_of(extracts: Sequence[Extract]) -> tuple[Kept, ...]:
+def kept_of(extracts: Sequence[Extract]) -> tuple[RetainedTexts, ...]:
     """Return what `given_back` makes *extracts* of."""
     return tuple(_kept(extract) for extract in extracts)
 
 
-def given_back(kept: Sequence[Kept], *, is_cleaned: bool) -> tuple[Extract, ...]:
+def given_back(kept: Sequence[RetainedTexts], *, is_cleaned: bool) -> tuple[Extract, ...]:
     """
     Return the extracts that *kept* was made of; *is_cleaned* is `rag.clean`, as it was for them.
 
@@ -49,13 +49,13 @@ def given_back(kept: Sequence[Kept], *, is_cleaned: bool) -> tuple[Extract, ...]
     return tuple(_given_back(one, is_cleaned=is_cleaned) for one in kept)
 
 
-def _kept(extract: Extract) -> Kept:
+def _kept(extract: Extract) -> RetainedTexts:
     text = extract.document.text
     if extract.document.field == HIGHLIGHTING:
-        return Kept(extract)
+        return RetainedTexts(extract)
     # Half a character, which a search engine may hold and UTF-8 has no place for, comes back as it was.
     pieces = tuple((start, text[start:end].encode("utf-8", "surrogatepass")) for start, end in _surroundings(extract))
-    return Kept(without_text(extract), len(text), pieces)
+    return RetainedTexts(without_text(extract), len(text), pieces)
 
 
 def _surroundings(extract: Extract) -> list[tuple[int, int]]:
@@ -70,7 +70,7 @@ def _surroundings(extract: Extract) -> list[tuple[int, int]]:
     return found
 
 
-def _given_back(kept: Kept, *, is_cleaned: bool) -> Extract:
+def _given_back(kept: RetainedTexts, *, is_cleaned: bool) -> Extract:
     extract = kept.extract
     if extract.document.field == HIGHLIGHTING:
         return extract
@@ -80,7 +80,7 @@ def _given_back(kept: Kept, *, is_cleaned: bool) -> Extract:
     return replace(extract, document=replace(extract.document, text=stored), text=seen)
 
 
-def _stored(kept: Kept) -> str:
+def _stored(kept: RetainedTexts) -> str:
     parts: list[str] = []
     length = 0
     for start, data in kept.pieces:
@@ -90,7 +90,7 @@ def _stored(kept: Kept) -> str:
     return "".join((*parts, " " * (kept.chars - length)))
 
 
-def _seen(stored: str, origins: Origins, *, is_cleaned: bool) -> str:
+def _seen(stored: str, origins: OffsetMap, *, is_cleaned: bool) -> str:
     """Return what the model saw: the passages without what was dropped from them, with the joints that stood there."""
     seen: list[str] = []
     for (start, end), piece in zip(origins.stretches(), _passages(stored, origins), strict=True):
@@ -101,7 +101,7 @@ def _seen(stored: str, origins: Origins, *, is_cleaned: bool) -> str:
     return "".join(seen)
 
 
-def _passages(stored: str, origins: Origins) -> Iterator[str]:
+def _passages(stored: str, origins: OffsetMap) -> Iterator[str]:
     parts: list[str] = []
     length = 0
     for run in origins.runs:

@@ -75,7 +75,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Traces:
+class TermPositions:
     """Where each term of a question stands in one text: *hits[i]* are the sorted offsets of ``terms[i]``."""
 
     hits: tuple[tuple[int, ...], ...]
@@ -96,13 +96,13 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
     return tuple(best.values())[:MAX_TERMS]
 
 
-def traces_of(terms: Sequence[Term], text: str, language: str) -> Traces:
+def traces_of(terms: Sequence[Term], text: str, language: str) -> TermPositions:
     """Return where *terms* stand in *text*."""
     small = lowered(text)
-    return Traces(tuple(_hits(small, term, language) for term in terms), len(text))
+    return TermPositions(tuple(_hits(small, term, language) for term in terms), len(text))
 
 
-def weights_in(terms: Sequence[Term], traces: Traces) -> tuple[float, ...]:
+def weights_in(terms: Sequence[Term], traces: TermPositions) -> tuple[float, ...]:
     """
     Return a weight for each term in this document; they sum to one, or are all zero when there is no term.
 
@@ -118,7 +118,12 @@ def weights_in(terms: Sequence[Term], traces: Traces) -> tuple[float, ...]:
 
 
 def sentence_scores(
-    bounds: Sequence[tuple[int, int]], traces: Traces, weights: Sequence[float], *, text: str, leads: Leads = NO_LEADS
+    bounds: Sequence[tuple[int, int]],
+    traces: TermPositions,
+    weights: Sequence[float],
+    *,
+    text: str,
+    leads: Leads = NO_LEADS,
 ) -> list[float]:
     """
     Return for each sentence of *bounds* what it and its surroundings hold of the question: 0 to about 2.

@@ -31,7 +31,7 @@ Schema = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OverrideKind:
     """
     What values a key takes: *check* returns the value as we use it or raises `ValueError` with what was wanted.
 
@@ -46,7 +46,7 @@ class Kind:
 class Override:
     """One key: the *kind* of its values, the sentence for the thoughts, and the *effect* that changes the ask."""
 
-    kind: Kind
+    kind: OverrideKind
     says: str
     effect: Effect | None = None
 
@@ -109,7 +109,7 @@ def _check_flag(value: object, _: Settings) -> object:
     return value
 
 
-def _number(lowest: float, highest: float = math.inf) -> Kind:
+def _number(lowest: float, highest: float = math.inf) -> OverrideKind:
     wanted = f"a number between {lowest:g} and {highest:g}" if highest != math.inf else f"a number from {lowest:g} up"
 
     def check(value: object, _: Settings) -> object:
@@ -120,7 +120,7 @@ def _number(lowest: float, highest: float = math.inf) -> Kind:
         return float(value)
 
     bounds = {"minimum": lowest} if highest == math.inf else {"minimum": lowest, "maximum": highest}
-    return Kind(check, {"type": "number", **bounds})
+    return OverrideKind(check, {"type": "number", **bounds})
 
 
 def _check_top(value: object, settings: Settings) -> object:
@@ -144,22 +144,22 @@ def _whole(value: object) -> int | None:
     return int(value) if isinstance(value, int) or value.is_integer() else None
 
 
-def _one_of(*words: str) -> Kind:
+def _one_of(*words: str) -> OverrideKind:
     def check(value: object, _: Settings) -> object:
         if value not in words:
             raise ValueError("one of " + ", ".join(words))
         return value
 
-    return Kind(check, {"enum": list(words)})
+    return OverrideKind(check, {"enum": list(words)})
 
 
-def _text(max_chars: int) -> Kind:
+def _text(max_chars: int) -> OverrideKind:
     def check(value: object, _: Settings) -> object:
         if not isinstance(value, str) or len(value) > max_chars or not _is_unicode(value):
             raise ValueError(f"a string of at most {max_chars} characters")
         return value
 
-    return Kind(check, {"type": "string", "maxLength": max_chars})
+    return OverrideKind(check, {"type": "string", "maxLength": max_chars})
 
 
 def _check_language(value: object, _: Settings) -> object:
@@ -212,12 +212,12 @@ def _seed(ask: Ask, value: object, _: Settings) -> Ask:
     return replace(ask, sampling={**ask.sampling, "seed": value})
 
 
-_FLAG = Kind(_check_flag, {"type": "boolean"})
-_TOP = Kind(_check_top, {"type": "integer", "minimum": 1})
-_INTEGER = Kind(_check_integer, {"type": "integer", "minimum": -MAX_SEED, "maximum": MAX_SEED})
-_CODE = Kind(_check_language, {"type": "string", "pattern": f"^({_LANGUAGE})$"})
-_NAMES = Kind(_check_names, {"type": ["string", "array"], "items": {"type": "string"}})
-_ANYTHING = Kind(_check_nothing, {})
+_FLAG = OverrideKind(_check_flag, {"type": "boolean"})
+_TOP = OverrideKind(_check_top, {"type": "integer", "minimum": 1})
+_INTEGER = OverrideKind(_check_integer, {"type": "integer", "minimum": -MAX_SEED, "maximum": MAX_SEED})
+_CODE = OverrideKind(_check_language, {"type": "string", "pattern": f"^({_LANGUAGE})$"})
+_NAMES = OverrideKind(_check_names, {"type": ["string", "array"], "items": {"type": "string"}})
+_ANYTHING = OverrideKind(_check_nothing, {})
 
 _VECTORS = "Not in use here: documents are found by their words, not by vectors."
 _IMAGES = "Not in use here: only the text of documents is used."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Turn
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, ChatMessage
 from datafari_rag.core.query.steps import has_own_words
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tokenizer import words_of
@@ -34,9 +34,11 @@ _REFERS_BACK = {
 }
 
 
-def within(history: Sequence[Turn], *, budget_tokens: int, count: Callable[[str], int]) -> tuple[Turn, ...]:
+def within(
+    history: Sequence[ChatMessage], *, budget_tokens: int, count: Callable[[str], int]
+) -> tuple[ChatMessage, ...]:
     """Return the newest turns that together have at most *budget_tokens*, in order; the oldest are left out."""
-    kept: list[Turn] = []
+    kept: list[ChatMessage] = []
     left = budget_tokens
     for turn in reversed(history):
         left -= count(turn.text) + TURN_TOKENS
@@ -46,7 +48,7 @@ def within(history: Sequence[Turn], *, budget_tokens: int, count: Callable[[str]
     return tuple(reversed(kept))
 
 
-def search_text_for(question: str, history: Sequence[Turn], *, language: str) -> str | None:
+def search_text_for(question: str, history: Sequence[ChatMessage], *, language: str) -> str | None:
     """
     Return what to search for in place of *question*, None when it can be searched for as it is.
 
@@ -73,7 +75,7 @@ def is_follow_up(question: str, *, language: str) -> bool:
     return len(own) <= _MOST_OWN_WORDS and not any(word.is_identifier for word in words)
 
 
-def earlier_text(history: Sequence[Turn]) -> str | None:
+def earlier_text(history: Sequence[ChatMessage]) -> str | None:
     """Return the newest user messages before the question, oldest first, None when there is none."""
     said = [turn.text for turn in history if turn.role == "user" and turn.text.strip()][-_MOST_EARLIER:]
     return "\n".join(said)[-MAX_QUESTION_CHARS:] or None

@@ -56,7 +56,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """
     What came back: *documents* best first, *total* hits that this user may see.
 

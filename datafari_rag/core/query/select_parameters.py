@@ -43,7 +43,7 @@ Values = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameters:
+class SelectParameters:
     """
     What one request to search/select decides, after the whitelist.
 
@@ -72,7 +72,7 @@ class Parameters:
     for_answers: tuple[str, ...] = ()
 
 
-def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str] = ()) -> Parameters:
+def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str] = ()) -> SelectParameters:
     """
     Return what *values* decide: parameters of the query and of a form, merged, each with its values in order.
 
@@ -94,7 +94,7 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
                 ignored.append(name)
     if not taken.pop("is_counted", False):
         taken.pop("facet_fields", None)
-    return Parameters(
+    return SelectParameters(
         **taken,
         ignored=_noted(ignored),
         for_search=tuple(name for name in values if name in FOR_SEARCH),
@@ -107,7 +107,7 @@ def merged(query: Values, form: Values) -> Values:
     return {name: [*query.get(name, ()), *form.get(name, ())] for name in (*query, *form)}
 
 
-def browse_of(parameters: Parameters) -> Browse:
+def browse_of(parameters: SelectParameters) -> Browse:
     """Return the plain search that *parameters* ask for; operator and language are the settings' to add."""
     text = None if parameters.text is None or parameters.text.strip() in ("", "*:*") else parameters.text
     return Browse(
@@ -305,7 +305,7 @@ READERS: Mapping[str, _Reader] = {
     "hl": _Reader("wants_highlighting", _flag),
     "fl": _Reader("fields", _fields),
 }
-"""The whitelist: each name, the field of `Parameters` it becomes, and how it is read. `q` stands before `prompt`."""
+"""The whitelist: each name, the field of `SelectParameters` it becomes, and its reader. `q` stands before `prompt`."""
 
 FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl"})
 FOR_ANSWERS = frozenset({"prompt", "format", "linebreaks", "stream", "trace"})

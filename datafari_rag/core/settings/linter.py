@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.settings.parsing import Problem, bad_value, parse
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, known_keys, row_for
 
 ALIASES: Mapping[str, str] = {
@@ -56,7 +56,7 @@ class Entry:
     flaw: str = ""
 
 
-Resolve = Callable[[Row, str], str]
+Resolve = Callable[[SettingRow, str], str]
 """Turns `${VARIABLE}` and `file:PATH` into what they stand for. Raises: ValueError, with a sentence for admins."""
 
 REFERENCE_WANTED = "Valid values are ${VARIABLE} of a variable that is set and file:PATH of a file that can be read."

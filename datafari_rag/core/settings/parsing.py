@@ -17,7 +17,7 @@ from typing import Literal, cast
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings, fields_of, row_for, without_password
 
 MAX_SHOWN_CHARS = 80
@@ -75,7 +75,7 @@ def parse(
     return settings, (*problems, *contradictions(settings))
 
 
-def value_of(row: Row, text: str, *, folder: str = "") -> object:
+def value_of(row: SettingRow, text: str, *, folder: str = "") -> object:
     """
     Return what *text* means for *row*; an empty text means the default, but for `security.*` it must fit.
 
@@ -106,7 +106,7 @@ def contradictions(settings: Settings) -> tuple[Problem, ...]:
     )
 
 
-def _take(found: dict[str, object], row: Row, *, key: str, value: object) -> None:
+def _take(found: dict[str, object], row: SettingRow, *, key: str, value: object) -> None:
     if row.is_prefix:
         gathered = dict(cast("Mapping[str, str]", found.get(row.field, {})))
         found[row.field] = MappingProxyType(gathered | {key.removeprefix(f"{row.key}."): str(value)})

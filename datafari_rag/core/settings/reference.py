@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import FIELD_NAMES, ROWS
 
 GROUPS: Mapping[str, str] = {
@@ -78,7 +78,7 @@ def as_markdown() -> str:
     return "".join(parts)
 
 
-def values_text(row: Row) -> str:
+def values_text(row: SettingRow) -> str:
     """Return in a few words which values *row* takes, for tables and forms."""
     check = row.check
     if check.choices:
@@ -88,12 +88,12 @@ def values_text(row: Row) -> str:
     return "secret" if row.is_secret else check.kind
 
 
-def _grouped() -> Iterator[tuple[str, Iterable[Row]]]:
+def _grouped() -> Iterator[tuple[str, Iterable[SettingRow]]]:
     ordered = sorted(ROWS, key=lambda row: list(GROUPS).index(row.group))
     return groupby(ordered, key=lambda row: row.group)
 
 
-def _as_entry(row: Row) -> str:
+def _as_entry(row: SettingRow) -> str:
     untold = row.check.kind != "flag" and any(name not in row.help for name in row.check.choices)
     text = f"{row.help} Values: {', '.join(row.check.choices)}." if untold else row.help
     comment = textwrap.fill(
@@ -105,7 +105,7 @@ def _as_entry(row: Row) -> str:
     return f"\n{comment}\n{sign}{row.key}={row.default_text}\n"
 
 
-def _as_table_line(row: Row) -> str:
+def _as_table_line(row: SettingRow) -> str:
     key = f"{row.key}.NAME" if row.is_prefix else row.key
     default = f"`{row.default_text}`" if row.default_text else ""
     sign = " ✎" if row.is_for_browsers else ""

@@ -21,7 +21,7 @@ _METADATA = "row"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SettingRow:
     """
     What is known of one setting.
 
@@ -57,27 +57,27 @@ class Row:
 
 def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
     """Declare a field of `Settings`; for mypy it is its default. *browser*: see `Row.is_for_browsers`."""
-    return _declared(Row(key, default, check, help, is_for_browsers=browser), default)
+    return _declared(SettingRow(key, default, check, help, is_for_browsers=browser), default)
 
 
 def secret(key: str, default: T, *, check: Check, help: str) -> T:
     """Declare a field whose value is never shown, logged or sent anywhere but where it belongs."""
-    return _declared(Row(key, default, check, help, is_secret=True), default)
+    return _declared(SettingRow(key, default, check, help, is_secret=True), default)
 
 
 def mapping(key: str, default: Mapping[str, str], *, check: Check, help: str) -> Mapping[str, str]:
     """Declare a field that holds names with their values, from one key."""
-    return _declared_mapping(Row(key, default, check, help))
+    return _declared_mapping(SettingRow(key, default, check, help))
 
 
 def prefix(key: str, *, check: Check, help: str) -> Mapping[str, str]:
     """Declare a field that gathers every key *key*.NAME; *check* is for one of its values."""
-    return _declared_mapping(Row(key, MappingProxyType({}), check, help, is_prefix=True))
+    return _declared_mapping(SettingRow(key, MappingProxyType({}), check, help, is_prefix=True))
 
 
-def rows_of(declared: Any) -> tuple[Row, ...]:
+def rows_of(declared: Any) -> tuple[SettingRow, ...]:
     """Return the rows that the dataclass *declared* has, in the order of declaration."""
-    return tuple(cast(Row, field.metadata[_METADATA]) for field in dataclasses.fields(declared))
+    return tuple(cast(SettingRow, field.metadata[_METADATA]) for field in dataclasses.fields(declared))
 
 
 def field_of(key: str) -> str:
@@ -100,10 +100,10 @@ def written(value: object) -> str:
     return str(value)
 
 
-def _declared(row: Row, default: T) -> T:
+def _declared(row: SettingRow, default: T) -> T:
     return dataclasses.field(default=default, metadata={_METADATA: row})
 
 
-def _declared_mapping(row: Row) -> Mapping[str, str]:
+def _declared_mapping(row: SettingRow) -> Mapping[str, str]:
     default = cast("Mapping[str, str]", row.default)
     return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: row})

@@ -17,7 +17,7 @@ from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.row import Row, field_of, rows_of, secret, setting
+from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret, setting
 from datafari_rag.core.settings.search import SearchSettings
 
 HIDDEN = "***"
@@ -176,10 +176,10 @@ class Settings(SearchSettings):
         return f"Settings({', '.join(f'{row.field}={shown(row, getattr(self, row.field))}' for row in changed)})"
 
 
-ROWS: tuple[Row, ...] = rows_of(Settings)
+ROWS: tuple[SettingRow, ...] = rows_of(Settings)
 """The table, in the order of the properties file."""
 
-BY_KEY: Mapping[str, Row] = {row.key: row for row in ROWS if not row.is_prefix}
+BY_KEY: Mapping[str, SettingRow] = {row.key: row for row in ROWS if not row.is_prefix}
 
 FIELD_NAMES = (
     *("id", "title", "url", "exactContent", "preview_content", "content_prefix", "language", "last_modified"),
@@ -188,7 +188,7 @@ FIELD_NAMES = (
 """What may follow `solr.field.`: Datafari's names, each to be mapped to the schema's own."""
 
 
-def row_for(key: str) -> Row | None:
+def row_for(key: str) -> SettingRow | None:
     """Return the row that takes *key*, for `solr.field.NAME` the one of the mapping; None for an unknown key."""
     if key in BY_KEY:
         return BY_KEY[key]
@@ -205,7 +205,7 @@ def known_keys() -> tuple[str, ...]:
     )
 
 
-def shown(row: Row, value: object) -> str:
+def shown(row: SettingRow, value: object) -> str:
     """Return *value* for people: secrets and passwords inside addresses hidden."""
     if row.is_secret:
         return HIDDEN if value else "''"

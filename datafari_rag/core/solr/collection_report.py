@@ -27,7 +27,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CollectionFacts:
     """
     What a collection said of itself.
 
@@ -45,7 +45,7 @@ class Facts:
     expands: bool = False
 
 
-def findings(facts: Facts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
+def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
     """Return what is to be said of a collection, in the order in which an administrator mends it."""
     return (
         *_of_documents(facts),
@@ -56,14 +56,14 @@ def findings(facts: Facts, schema: Schema, *, mode: str, facets: Iterable[str]) 
     )
 
 
-def _of_documents(facts: Facts) -> Iterator[Finding]:
+def _of_documents(facts: CollectionFacts) -> Iterator[Finding]:
     if facts.documents:
         yield Finding("documents", "ok", f"{facts.documents} in the collection")
     else:
         yield Finding("documents", "hint", "the collection is empty", "Index some: datafari-rag index PATH --conf FILE")
 
 
-def _of_texts(facts: Facts, schema: Schema) -> Iterator[Finding]:
+def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
     fields = schema.fields
     needed = {
         "id": (fields.id, {"stored"}),
@@ -101,7 +101,7 @@ def _of_texts(facts: Facts, schema: Schema) -> Iterator[Finding]:
         )
 
 
-def _needed(name: str, own: str, flags: set[str], facts: Facts, schema: Schema) -> Finding:
+def _needed(name: str, own: str, flags: set[str], facts: CollectionFacts, schema: Schema) -> Finding:
     if not schema.has(own):
         return Finding(f"field {own}", "problem", "is not there", f"Name the collection's own: solr.field.{name}=NAME")
     lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
@@ -129,7 +129,7 @@ def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
         yield Finding("solr.facets", "hint", f"not there: {', '.join(missing)}", "Take these names out of solr.facets")
 
 
-def _of_rights(facts: Facts, schema: Schema, mode: str) -> Iterator[Finding]:
+def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[Finding]:
     if mode == "none":
         yield Finding("rights", "hint", "security.mode=none: everybody sees every document", "Set security.mode=tokens")
         return
@@ -142,7 +142,7 @@ def _of_rights(facts: Facts, schema: Schema, mode: str) -> Iterator[Finding]:
         yield Finding("rights", "ok", f"{facts.public} of {facts.documents} documents are open to everybody")
 
 
-def _of_component(facts: Facts, mode: str) -> Iterator[Finding]:
+def _of_component(facts: CollectionFacts, mode: str) -> Iterator[Finding]:
     if facts.has_component is None:
         yield Finding(
             "rights component", "hint", "Solr's configuration cannot be read", "Check by hand who filters by rights"
@@ -165,7 +165,7 @@ def _of_component(facts: Facts, mode: str) -> Iterator[Finding]:
         yield Finding("rights component", "ok", "the handler has it")
 
 
-def _of_macros(facts: Facts) -> Iterator[Finding]:
+def _of_macros(facts: CollectionFacts) -> Iterator[Finding]:
     if facts.expands:
         yield Finding(
             "macros",
@@ -175,7 +175,7 @@ def _of_macros(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _of_acl_field(name: str, facts: Facts, schema: Schema) -> Finding:
+def _of_acl_field(name: str, facts: CollectionFacts, schema: Schema) -> Finding:
     own = schema.acl(name)
     if not schema.has(own):
         advice = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or name yours: solr.field.{name}=NAME"

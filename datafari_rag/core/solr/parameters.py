@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.moments import iso_of
+from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
 from datafari_rag.core.text.stopwords import is_function_word

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.core.text.tables import has_tables, row_lines
 
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
@@ -46,7 +46,7 @@ _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
 
 
-def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, Origins]:
+def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, OffsetMap]:
     """
     Return *text* as the model may see it, and where each of its characters stood.
 
@@ -56,21 +56,21 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
     if dropped.search(unusual(text)) is None:
-        return (spaced(text, is_in_table=is_in_table) if is_full else text), Origins(
-            (Run(0, 0, len(text)),) if text else ()
+        return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
+            (OffsetRun(0, 0, len(text)),) if text else ()
         )
     kept, runs, at, length = [], [], 0, 0
     for match in dropped.finditer(text):
         if match.start() > at:
-            runs.append(Run(length, at, match.start() - at))
+            runs.append(OffsetRun(length, at, match.start() - at))
             kept.append(text[at : match.start()])
             length += match.start() - at
         at = match.end()
     if at < len(text):
-        runs.append(Run(length, at, len(text) - at))
+        runs.append(OffsetRun(length, at, len(text) - at))
         kept.append(text[at:])
     whole = "".join(kept)
-    return (spaced(whole, is_in_table=is_in_table) if is_full else whole), Origins(tuple(runs))
+    return (spaced(whole, is_in_table=is_in_table) if is_full else whole), OffsetMap(tuple(runs))
 
 
 def unusual(text: str) -> str:

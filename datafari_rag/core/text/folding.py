@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from datafari_rag.core.text.cleaning import PLAIN, is_invisible, unusual
 from datafari_rag.core.text.lowering import lowered
-from datafari_rag.core.text.offset_map import Origins, Run
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 
 _SPELLINGS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
@@ -37,7 +37,7 @@ class Folded:
 
     __slots__ = ("_ends", "_origins", "text")
 
-    def __init__(self, text: str, origins: Origins, ends: Mapping[int, int]) -> None:
+    def __init__(self, text: str, origins: OffsetMap, ends: Mapping[int, int]) -> None:
         """Hold what `fold` found; *ends* says where several characters became one."""
         self.text = text
         self._origins = origins
@@ -67,7 +67,7 @@ def fold(text: str) -> Folded:
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
     pieces: list[str] = []
-    runs: list[Run] = []
+    runs: list[OffsetRun] = []
     ends: dict[int, int] = {}
     length = 0
     for start, stop in _irregular(text, regular, odd):
@@ -79,19 +79,19 @@ def fold(text: str) -> Folded:
         else:
             spelled, kept = _spelled(text, start, stop, spellings), start
         if kept > at:
-            runs.append(Run(length, at, kept - at))
+            runs.append(OffsetRun(length, at, kept - at))
             pieces.append(regular[at:kept])
             length += kept - at
         if spelled:
-            runs.extend(Run(length + number, start, 1) for number in range(len(spelled)))
+            runs.extend(OffsetRun(length + number, start, 1) for number in range(len(spelled)))
             pieces.append(spelled)
             length += len(spelled)
         at = stop
         ends[length - 1] = at
     if at < end:
-        runs.append(Run(length, at, end - at))
+        runs.append(OffsetRun(length, at, end - at))
         pieces.append(regular[at:end])
-    return Folded("".join(pieces), Origins(tuple(runs)), ends)
+    return Folded("".join(pieces), OffsetMap(tuple(runs)), ends)
 
 
 def aligned(text: str) -> Folded | None:
@@ -104,7 +104,7 @@ def aligned(text: str) -> Folded | None:
     odd = {character: _spelling(character) for character in set(unusual(text))}
     if not all(map(_keeps_place, odd, odd.values())):
         return None
-    return Folded(_regular(text, odd), Origins((Run(0, 0, len(text)),)), {})
+    return Folded(_regular(text, odd), OffsetMap((OffsetRun(0, 0, len(text)),)), {})
 
 
 def folded(text: str) -> str:

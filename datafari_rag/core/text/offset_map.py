@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Run(NamedTuple):  # not a dataclass: a text may have a hundred thousand of them, and tuples are made faster
+class OffsetRun(NamedTuple):  # not a dataclass: a text may have a hundred thousand of them, and tuples are made faster
     """*length* characters unbroken in both texts: from *start* in the derived one, from *stored* in the first."""
 
     start: int
@@ -17,14 +17,14 @@ class Run(NamedTuple):  # not a dataclass: a text may have a hundred thousand of
 
 
 @dataclass(frozen=True, slots=True)
-class Origins:
+class OffsetMap:
     """
     The runs of a derived text, in its order; what no run covers was put in (the joint between two passages).
 
     Between two runs that touch in the derived text, characters of the first text were dropped.
     """
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[OffsetRun, ...] = ()
 
     def at(self, index: int) -> int | None:
         """Return where the character at *index* stood, None when it stood nowhere."""
@@ -54,11 +54,11 @@ class Origins:
             reached = run.start + run.length
         return tuple(found)
 
-    def moved(self, *, start: int, stored: int) -> Origins:
+    def moved(self, *, start: int, stored: int) -> OffsetMap:
         """Return the same runs, later by *start* in the derived text and by *stored* in the first."""
-        return Origins(tuple(Run(run.start + start, run.stored + stored, run.length) for run in self.runs))
+        return OffsetMap(tuple(OffsetRun(run.start + start, run.stored + stored, run.length) for run in self.runs))
 
-    def _run_at(self, index: int) -> Run | None:
+    def _run_at(self, index: int) -> OffsetRun | None:
         place = bisect_right(self.runs, index, key=lambda run: run.start) - 1
         if place < 0 or index >= self.runs[place].start + self.runs[place].length:
             return None
@@ -75,10 +75,10 @@ class Origins:
         return True
 
 
-NO_ORIGINS = Origins()
+NO_ORIGINS = OffsetMap()
 """For a text that was made from no other."""
 
 
-def joined(parts: Iterable[Origins]) -> Origins:
+def joined(parts: Iterable[OffsetMap]) -> OffsetMap:
     """Return the runs of all *parts*, which already stand one after the other."""
-    return Origins(tuple(run for part in parts for run in part.runs))
+    return OffsetMap(tuple(run for part in parts for run in part.runs))

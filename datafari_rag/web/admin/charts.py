@@ -20,7 +20,7 @@ Bounds = dict[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     """One bar: *share* from 0 to 100 is its length beside the longest of its chart; *text* says its value."""
 
     name: str
@@ -32,13 +32,13 @@ class Bar:
 class Charts:
     """Requests by dialect, ends of answers by label, and how long each stage takes; since the start of the server."""
 
-    requests: tuple[Bar, ...]
-    outcomes: tuple[Bar, ...]
-    stages: tuple[Bar, ...]
+    requests: tuple[ChartBar, ...]
+    outcomes: tuple[ChartBar, ...]
+    stages: tuple[ChartBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ChartLabels:
     """Words for labels: an *outcome* and a *stage*; a label without one is shown as it is."""
 
     outcomes: Mapping[str, str]
@@ -60,7 +60,7 @@ class Counts:
     open_streams: float
 
 
-def charts_of(exposition: bytes, names: Names | None = None) -> Charts:
+def charts_of(exposition: bytes, names: ChartLabels | None = None) -> Charts:
     """Return the charts of what `/metrics` says; a chart without numbers is empty."""
     requests: dict[str, float] = {}
     outcomes: dict[str, float] = {}
@@ -73,7 +73,7 @@ def charts_of(exposition: bytes, names: Names | None = None) -> Charts:
             _add(buckets.setdefault(labels["stage"], {}), float(labels["le"]), value)
     medians = {stage: quantile(bounds, 0.5) * 1000 for stage, bounds in buckets.items()}
     slow = {stage: quantile(bounds, 0.95) * 1000 for stage, bounds in buckets.items()}
-    words = names or Names({}, {})
+    words = names or ChartLabels({}, {})
     times = {name: f"{medians[name]:.0f} / {slow[name]:.0f} ms" for name in slow}
     return Charts(
         tuple(_bars(_sorted(requests), _whole(requests), {})),
@@ -133,9 +133,9 @@ def _whole(values: Mapping[str, float]) -> dict[str, str]:
     return {name: f"{value:.0f}" for name, value in values.items()}
 
 
-def _bars(values: Mapping[str, float], texts: Mapping[str, str], words: Mapping[str, str]) -> Iterator[Bar]:
+def _bars(values: Mapping[str, float], texts: Mapping[str, str], words: Mapping[str, str]) -> Iterator[ChartBar]:
     """Yield a bar for each of *values* above zero, in their order."""
     most = max(values.values(), default=1.0)
     for name, value in values.items():
         if value > 0:
-            yield Bar(words.get(name, name), round(100 * value / most, 1), texts[name])
+            yield ChartBar(words.get(name, name), round(100 * value / most, 1), texts[name])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.reference import GROUPS
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import known_keys, row_for, without_password
 from datafari_rag.web.admin.form_notes import notes_for
 from datafari_rag.web.admin.problem_texts import spoken
@@ -58,7 +58,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FormState:
     """What the form is made of: the file's texts, the keys that the command line decides, and what was typed."""
 
     written: Mapping[str, str]
@@ -67,7 +67,7 @@ class Shown:
     problems: Sequence[Problem] = ()
 
 
-def groups_of(shown: Shown, translate: Translate) -> tuple[Group, ...]:
+def groups_of(shown: FormState, translate: Translate) -> tuple[Group, ...]:
     """Return every setting in the order of the table; what was typed stands in place of what the file has."""
     fields = [_field(key, shown, translate) for key in known_keys()]
     members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
@@ -90,7 +90,7 @@ def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str,
     }
 
 
-def _wanted(row: Row, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
+def _wanted(row: SettingRow, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
     """Return what the file is to have for *key* after *form*, None for nothing: the default."""
     text, present = form[key].strip(), written.get(key)
     if not text and f"{EMPTY}{key}" in form:
@@ -100,7 +100,7 @@ def _wanted(row: Row, key: str, form: Mapping[str, str], written: Mapping[str, s
     return text or None
 
 
-def _field(key: str, shown: Shown, translate: Translate) -> Field:
+def _field(key: str, shown: FormState, translate: Translate) -> Field:
     row = _row_of(key)
     text = _visible(row, key, shown.written)
     if shown.typed is not None and key in shown.typed and not row.is_secret:
@@ -124,7 +124,7 @@ def _field(key: str, shown: Shown, translate: Translate) -> Field:
     )
 
 
-def _row_of(key: str) -> Row:
+def _row_of(key: str) -> SettingRow:
     """Return the row of a key of `known_keys`."""
     row = row_for(key)
     if row is None:
@@ -132,24 +132,24 @@ def _row_of(key: str) -> Row:
     return row
 
 
-def _can_be_empty(row: Row) -> bool:
+def _can_be_empty(row: SettingRow) -> bool:
     return row.check.is_optional and bool(row.default_text) and row.is_for_browsers
 
 
-def _is_empty(row: Row, key: str, written: Mapping[str, str]) -> bool:
+def _is_empty(row: SettingRow, key: str, written: Mapping[str, str]) -> bool:
     return _can_be_empty(row) and key in written and not written[key].strip()
 
 
-def _is_changed(row: Row, key: str, written: Mapping[str, str], *, default: str) -> bool:
+def _is_changed(row: SettingRow, key: str, written: Mapping[str, str], *, default: str) -> bool:
     text = written.get(key, "").strip()
     return _is_empty(row, key, written) or (bool(text) and (row.is_secret or text != default))
 
 
-def _visible(row: Row, key: str, written: Mapping[str, str]) -> str:
+def _visible(row: SettingRow, key: str, written: Mapping[str, str]) -> str:
     return "" if row.is_secret else without_password(written.get(key, "").strip())
 
 
-def _notes(row: Row, key: str, shown: Shown, translate: Translate) -> tuple[str, ...]:
+def _notes(row: SettingRow, key: str, shown: FormState, translate: Translate) -> tuple[str, ...]:
     if key in shown.fixed:
         return (translate("Decided by the command line."),)
     return notes_for(row, key, shown.written, translate)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.web.pages.locale import Translate
 
 AT_START = frozenset(
@@ -20,12 +20,12 @@ AT_START = frozenset(
 """Keys that are read once, when the service starts."""
 
 
-def notes_for(row: Row, key: str, written: Mapping[str, str], _: Translate) -> tuple[str, ...]:
+def notes_for(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> tuple[str, ...]:
     """Return the sentences beside the field of *key*, which the command line does not decide."""
     return tuple(_notes(row, key, written, _))
 
 
-def _notes(row: Row, key: str, written: Mapping[str, str], _: Translate) -> Iterator[str]:
+def _notes(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> Iterator[str]:
     if not row.is_for_browsers:
         yield _(
             "It decides about rights, identity, addresses, secrets, files or the server, so no browser changes it: "

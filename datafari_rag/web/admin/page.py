@@ -22,19 +22,19 @@ from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.charts import charts_of, counts_of
-from datafari_rag.web.admin.form import Shown, changes_in, groups_of
+from datafari_rag.web.admin.form import FormState, changes_in, groups_of
 from datafari_rag.web.admin.form_notes import AT_START
 from datafari_rag.web.admin.problem_texts import spoken
 from datafari_rag.web.admin.status import state_of
-from datafari_rag.web.api.answers import Desk, answered, json_response
+from datafari_rag.web.api.answers import WorkerContext, answered, json_response
 from datafari_rag.web.failure import failure
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.compressing import compressed
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
-from datafari_rag.web.pages.reader import Reader, reader_of
+from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.search import PAGE
-from datafari_rag.web.runtime import Keeper, Line
+from datafari_rag.web.runtime import EditableSettings, ServiceSnapshot
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 Changes = Mapping[str, str | None]
@@ -43,79 +43,81 @@ HISTORY = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class AdminRequest:
     """An administrator at the settings file."""
 
-    desk: Desk
-    reader: Reader
-    keeper: Keeper
+    worker: WorkerContext
+    reader: PageReader
+    keeper: EditableSettings
 
 
-def admin_page(desk: Desk) -> Response:
+def admin_page(worker: WorkerContext) -> Response:
     """Return the page; anybody but an administrator gets the page of a refusal."""
     try:
-        office = _office(desk)
+        admin = _admin(worker)
     except RagError as error:
-        return failure_page(desk, error)
+        return failure_page(worker, error)
     saved = request.args.get("saved", "")
-    return _shown(office, Shown(office.keeper.written(), office.keeper.fixed()), saved=saved if saved.isdigit() else "")
+    return _shown(
+        admin, FormState(admin.keeper.written(), admin.keeper.fixed()), saved=saved if saved.isdigit() else ""
+    )
 
 
-def save(desk: Desk) -> Response:
+def save(worker: WorkerContext) -> Response:
     """Save what the form changed, or show it again with what is wrong."""
     try:
-        office = _office(desk, is_form=True)
+        admin = _admin(worker, is_form=True)
     except RagError as error:
-        return failure_page(desk, error)
-    written = office.keeper.written()
+        return failure_page(worker, error)
+    written = admin.keeper.written()
     changes = changes_in(request.form, written)
-    if request.form.get("version") != _version(office.desk, written):
-        stale = Problem("", office.reader.translate("The file was changed meanwhile: look at it, and save again."))
-        return _again(office, changes, (stale,))
-    problems = problems_of(office, changes)
+    if request.form.get("version") != _version(admin.worker, written):
+        stale = Problem("", admin.reader.translate("The file was changed meanwhile: look at it, and save again."))
+        return _again(admin, changes, (stale,))
+    problems = problems_of(admin, changes)
     if not problems and changes:
-        problems = _saved(office, changes)
+        problems = _saved(admin, changes)
     if problems:
-        return _again(office, changes, problems)
+        return _again(admin, changes, problems)
     later = "&later=1" if AT_START & changes.keys() else ""
     return Response(status=303, headers={"Location": f"/admin?saved={len(changes)}{later}"})
 
 
-def check(desk: Desk) -> Response:
+def check(worker: WorkerContext) -> Response:
     """Return what is wrong with what was typed, as `datafari-rag check` would say it, by key."""
-    return _as_json(desk, _checked)
+    return _as_json(worker, _checked)
 
 
-def attempt(desk: Desk) -> Response:
+def attempt(worker: WorkerContext) -> Response:
     """Answer one question with the present settings and with those typed, both as the administrator himself."""
-    return _as_json(desk, _attempted)
+    return _as_json(worker, _attempted)
 
 
-def probe(desk: Desk) -> Response:
+def probe(worker: WorkerContext) -> Response:
     """Ask the model one short question; return how it ended and how long it took."""
-    return _as_json(desk, _probed)
+    return _as_json(worker, _probed)
 
 
-def now(desk: Desk) -> Response:
+def now(worker: WorkerContext) -> Response:
     """Return how the parts are and what was counted so far, over all workers; the page asks for it again and again."""
     try:
-        office = _office(desk)
+        admin = _admin(worker)
     except RagError as error:
-        status, body = failure(error, desk.service.line().settings)
+        status, body = failure(error, worker.service.snapshot().settings)
         return json_response(plain(body), status)
-    state = [asdict(part) for part in state_of(desk, office.reader.translate)]
-    exposition = desk.metrics.exposition()
-    charts = asdict(charts_of(exposition, chart_names(office.reader.translate)))
+    state = [asdict(part) for part in state_of(worker, admin.reader.translate)]
+    exposition = worker.metrics.exposition()
+    charts = asdict(charts_of(exposition, chart_names(admin.reader.translate)))
     return json_response(plain({"state": state, "charts": charts, **asdict(counts_of(exposition))}))
 
 
-def problems_of(office: Office, changes: Changes) -> tuple[Problem, ...]:
+def problems_of(admin: AdminRequest, changes: Changes) -> tuple[Problem, ...]:
     """Return what forbids *changes*: what no browser may do, before anything else is looked at, then new errors."""
     refused = refusals(changes)
     if refused or not changes:
         return refused
-    before = {(problem.key, problem.message) for problem in office.keeper.preview({}).problems}
-    after = office.keeper.preview(changes)
+    before = {(problem.key, problem.message) for problem in admin.keeper.preview({}).problems}
+    after = admin.keeper.preview(changes)
     return tuple(
         problem
         for problem in after.problems
@@ -123,59 +125,59 @@ def problems_of(office: Office, changes: Changes) -> tuple[Problem, ...]:
     )
 
 
-def _version(desk: Desk, written: Mapping[str, str]) -> str:
+def _version(worker: WorkerContext, written: Mapping[str, str]) -> str:
     """Return a word that changes with the file's settings; without our secret nobody can try texts against it."""
-    return desk.signer.digest("settings", orjson.dumps(sorted(written.items())))
+    return worker.signer.digest("settings", orjson.dumps(sorted(written.items())))
 
 
-def _office(desk: Desk, *, is_form: bool = False) -> Office:
+def _admin(worker: WorkerContext, *, is_form: bool = False) -> AdminRequest:
     """Return the administrator who sent this. Raises: NotAllowed, NotFound, or as `reader_of`."""
-    reader = reader_of(desk)
+    reader = reader_of(worker)
     if not reader.is_admin:
         raise NotAllowed
-    if desk.keeper is None:
+    if worker.keeper is None:
         raise NotFound
     if is_form:
         request.max_content_length = MAX_BODY_BYTES
         headers = {name.lower(): value for name, value in request.headers.items()}
         token = headers.get(TOKEN_HEADER) or request.form.get(TOKEN_FIELD)
-        if not desk.signer.is_own_form(reader.name or "", token, headers):
+        if not worker.signer.is_own_form(reader.name or "", token, headers):
             raise NotAllowed
-    return Office(desk, reader, desk.keeper)
+    return AdminRequest(worker, reader, worker.keeper)
 
 
-def _saved(office: Office, changes: Changes) -> tuple[Problem, ...]:
+def _saved(admin: AdminRequest, changes: Changes) -> tuple[Problem, ...]:
     try:
-        return office.keeper.save(changes, office.reader.name or "")
+        return admin.keeper.save(changes, admin.reader.name or "")
     except OSError:
-        words = office.reader.translate("The settings file cannot be written by this service: change it on the server.")
+        words = admin.reader.translate("The settings file cannot be written by this service: change it on the server.")
         return (Problem("", words),)
 
 
-def _again(office: Office, changes: Changes, problems: tuple[Problem, ...]) -> Response:
-    shown = Shown(office.keeper.written(), office.keeper.fixed(), changes, problems)
-    return _shown(office, shown, status=422)
+def _again(admin: AdminRequest, changes: Changes, problems: tuple[Problem, ...]) -> Response:
+    shown = FormState(admin.keeper.written(), admin.keeper.fixed(), changes, problems)
+    return _shown(admin, shown, status=422)
 
 
-def _shown(office: Office, shown: Shown, *, saved: str = "", status: int = 200) -> Response:
-    desk, translate = office.desk, office.reader.translate
-    groups, history = groups_of(shown, translate), office.keeper.history()
+def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: int = 200) -> Response:
+    worker, translate = admin.worker, admin.reader.translate
+    groups, history = groups_of(shown, translate), admin.keeper.history()
     keys = {field.key for group in groups for field in group.fields}
     values = {
         "groups": groups,
-        "version": _version(desk, shown.written),
-        "file": office.keeper.name,
+        "version": _version(worker, shown.written),
+        "file": admin.keeper.name,
         "saved": saved,
         "is_later": "later" in request.args,
         "general": [spoken(problem.message, translate) for problem in shown.problems if problem.key not in keys],
         "has_problems": bool(shown.problems),
-        "state": state_of(desk, translate),
-        "charts": charts_of(desk.metrics.exposition(), chart_names(translate)),
+        "state": state_of(worker, translate),
+        "charts": charts_of(worker.metrics.exposition(), chart_names(translate)),
         "history": history[:HISTORY],
         "latest": latest_of(history),
         "setup": orjson.dumps({"words": {**script_words(translate), **admin_words(translate)}}).decode(),
     }
-    return compressed(page(desk, office.reader, "admin.html", values, status=status))
+    return compressed(page(worker, admin.reader, "admin.html", values, status=status))
 
 
 def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, str]]:
@@ -187,65 +189,71 @@ def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str,
     return latest
 
 
-def _as_json(desk: Desk, make: Callable[[Office], Mapping[str, object]]) -> Response:
+def _as_json(worker: WorkerContext, make: Callable[[AdminRequest], Mapping[str, object]]) -> Response:
     try:
-        return json_response(plain(make(_office(desk, is_form=True))))
+        return json_response(plain(make(_admin(worker, is_form=True))))
     except RagError as error:
-        status, body = failure(error, desk.service.line().settings)
+        status, body = failure(error, worker.service.snapshot().settings)
         return json_response(plain(body), status)
 
 
-def _checked(office: Office) -> Mapping[str, object]:
-    written = office.keeper.written()
+def _checked(admin: AdminRequest) -> Mapping[str, object]:
+    written = admin.keeper.written()
     changes = changes_in(request.form, written)
-    problems = problems_of(office, changes)
+    problems = problems_of(admin, changes)
     return {
         "changes": list(changes),
         "problems": [
-            {"key": problem.key, "message": spoken(problem.message, office.reader.translate)} for problem in problems
+            {"key": problem.key, "message": spoken(problem.message, admin.reader.translate)} for problem in problems
         ],
     }
 
 
-def _attempted(office: Office) -> Mapping[str, object]:
-    written = office.keeper.written()
+def _attempted(admin: AdminRequest) -> Mapping[str, object]:
+    written = admin.keeper.written()
     changes = changes_in(request.form, written)
     question = request.form.get("try:question", "").strip()
-    problems = problems_of(office, changes)
+    problems = problems_of(admin, changes)
     if problems:
-        raise BadRequest(spoken(problems[0].message, office.reader.translate), field=problems[0].key)
-    lines = {"present": office.desk.service.line(), "changed": office.keeper.trial(changes)}
-    return {name: _one_answer(office.desk, line, question) for name, line in lines.items()}
+        raise BadRequest(spoken(problems[0].message, admin.reader.translate), field=problems[0].key)
+    lines = {"present": admin.worker.service.snapshot(), "changed": admin.keeper.trial(changes)}
+    return {name: _one_answer(admin.worker, snapshot, question) for name, snapshot in lines.items()}
 
 
-def _one_answer(desk: Desk, line: Line, question: str) -> Mapping[str, object]:
+def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str) -> Mapping[str, object]:
     headers = {name.lower(): value for name, value in request.headers.items()}
     incoming = Incoming("/", {"q": (question,)}, headers=headers)
-    began = line.parts.clock()
-    response = answered(replace(desk, service=_Fixed(desk, line)), PAGE, incoming, request.remote_addr or "")
-    took_ms = (line.parts.clock() - began) * 1000
+    began = snapshot.dependencies.clock()
+    response = answered(
+        replace(worker, service=_PinnedService(worker, snapshot)), PAGE, incoming, request.remote_addr or ""
+    )
+    took_ms = (snapshot.dependencies.clock() - began) * 1000
     body: Mapping[str, object] = orjson.loads(response.get_data())
-    return {**body, "model": response.headers.get("X-RAG-Model", ""), "id": desk.new_id(), "wholeMs": took_ms}
+    return {**body, "model": response.headers.get("X-RAG-Model", ""), "id": worker.new_id(), "wholeMs": took_ms}
 
 
-def _probed(office: Office) -> Mapping[str, object]:
-    line = office.desk.service.line()
-    began = line.parts.clock()
-    prompt = Prompt("Say OK.", (), None, line.parts.new_nonce(), model=line.settings.rag_model, max_tokens=5)
-    ending = next(said for said in line.parts.model.generate(prompt, is_streamed=False) if isinstance(said, Ending))
-    took_ms = (line.parts.clock() - began) * 1000
-    problem = spoken(ending.failure.reason, office.reader.translate) if ending.failure else ""
+def _probed(admin: AdminRequest) -> Mapping[str, object]:
+    snapshot = admin.worker.service.snapshot()
+    began = snapshot.dependencies.clock()
+    prompt = Prompt(
+        "Say OK.", (), None, snapshot.dependencies.new_nonce(), model=snapshot.settings.rag_model, max_tokens=5
+    )
+    ending = next(
+        said for said in snapshot.dependencies.model.generate(prompt, is_streamed=False) if isinstance(said, Ending)
+    )
+    took_ms = (snapshot.dependencies.clock() - began) * 1000
+    problem = spoken(ending.failure.reason, admin.reader.translate) if ending.failure else ""
     return {"problem": problem, "took_ms": round(took_ms)}
 
 
-class _Fixed:
+class _PinnedService:
     """A service that stands still at one line (`web.service.Service`)."""
 
-    def __init__(self, desk: Desk, line: Line) -> None:
-        self._desk, self._line = desk, line
+    def __init__(self, worker: WorkerContext, snapshot: ServiceSnapshot) -> None:
+        self._worker, self._snapshot = worker, snapshot
 
-    def line(self) -> Line:
-        return self._line
+    def snapshot(self) -> ServiceSnapshot:
+        return self._snapshot
 
     def problems(self) -> list[Mapping[str, object]]:
         return []
@@ -255,4 +263,4 @@ class _Fixed:
 
     @property
     def clock(self) -> Callable[[], float]:
-        return self._desk.service.clock
+        return self._worker.service.clock

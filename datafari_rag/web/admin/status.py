@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from datafari_rag.web.admin.problem_texts import spoken
-from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.ops.health import parts_of
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import part_names, title_and_hint
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartStatus:
     """One part: *problem* is what is wrong with it now, empty for nothing; *last* its last failure, empty for none."""
 
     what: str
@@ -23,17 +23,17 @@ class Part:
     last: str
 
 
-def state_of(desk: Desk, translate: Translate) -> tuple[Part, ...]:
+def state_of(worker: WorkerContext, translate: Translate) -> tuple[PartStatus, ...]:
     """Return every part in the order of readiness, as that tells of it."""
     names = part_names(translate)
     return tuple(
-        Part(
+        PartStatus(
             what=str(one["what"]),
             name=names.get(str(one["what"]), str(one["what"])),
             problem=_problem(one, translate),
-            last=_last(desk.troubles.latest(str(one["what"])), translate),
+            last=_last(worker.failures.latest(str(one["what"])), translate),
         )
-        for one in parts_of(desk, desk.service.problems())
+        for one in parts_of(worker, worker.service.problems())
     )
 
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from flask import Response
 
 from datafari_rag.core.access import User
-from datafari_rag.core.answer.empty_answers import answered as told
+from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
@@ -24,17 +24,17 @@ from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
-from datafari_rag.pipeline import Begun, answer, begun, collect
-from datafari_rag.ports import Identified
+from datafari_rag.pipeline import StartedAnswer, answer, collect, started
+from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
-from datafari_rag.web.ops.last_failures import Troubles
-from datafari_rag.web.ops.metrics import Ended, Metrics
+from datafari_rag.web.ops.last_failures import LastFailures
+from datafari_rag.web.ops.metrics import FinishedRequest, Metrics
 from datafari_rag.web.ops.open_streams import Streams
-from datafari_rag.web.ops.rate_limits import Limits
+from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.server_timing import server_timing
-from datafari_rag.web.runtime import Keeper, Line, Service
+from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 
@@ -46,10 +46,12 @@ RETRIEVAL_HEADER = "X-RAG-Retrieval"
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
-class Relayed(Protocol):
+class RelayHandler(Protocol):
     """Hands a request to the model as it came."""
 
-    def __call__(self, desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) -> Response:
+    def __call__(
+        self, worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, user: User, passed: PassThrough
+    ) -> Response:
         """Return the model's reply. Raises: RagError."""
         ...
 
@@ -64,7 +66,7 @@ class Dialect(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DialectRoute:
     """One dialect on a route: its *name* in the metrics, its functions, how its dicts become bytes."""
 
     name: str
@@ -74,41 +76,41 @@ class Row:
     """Whether this row serves a request to a path that several rows share; None takes all."""
     softened: Callable[[Settings], tuple[type[RagError], ...]] | None = None
     """The failures that this dialect tells as answers; None tells them as failures."""
-    relay: Relayed | None = None
+    relay: RelayHandler | None = None
     """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
     fallback: Callable[[Incoming, Settings], PassThrough | None] | None = None
     """What is passed through when no document was found; None is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class WorkerContext:
     """What every request needs of this worker: the service, counters, limits, streams, ids, the time, a signer."""
 
     service: Service
     metrics: Metrics
-    limits: Limits
+    limits: RateLimits
     streams: Streams
     new_id: Callable[[], str]
     now: Callable[[], float]
     signer: Signer = field(default_factory=Signer)
-    keeper: Keeper | None = None
+    keeper: EditableSettings | None = None
     """The settings file, for the administration; None where there is none."""
-    troubles: Troubles = field(default_factory=Troubles)
+    failures: LastFailures = field(default_factory=LastFailures)
     """The last failure of each part, for readiness."""
     came_at: Callable[[], float | None] = lambda: None
     """When the present request came, by the clock of the line; None where nobody noted it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnswerRun:
     """One question on its way: everything about it that the functions below hand on."""
 
-    desk: Desk
-    row: Row
-    line: Line
+    worker: WorkerContext
+    row: DialectRoute
+    snapshot: ServiceSnapshot
     context: ReplyContext
     user: User
-    started: float
+    began: float
 
     def events(self, ending: list[Finished | Failed]) -> Generator[Event, None, None]:
         """
@@ -116,7 +118,7 @@ class Asked:
 
         A defect becomes a failure with an id, so that no stream breaks off unsaid.
         """
-        new_id = self.desk.new_id
+        new_id = self.worker.new_id
         try:
             with closing(self._told()) as events:
                 del self  # and with it the user's tokens, for as long as the model speaks
@@ -130,20 +132,20 @@ class Asked:
 
     def _told(self) -> Generator[Event, None, None]:
         """Return the line's events, those failures softened that this dialect tells as answers."""
-        ask, settings = self.context.ask, self.line.settings
-        events = answer(ask, self.user, settings=settings, parts=self.line.parts)
+        ask, settings = self.context.ask, self.snapshot.settings
+        events = answer(ask, self.user, settings=settings, dependencies=self.snapshot.dependencies)
         softened = self.row.softened(settings) if self.row.softened is not None else ()
-        return told(events, softened, language=language_for(ask, detect)) if softened else events
+        return with_empty_answer(events, softened, language=language_for(ask, detect)) if softened else events
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
         context = self.context
         audited = Audited(context.now_s, context.id, self.row.name, self.user.name, context.ask.question)
-        audit(self.line, audited, outcome, facts=facts, extracts=extracts)
+        audit(self.snapshot, audited, outcome, facts=facts, extracts=extracts)
 
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
-        return (self.line.parts.clock() - self.started) * 1000
+        return (self.snapshot.dependencies.clock() - self.began) * 1000
 
 
 def internal(defect: Exception, incident: str) -> Internal:
@@ -154,60 +156,67 @@ def internal(defect: Exception, incident: str) -> Internal:
     return Internal.with_id(incident)
 
 
-def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
+def answered(worker: WorkerContext, row: DialectRoute, incoming: Incoming, peer: str) -> Response:
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
-    line = desk.service.line()
+    snapshot = worker.service.snapshot()
     try:
-        identified = line.identity.identify(incoming.headers, peer)
-        incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
-        desk.limits.check_user(line.settings, identified.name)
-        return _answered(desk, row, line, incoming=incoming, identified=identified)
+        identified = snapshot.identity.identify(incoming.headers, peer)
+        incoming = replace(incoming, user_name=identified.name, count_tokens=snapshot.dependencies.counter.count)
+        worker.limits.check_user(snapshot.settings, identified.name)
+        return _answered(worker, row, snapshot, incoming=incoming, identified=identified)
     except RagError as error:
-        audit(line, Audited(incoming.now_s, desk.new_id(), row.name, incoming.user_name), error.label)
-        return failed(desk, row, error, line.settings)
+        audit(snapshot, Audited(incoming.now_s, worker.new_id(), row.name, incoming.user_name), error.label)
+        return failed(worker, row, error, snapshot.settings)
 
 
-def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
+def _answered(
+    worker: WorkerContext,
+    row: DialectRoute,
+    snapshot: ServiceSnapshot,
+    *,
+    incoming: Incoming,
+    identified: VerifiedIdentity,
+) -> Response:
     """Return the dialect's own answer, or the model's to a request that is passed through."""
-    came_at = desk.came_at()
-    started = line.parts.clock() if came_at is None else came_at
-    read = row.dialect.parse(incoming, line.settings)
-    if line.bad_setting is not None:
-        raise line.bad_setting
-    user = user_for(identified, line)
+    came_at = worker.came_at()
+    began = snapshot.dependencies.clock() if came_at is None else came_at
+    read = row.dialect.parse(incoming, snapshot.settings)
+    if snapshot.bad_setting is not None:
+        raise snapshot.bad_setting
+    user = user_for(identified, snapshot)
     if not isinstance(read, PassThrough):
-        context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
-        asked = Asked(desk, row, line, context, user, started)
-        _note(asked, incoming)
+        context = ReplyContext(read, snapshot.settings, worker.new_id(), incoming.now_s, identified.name, worker.now)
+        run = AnswerRun(worker, row, snapshot, context, user, began)
+        _note(run, incoming)
         try:
-            return _streamed(asked) if read.is_streamed else _whole(asked)
+            return _streamed(run) if read.is_streamed else _whole(run)
         except NoDocuments:
-            passed = row.fallback(incoming, line.settings) if row.fallback is not None else None
+            passed = row.fallback(incoming, snapshot.settings) if row.fallback is not None else None
             if passed is None:
                 raise
             read = passed
     if row.relay is None:
         raise NotAllowed
-    return row.relay(desk, row, line, user=user, passed=read)
+    return row.relay(worker, row, snapshot, user=user, passed=read)
 
 
-def _note(asked: Asked, incoming: Incoming) -> None:
+def _note(run: AnswerRun, incoming: Incoming) -> None:
     """Count what has no effect here, and log what was changed of the request."""
-    ask = asked.context.ask
-    note_ignored(asked.desk, {*ask.ignored, *forged_names(incoming.query, incoming.body)})
+    ask = run.context.ask
+    note_ignored(run.worker, {*ask.ignored, *forged_names(incoming.query, incoming.body)})
     for warning in ask.warnings:
-        log.warning("answer id=%s %s", asked.context.id, warning)
+        log.warning("answer id=%s %s", run.context.id, warning)
 
 
-def note_ignored(desk: Desk, names: Collection[str]) -> None:
+def note_ignored(worker: WorkerContext, names: Collection[str]) -> None:
     """Count parameters that have no effect here, those apart that tried to name a user."""
     attempts = identity_attempts(names)
-    desk.metrics.count_ignored(others=len(names) - attempts, identity=attempts)
+    worker.metrics.count_ignored(others=len(names) - attempts, identity=attempts)
 
 
-def failed(desk: Desk, row: Row, error: RagError, settings: Settings) -> Response:
+def failed(worker: WorkerContext, row: DialectRoute, error: RagError, settings: Settings) -> Response:
     """Return a failure in the dialect's own shape, counted and logged by its label."""
-    desk.metrics.count(Ended(row.name, error.label), settings)
+    worker.metrics.count(FinishedRequest(row.name, error.label), settings)
     log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
     status, body = row.dialect.failure(error, settings)
     return told_when(error, json_response(row.encoding.whole(body), status))
@@ -227,80 +236,80 @@ def json_response(body: bytes, status: int = 200) -> Response:
     return response
 
 
-def _whole(asked: Asked) -> Response:
-    with closing(asked.events([])) as events:
+def _whole(run: AnswerRun) -> Response:
+    with closing(run.events([])) as events:
         whole = collect(events)
-    body = asked.row.encoding.whole(asked.row.dialect.reply(whole, asked.context))
-    _count(asked, whole.finished, whole.sources.extracts)
+    body = run.row.encoding.whole(run.row.dialect.reply(whole, run.context))
+    _count(run, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
     response.headers[RETRIEVAL_HEADER] = whole.sources.found_by
-    _add_timing(response, asked, whole.finished.timings_ms)
+    _add_timing(response, run, whole.finished.timings_ms)
     return response
 
 
-def _streamed(asked: Asked) -> Response:
-    with asked.desk.streams.opened(asked.line.settings.server_max_streams) as opened:
+def _streamed(run: AnswerRun) -> Response:
+    with run.worker.streams.opened(run.snapshot.settings.server_max_streams) as opened:
         ending: list[Finished | Failed] = []
-        first = begun(asked.events(ending))
-        tokenless = replace(asked, user=replace(asked.user, tokens=frozenset()))
+        first = started(run.events(ending))
+        tokenless = replace(run, user=replace(run.user, tokens=frozenset()))
         response = Response(
-            _lines(tokenless, first, ending), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS
+            _lines(tokenless, first, ending), mimetype=run.row.encoding.stream_type, headers=STREAM_HEADERS
         )
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
-    asked.desk.metrics.time_first_words(asked.row.name, asked.elapsed_ms())
+    run.worker.metrics.time_first_words(run.row.name, run.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
     response.headers[RETRIEVAL_HEADER] = first.sources.found_by
-    _add_timing(response, asked, first.sources.timings_ms)
+    _add_timing(response, run, first.sources.timings_ms)
     return response
 
 
-def _lines(asked: Asked, first: Begun, ending: list[Finished | Failed]) -> Iterator[bytes]:
+def _lines(run: AnswerRun, first: StartedAnswer, ending: list[Finished | Failed]) -> Iterator[bytes]:
     """Yield the stream's bytes; whoever hangs up closes this, and with it the model's connection."""
-    row = asked.row
+    row = run.row
     try:
         with closing(first.events) as events:
-            for line in row.dialect.stream(events, asked.context):
+            for line in row.dialect.stream(events, run.context):
                 yield row.encoding.line(line)
             if ending and isinstance(ending[0], Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
-        _count(asked, ending[0] if ending else None, first.sources.extracts)
+        _count(run, ending[0] if ending else None, first.sources.extracts)
 
 
-def _count(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
+def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
     """Count and log one answer that began; *ending* None: its reader left."""
-    name, settings = asked.row.name, asked.line.settings
+    name, settings = run.row.name, run.snapshot.settings
     if isinstance(ending, Finished):
-        ended = Ended(name, "ok", ending.facts, ending.timings_ms, asked.elapsed_ms())
+        ended = FinishedRequest(name, "ok", ending.facts, ending.timings_ms, run.elapsed_ms())
     elif ending is not None:
-        ended = Ended(name, ending.error.label, ending.facts)
+        ended = FinishedRequest(name, ending.error.label, ending.facts)
     else:
-        ended = Ended(name, "aborted")
-    asked.desk.metrics.count(ended, settings)
-    _log_answer(asked, ended.outcome, ending.facts if ending else None, extracts=extracts)
+        ended = FinishedRequest(name, "aborted")
+    run.worker.metrics.count(ended, settings)
+    _log_answer(run, ended.outcome, ending.facts if ending else None, extracts=extracts)
 
 
-def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extracts: tuple[Extract, ...]) -> None:
-    asked.audit(outcome, facts, extracts)
+def _log_answer(run: AnswerRun, outcome: str, facts: ModelFacts | None, *, extracts: tuple[Extract, ...]) -> None:
+    run.audit(outcome, facts, extracts)
     log.info(
         "answer id=%s dialect=%s outcome=%s documents=%d ms=%.0f tries=%d fallback=%d",
-        asked.context.id,
-        asked.row.name,
+        run.context.id,
+        run.row.name,
         outcome,
         len(extracts),
-        asked.elapsed_ms(),
+        run.elapsed_ms(),
         facts.tries if facts else 0,
         bool(facts and facts.is_fallback),
     )
 
 
-def _add_timing(response: Response, asked: Asked, stages_ms: tuple[tuple[str, float], ...]) -> None:
-    if asked.user.is_admin:
-        response.headers["Server-Timing"] = server_timing(stages_ms, asked.elapsed_ms())
+def _add_timing(response: Response, run: AnswerRun, stages_ms: tuple[tuple[str, float], ...]) -> None:
+    if run.user.is_admin:
+        response.headers["Server-Timing"] = server_timing(stages_ms, run.elapsed_ms())
 
 
 def _say_who_answered(response: Response, facts: ModelFacts) -> None:

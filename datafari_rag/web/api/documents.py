@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from flask import Response, request
 
+from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NotFound, RagError
-from datafari_rag.core.labels import title_of
-from datafari_rag.core.targets import target_of
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.api.search import opened
 from datafari_rag.web.failure import failure
@@ -22,17 +22,17 @@ FIELDS = frozenset({"exactContent", "preview_content"})
 """Fields whose stored text may be opened."""
 
 
-def document_view(desk: Desk, incoming: Incoming) -> Response:
+def document_view(worker: WorkerContext, incoming: Incoming) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
     try:
         field = incoming.param("field") or "exactContent"
         if field not in FIELDS or not incoming.param("id"):
             raise NotFound
-        document = opened(desk, incoming.param("id") or "", field, incoming=incoming, peer=request.remote_addr or "")
+        document = opened(worker, incoming.param("id") or "", field, incoming=incoming, peer=request.remote_addr or "")
         start, end = _span(incoming, len(document.text))
     except RagError as error:
-        return _failed(desk, error)
-    return _as_json(document, field, start, end) if wants_json() else _as_page(desk, document, start, end)
+        return _failed(worker, error)
+    return _as_json(document, field, start, end) if wants_json() else _as_page(worker, document, start, end)
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
@@ -74,17 +74,17 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
     )
 
 
-def _as_page(desk: Desk, document: Document, start: int | None, end: int | None) -> Response:
+def _as_page(worker: WorkerContext, document: Document, start: int | None, end: int | None) -> Response:
     shown = {
         "title": title_of(document),
         "url": without_invisible(document.url or ""),
         "parts": parts_of(document.text, start or 0, end or 0),
     }
-    return page(desk, reader_of(desk), "document.html", shown)
+    return page(worker, reader_of(worker), "document.html", shown)
 
 
-def _failed(desk: Desk, error: RagError) -> Response:
+def _failed(worker: WorkerContext, error: RagError) -> Response:
     if not wants_json():
-        return failure_page(desk, error)
-    status, body = failure(error, desk.service.line().settings)
+        return failure_page(worker, error)
+    status, body = failure(error, worker.service.snapshot().settings)
     return json_response(plain(body), status)

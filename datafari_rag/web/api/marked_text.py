@@ -7,14 +7,14 @@ from typing import NamedTuple
 from datafari_rag.core.text.tables import header_above, is_in_table
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A stretch of the text and how it is shown: `plain`, `passage`, `row` (the passage as a row), or `header`."""
 
     text: str
     kind: str = "plain"
 
 
-def parts_of(text: str, start: int, end: int) -> tuple[Part, ...]:
+def parts_of(text: str, start: int, end: int) -> tuple[TextPart, ...]:
     """
     Return *text* in its parts, none of them empty; joined they are *text*.
 
@@ -22,7 +22,7 @@ def parts_of(text: str, start: int, end: int) -> tuple[Part, ...]:
     the header above it is shown as one.
     """
     if start >= end:
-        return (Part(text),) if text else ()
+        return (TextPart(text),) if text else ()
     kind, header = "passage", None
     if "\n" not in text[start:end] and is_in_table(text, start, end):
         line_end = text.find("\n", end)
@@ -30,10 +30,10 @@ def parts_of(text: str, start: int, end: int) -> tuple[Part, ...]:
         kind, header = "row", header_above(text, start)
     first, last = header or (0, 0)
     parts = (
-        Part(text[:first]),
-        Part(text[first:last], "header"),
-        Part(text[last:start]),
-        Part(text[start:end], kind),
-        Part(text[end:]),
+        TextPart(text[:first]),
+        TextPart(text[first:last], "header"),
+        TextPart(text[last:start]),
+        TextPart(text[start:end], kind),
+        TextPart(text[end:]),
     )
     return tuple(part for part in parts if part.text)

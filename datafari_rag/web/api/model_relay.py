@@ -14,15 +14,17 @@ from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
 from datafari_rag.protocols.request import PassThrough
-from datafari_rag.web.api.answers import STREAM_HEADERS, Desk, Row, json_response
+from datafari_rag.web.api.answers import STREAM_HEADERS, DialectRoute, WorkerContext, json_response
 from datafari_rag.web.ops.audit import Audited, audit
-from datafari_rag.web.ops.metrics import Ended
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.ops.metrics import FinishedRequest
+from datafari_rag.web.runtime import ServiceSnapshot
 
 Said = Mapping[str, object] | Ending
 
 
-def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) -> Response:
+def relay(
+    worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, user: User, passed: PassThrough
+) -> Response:
     """
     Return the model's reply to *passed*, with `source_nodes` null.
 
@@ -30,32 +32,39 @@ def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) 
         NotAuthenticated: nobody is signed in and that is needed, here as for an answer with documents.
         RagError: the model failed before its first words.
     """
-    if user.name is None and line.settings.security_anonymous == "refuse":
+    if user.name is None and snapshot.settings.security_anonymous == "refuse":
         raise NotAuthenticated
-    if line.relay is None:
+    if snapshot.relay is None:
         raise NotAllowed
-    said = line.relay.relay(passed.body, is_streamed=passed.is_streamed)
-    audited = Audited(desk.now(), desk.new_id(), row.name, user.name)
+    said = snapshot.relay.relay(passed.body, is_streamed=passed.is_streamed)
+    audited = Audited(worker.now(), worker.new_id(), row.name, user.name)
     if passed.is_streamed:
-        return _streamed(desk, row, line, audited=audited, chunks=said)
+        return _streamed(worker, row, snapshot, audited=audited, chunks=said)
     with closing(said):
         reply, ending = _first(said), next(said, None)  # read to its end, so that the connection can be used again
     facts = ending.facts if isinstance(ending, Ending) else UNKNOWN_MODEL
-    desk.metrics.count(Ended(row.name, "passed", facts), line.settings)
-    audit(line, audited, "passed", facts=facts)
+    worker.metrics.count(FinishedRequest(row.name, "passed", facts), snapshot.settings)
+    audit(snapshot, audited, "passed", facts=facts)
     response = json_response(row.encoding.whole(relayed(reply)))
     response.headers["X-RAG-Model"] = header_value(facts)
     return response
 
 
-def _streamed(desk: Desk, row: Row, line: Line, *, audited: Audited, chunks: Generator[Said, None, None]) -> Response:
-    with desk.streams.opened(line.settings.server_max_streams) as opened:
+def _streamed(
+    worker: WorkerContext,
+    row: DialectRoute,
+    snapshot: ServiceSnapshot,
+    *,
+    audited: Audited,
+    chunks: Generator[Said, None, None],
+) -> Response:
+    with worker.streams.opened(snapshot.settings.server_max_streams) as opened:
         try:
             first = _first(chunks)
         except RagError:
             chunks.close()
             raise
-        lines = _lines(desk, row, line, audited=audited, said=(first, chunks))
+        lines = _lines(worker, row, snapshot, audited=audited, said=(first, chunks))
         response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(chunks.close)
@@ -73,9 +82,9 @@ def _first(said: Iterator[Said]) -> Mapping[str, object]:
 
 
 def _lines(
-    desk: Desk,
-    row: Row,
-    line: Line,
+    worker: WorkerContext,
+    row: DialectRoute,
+    snapshot: ServiceSnapshot,
     *,
     audited: Audited,
     said: tuple[Mapping[str, object], Generator[Said, None, None]],
@@ -88,11 +97,11 @@ def _lines(
                 yield row.encoding.line(relayed_chunk(one))
             elif one.failure is not None:
                 outcome, facts = one.failure.label, one.facts
-                yield row.encoding.line(failure(one.failure, line.settings)[1])
+                yield row.encoding.line(failure(one.failure, snapshot.settings)[1])
             else:
                 outcome, facts = "passed", one.facts
                 yield row.encoding.last
     finally:
         chunks.close()
-        desk.metrics.count(Ended(row.name, outcome, facts), line.settings)
-        audit(line, audited, outcome)
+        worker.metrics.count(FinishedRequest(row.name, outcome, facts), snapshot.settings)
+        audit(snapshot, audited, outcome)

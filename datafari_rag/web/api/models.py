@@ -6,19 +6,19 @@ from flask import Response, request
 
 from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.protocols.openai import failure, models
-from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.json_bytes import plain
 
 
-def models_view(desk: Desk) -> Response:
+def models_view(worker: WorkerContext) -> Response:
     """Return the list as OpenAI's clients read it, to whoever may ask at all."""
-    line = desk.service.line()
+    snapshot = worker.service.snapshot()
     try:
         headers = {name.lower(): value for name, value in request.headers.items()}
-        identified = line.identity.identify(headers, request.remote_addr or "")
-        if identified.name is None and line.settings.security_anonymous == "refuse":
+        identified = snapshot.identity.identify(headers, request.remote_addr or "")
+        if identified.name is None and snapshot.settings.security_anonymous == "refuse":
             raise NotAuthenticated
     except RagError as error:
-        status, body = failure(error, line.settings)
+        status, body = failure(error, snapshot.settings)
         return json_response(plain(body), status)
-    return json_response(plain(models(line.settings, created_s=int(desk.now()))))
+    return json_response(plain(models(snapshot.settings, created_s=int(worker.now()))))

@@ -17,7 +17,7 @@ from werkzeug.routing import Map, Rule
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.api.openapi_schemas import STRING, components, record, ref
 from datafari_rag.web.json_bytes import plain
 
@@ -57,9 +57,9 @@ class Operation:
     has_page: bool = False
 
 
-def openapi_view(desk: Desk, rules: Map) -> Response:
+def openapi_view(worker: WorkerContext, rules: Map) -> Response:
     """Return the description under the settings of now."""
-    return json_response(plain(description(rules, desk.service.line().settings)))
+    return json_response(plain(description(rules, worker.service.snapshot().settings)))
 
 
 def description(rules: Map, settings: Settings) -> Json:

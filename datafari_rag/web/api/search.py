@@ -12,38 +12,38 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import browse, fetch
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import Desk, json_response, note_ignored, told_when
+from datafari_rag.web.api.answers import WorkerContext, json_response, note_ignored, told_when
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.user import user_for
 
 log = logging.getLogger(__name__)
 
 
-def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
+def searched(worker: WorkerContext, incoming: Incoming, peer: str) -> Response:
     """Return Solr's own JSON for a plain search as the user who asks."""
-    line = desk.service.line()
+    snapshot = worker.service.snapshot()
     try:
-        wanted, ignored = solr_select.parse(incoming, line.settings)
-        note_ignored(desk, ignored)
-        identified = line.identity.identify(incoming.headers, peer)
-        desk.limits.check_user(line.settings, identified.name)
-        user = user_for(identified, line)
-        found = browse(wanted, user, settings=line.settings, parts=line.parts)
+        wanted, ignored = solr_select.parse(incoming, snapshot.settings)
+        note_ignored(worker, ignored)
+        identified = snapshot.identity.identify(incoming.headers, peer)
+        worker.limits.check_user(snapshot.settings, identified.name)
+        user = user_for(identified, snapshot)
+        found = browse(wanted, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
     except RagError as error:
-        return search_failed(desk, error, line.settings)
-    desk.metrics.count_answer("select", "ok")
-    return json_response(plain(solr_select.reply(found, line.settings)))
+        return search_failed(worker, error, snapshot.settings)
+    worker.metrics.count_answer("select", "ok")
+    return json_response(plain(solr_select.reply(found, snapshot.settings)))
 
 
-def search_failed(desk: Desk, error: RagError, settings: Settings) -> Response:
+def search_failed(worker: WorkerContext, error: RagError, settings: Settings) -> Response:
     """Return the failure of a plain search as Datafari's search has it."""
-    desk.metrics.count_answer("select", error.label)
+    worker.metrics.count_answer("select", error.label)
     log.info("search outcome=%s %s", error.label, error.log)
     status, body = solr_select.failure(error, settings)
     return told_when(error, json_response(plain(body), status))
 
 
-def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer: str) -> Document:
+def opened(worker: WorkerContext, document_id: str, field: str, *, incoming: Incoming, peer: str) -> Document:
     """
     Return a document that its reader may see, rights checked now.
 
@@ -51,11 +51,11 @@ def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer
         NotFound: absent, forbidden, or without that field: not told apart.
         RagError: the search or the rights failed.
     """
-    line = desk.service.line()
-    identified = line.identity.identify(incoming.headers, peer)
-    desk.limits.check_user(line.settings, identified.name)
-    user = user_for(identified, line)
-    document = fetch(document_id, field, user, settings=line.settings, parts=line.parts)
+    snapshot = worker.service.snapshot()
+    identified = snapshot.identity.identify(incoming.headers, peer)
+    worker.limits.check_user(snapshot.settings, identified.name)
+    user = user_for(identified, snapshot)
+    document = fetch(document_id, field, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
     if document is None:
         raise NotFound
     return document

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from datafari_rag.core.audit_record import Happening, record_of
+from datafari_rag.core.audit_record import AuditEvent, record_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.runtime import ServiceSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +23,27 @@ class Audited:
 
 
 def audit(
-    line: Line, audited: Audited, outcome: str, *, facts: ModelFacts | None = None, extracts: tuple[Extract, ...] = ()
+    snapshot: ServiceSnapshot,
+    audited: Audited,
+    outcome: str,
+    *,
+    facts: ModelFacts | None = None,
+    extracts: tuple[Extract, ...] = (),
 ) -> None:
     """Hand the line of one finished request over to the trail; returns at once and never fails."""
-    if line.audit is None:
+    if snapshot.audit is None:
         return
     usage = facts.extras.get("usage") if facts else None
     total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
-    happening = Happening(
+    happening = AuditEvent(
         at_s=audited.at_s,
         request_id=audited.request_id,
         dialect=audited.dialect,
         outcome=outcome,
         user=audited.user,
-        mode=line.settings.security_mode,
+        mode=snapshot.settings.security_mode,
         extracts=extracts,
         model=facts.name if facts else None,
         tokens=total if isinstance(total, int) else None,
     )
-    line.audit.append(record_of(happening), question=audited.question)
+    snapshot.audit.append(record_of(happening), question=audited.question)

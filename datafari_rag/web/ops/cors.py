@@ -27,7 +27,7 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing and that links of other sites may use."""
 
 
-class Headers(Protocol):
+class ResponseHeaders(Protocol):
     """Headers of a response, as Flask and plain dicts have them."""
 
     def setdefault(self, key: str, value: str, /) -> object:
@@ -46,7 +46,7 @@ def preflight(request: Request, settings: Settings, paths: Collection[str]) -> R
     return response
 
 
-def allow(request: Request, headers: Headers, settings: Settings, paths: Collection[str]) -> None:
+def allow(request: Request, headers: ResponseHeaders, settings: Settings, paths: Collection[str]) -> None:
     """Add to *headers* that the page which sent *request* may read the answer, where that is so."""
     if not settings.server_cors_origins or _bare(request) not in paths:
         return

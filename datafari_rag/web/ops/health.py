@@ -9,7 +9,7 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.user import is_admin
 
 PARTS = ("settings", "search", "rights", "model", "audit")
@@ -22,22 +22,22 @@ UNWELL = "Not as it should be; this machine and administrators see more."
 """What a stranger reads in place of a problem, which may name hosts, files and settings."""
 
 
-def live(desk: Desk) -> Response:
+def live(worker: WorkerContext) -> Response:
     """Answer 200 while this process lives, whatever Solr or the model do."""
     return json_response(b'{"status":"live"}')
 
 
-def ready(desk: Desk) -> Response:
+def ready(worker: WorkerContext) -> Response:
     """
     Answer 200 when a question would be answered now, else 503; the body lists what is wrong, and each part.
 
     Only this machine and administrators read in which words, and where the model is.
     """
-    problems = list(desk.service.problems())
-    if desk.streams.is_closing:
+    problems = list(worker.service.problems())
+    if worker.streams.is_closing:
         problems.append({"what": "server", "problem": "This worker is stopping."})
-    parts = parts_of(desk, problems)
-    if not _may_see_more(desk):
+    parts = parts_of(worker, problems)
+    if not _may_see_more(worker):
         problems, parts = [_blurred(one) for one in problems], [_blurred(one) for one in parts]
     body = {
         "status": "not ready" if problems else "ready",
@@ -47,26 +47,26 @@ def ready(desk: Desk) -> Response:
     return json_response(orjson.dumps(body), 503 if problems else 200)
 
 
-def parts_of(desk: Desk, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Return what is known of each of `PARTS`; *problems* are the service's own of this moment."""
-    return [_part(desk, what, problems) for what in PARTS]
+    return [_part(worker, what, problems) for what in PARTS]
 
 
-def metrics(desk: Desk) -> Response:
+def metrics(worker: WorkerContext) -> Response:
     """Answer Prometheus' text over all workers."""
-    text = desk.metrics.exposition(is_rejected=desk.service.has_bad_settings())
+    text = worker.metrics.exposition(is_rejected=worker.service.has_bad_settings())
     return Response(text, mimetype="text/plain; version=0.0.4")
 
 
-def _may_see_more(desk: Desk) -> bool:
+def _may_see_more(worker: WorkerContext) -> bool:
     """Say whether this is a request of the machine itself, or of an administrator."""
-    line, peer = desk.service.line(), request.remote_addr or ""
+    snapshot, peer = worker.service.snapshot(), request.remote_addr or ""
     is_direct = not any(name in request.headers for name in FORWARDED)
     try:
         if is_direct and ip_address(peer).is_loopback:
             return True
         headers = {name.lower(): value for name, value in request.headers.items()}
-        return is_admin(line.identity.identify(headers, peer).name, line.settings)
+        return is_admin(snapshot.identity.identify(headers, peer).name, snapshot.settings)
     except (RagError, ValueError):
         return False
 
@@ -80,16 +80,18 @@ def _blurred(one: Mapping[str, object]) -> Mapping[str, object]:
     return shown
 
 
-def _part(desk: Desk, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
     """
     Return what is known of one part: its problem now, and the last failure of an answer by it in any worker.
 
     The model is never asked for this: that would cost money, or wake what sleeps. Its breaker says what is known.
     """
     problem = next((one["problem"] for one in problems if one.get("what") == what), None)
-    found = {"what": what, "ok": problem is None, "problem": problem, "last_error": desk.troubles.latest(what)}
+    found = {"what": what, "ok": problem is None, "problem": problem, "last_error": worker.failures.latest(what)}
     if what == "model":
-        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(desk.service.line().parts.model, "breakers", list)
+        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(
+            worker.service.snapshot().dependencies.model, "breakers", list
+        )
         endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
         is_ok = not endpoints or any(one["breaker"] == "closed" for one in endpoints)
         found |= {"ok": is_ok, "endpoints": endpoints}

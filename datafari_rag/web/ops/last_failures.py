@@ -24,7 +24,7 @@ WRITE_EVERY_S = 1.0
 """How often one and the same failure is written at most: a part that is down fails a thousand times a second."""
 
 
-class Troubles:
+class LastFailures:
     """The last failure of each of `PARTS`; *now* gives seconds since the epoch."""
 
     def __init__(self, folder: Path | None = None, now: Callable[[], float] = time.time) -> None:

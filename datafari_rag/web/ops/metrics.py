@@ -32,7 +32,7 @@ _USAGE = {"prompt_tokens": "prompt", "completion_tokens": "completion"}
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishedRequest:
     """
     How one answer ended: *outcome* is ok, the label of a failure, passed or aborted.
 
@@ -107,7 +107,7 @@ class Metrics:
         for listener in self._listeners:
             listener(dialect, outcome)
 
-    def count(self, ended: Ended, settings: Settings) -> None:
+    def count(self, ended: FinishedRequest, settings: Settings) -> None:
         """Count one finished answer with its times, its model and its tokens."""
         self.count_answer(ended.dialect, ended.outcome)
         for stage, took_ms in ended.timings_ms:

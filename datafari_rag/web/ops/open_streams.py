@@ -10,7 +10,7 @@ from datafari_rag.core.errors import Overloaded
 RETRY_AFTER_S = 5.0
 
 
-class Place:
+class StreamPlace:
     """
     One open stream's place; left once, however often `leave` is called.
 
@@ -45,7 +45,7 @@ class Streams:
         self._tell(self.open)
 
     @contextmanager
-    def opened(self, limit: int) -> Iterator[Place]:
+    def opened(self, limit: int) -> Iterator[StreamPlace]:
         """
         Hold a place while the answer begins; it is given back unless it was kept.
 
@@ -54,7 +54,7 @@ class Streams:
         """
         if self.is_closing or self.open >= limit:
             raise Overloaded(retry_after_s=RETRY_AFTER_S)
-        place = Place(self)
+        place = StreamPlace(self)
         try:
             yield place
         except BaseException:

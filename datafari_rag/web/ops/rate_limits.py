@@ -21,7 +21,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.shared_counters import SharedCounters
 
 
-class Limits:
+class RateLimits:
     """The counters of this server; *folder* is one that its workers share, None counts in this worker alone."""
 
     def __init__(self, folder: Path | None = None, *, clock: Callable[[], float] = time.time) -> None:

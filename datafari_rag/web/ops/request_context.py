@@ -22,7 +22,7 @@ _TRACESTATE = re.compile(r"[ -~]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
+class CurrentRequest:
     """The request that is being answered here: its id, and its trace as it came, empty where it had none."""
 
     request_id: str = ""
@@ -30,7 +30,7 @@ class Present:
     tracestate: str = ""
 
 
-class Headers(Protocol):
+class RequestHeaders(Protocol):
     """Headers of a request, as Flask and plain dicts have them."""
 
     def get(self, key: str, default: str, /) -> str:
@@ -38,12 +38,12 @@ class Headers(Protocol):
         ...
 
 
-NOBODY = Present()
+NOBODY = CurrentRequest()
 
-_PRESENT: ContextVar[Present] = ContextVar("datafari_rag_present", default=NOBODY)
+_PRESENT: ContextVar[CurrentRequest] = ContextVar("datafari_rag_present", default=NOBODY)
 
 
-def begin(request_id: str, headers: Headers) -> None:
+def begin(request_id: str, headers: RequestHeaders) -> None:
     """Say that the request *request_id* with *headers* is answered from here on, in this thread or greenlet."""
     parent, state = headers.get("traceparent", ""), headers.get("tracestate", "")
     if not _TRACEPARENT.fullmatch(parent):
@@ -51,7 +51,7 @@ def begin(request_id: str, headers: Headers) -> None:
     if not parent or not _TRACESTATE.fullmatch(state):
         # The standard: a state without a trace that can be read means nothing.
         state = ""
-    _PRESENT.set(Present(request_id, parent, state))
+    _PRESENT.set(CurrentRequest(request_id, parent, state))
 
 
 def request_id() -> str:

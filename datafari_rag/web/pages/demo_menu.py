@@ -5,35 +5,35 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import NotAllowed, NotFound, RagError
-from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.demo_users import COOKIE, DEMO_USERS, LIFE_S, PURPOSE
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.signing import TOKEN_FIELD
 
 
-def choose(desk: Desk) -> Response:
+def choose(worker: WorkerContext) -> Response:
     """Set or clear the cookie, and go back to the page that was open."""
     try:
-        name = _chosen(desk)
+        name = _chosen(worker)
     except RagError as error:
-        return failure_page(desk, error)
+        return failure_page(worker, error)
     response = Response(status=303, headers={"Location": _own_address(request.form.get("here", "/"))})
     if name is None:
         response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
         return response
-    signed = desk.signer.signed(PURPOSE, name)
+    signed = worker.signer.signed(PURPOSE, name)
     response.set_cookie(COOKIE, signed, max_age=LIFE_S, httponly=True, samesite="Strict")
     return response
 
 
-def _chosen(desk: Desk) -> str | None:
+def _chosen(worker: WorkerContext) -> str | None:
     """Return the chosen user, None for nobody. Raises: NotFound, NotAllowed, or as `reader_of`."""
-    if not desk.service.line().settings.demo_users:
+    if not worker.service.snapshot().settings.demo_users:
         raise NotFound
     headers = {name.lower(): value for name, value in request.headers.items()}
-    reader = reader_of(desk)
-    if not desk.signer.is_own_form(reader.name or "", request.form.get(TOKEN_FIELD), headers):
+    reader = reader_of(worker)
+    if not worker.signer.is_own_form(reader.name or "", request.form.get(TOKEN_FIELD), headers):
         raise NotAllowed
     name = request.form.get("user", "")
     return name if name in DEMO_USERS else None

@@ -17,13 +17,13 @@ from flask import Response, request
 
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.failure import failure
 from datafari_rag.web.forms import whole_body
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
-from datafari_rag.web.pages.reader import Reader, reader_of
+from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
@@ -35,33 +35,33 @@ MAX_BODY_BYTES = 200_000
 Sent = Mapping[str, object]
 
 
-def give(desk: Desk) -> Response:
+def give(worker: WorkerContext) -> Response:
     """Keep one thumb; scripts are answered in JSON, a plain form with a page."""
     is_script = request.mimetype == "application/json"
     try:
-        reader = _give(desk)
+        reader = _give(worker)
     except RagError as error:
         if not is_script:
-            return failure_page(desk, error)
-        status, body = failure(error, desk.service.line().settings)
+            return failure_page(worker, error)
+        status, body = failure(error, worker.service.snapshot().settings)
         return json_response(plain(body), status)
-    return json_response(b'{"kept":true}') if is_script else page(desk, reader, "thanks.html", {})
+    return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 
 
-def _give(desk: Desk) -> Reader:
-    settings = desk.service.line().settings
+def _give(worker: WorkerContext) -> PageReader:
+    settings = worker.service.snapshot().settings
     if not settings.feedback_file:
         raise NotFound
     headers = {name.lower(): value for name, value in request.headers.items()}
     request.max_content_length = MAX_BODY_BYTES
-    reader = reader_of(desk)
-    desk.limits.check_user(settings, reader.name)
+    reader = reader_of(worker)
+    worker.limits.check_user(settings, reader.name)
     sent = _sent()
     token = headers.get(TOKEN_HEADER) or str(sent.get(TOKEN_FIELD, ""))
-    if not desk.signer.is_own_form(reader.name or "", token, headers):
+    if not worker.signer.is_own_form(reader.name or "", token, headers):
         raise NotAllowed
     record = record_of(sent, settings, reader.translate)
-    append(Path(settings.feedback_file), {"at": _iso(desk.now()), **record})
+    append(Path(settings.feedback_file), {"at": _iso(worker.now()), **record})
     return reader
 
 

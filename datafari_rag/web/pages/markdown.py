@@ -38,7 +38,7 @@ _LISTS = {"bullet": "ul", "number": "ol"}
 
 
 @dataclass
-class Marks:
+class PlacedCitations:
     """The citations of an answer by the place of their marks; *documents* are those of the reply."""
 
     citations: Sequence[Json]
@@ -103,12 +103,12 @@ def address_of(citation: Json) -> str:
     return f"/documents?{urlencode({'id': str(citation['document_id']), **place})}{passage}"
 
 
-def html_of(text: str, marks: Marks) -> Markup:
+def html_of(text: str, marks: PlacedCitations) -> Markup:
     """Return *text* as paragraphs, lists, headings and code, with badges for its marks."""
     return Markup("").join(_blocks(_Part(text, marks.masked(text), 0), marks))
 
 
-def _blocks(whole: _Part, marks: Marks) -> Iterator[Markup]:
+def _blocks(whole: _Part, marks: PlacedCitations) -> Iterator[Markup]:
     for kind, lines in _grouped(whole):
         if kind == "code":
             shown = without_directions("\n".join(line.text for line in lines))
@@ -161,7 +161,7 @@ def _kind_of(line: _Part) -> tuple[str, _Part]:
     return kind, line.cut(*found.span(4))
 
 
-def _inline(part: _Part, marks: Marks) -> Markup:
+def _inline(part: _Part, marks: PlacedCitations) -> Markup:
     shown, at = [], 0
     for found in _INLINE.finditer(part.masked):
         shown += [_plain(part.cut(at, found.start()), marks), _piece(found, part, marks)]
@@ -169,7 +169,7 @@ def _inline(part: _Part, marks: Marks) -> Markup:
     return Markup("").join([*shown, _plain(part.cut(at, len(part.text)), marks)])
 
 
-def _piece(found: re.Match[str], part: _Part, marks: Marks) -> Markup:
+def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
     if found["code"]:
         return Markup('<code dir="ltr">{}</code>').format(without_directions(part.text[slice(*found.span("code"))]))
     for name, tag in (("bold", "strong"), ("italic", "em")):
@@ -178,7 +178,7 @@ def _piece(found: re.Match[str], part: _Part, marks: Marks) -> Markup:
     return _link(found["words"], found["target"], marks)
 
 
-def _plain(part: _Part, marks: Marks) -> Markup:
+def _plain(part: _Part, marks: PlacedCitations) -> Markup:
     """Return words without Markdown, each of their marks as its badges."""
     shown, at = [], 0
     hidden = part.masked.find(_MASK)
@@ -192,7 +192,7 @@ def _plain(part: _Part, marks: Marks) -> Markup:
     return Markup("").join([*shown, escape(without_directions(part.text[at:]))])
 
 
-def _link(words: str, target: str, marks: Marks) -> Markup:
+def _link(words: str, target: str, marks: PlacedCitations) -> Markup:
     document = next((document for document in marks.documents if document["url"] == target), None)
     shown = escape(without_directions(words))
     if document is None:

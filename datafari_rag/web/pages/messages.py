@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from datafari_rag.web.admin.charts import Names
+from datafari_rag.web.admin.charts import ChartLabels
 
 Translate = Callable[[str], str]
 
@@ -250,11 +250,11 @@ def part_names(_: Translate) -> Mapping[str, str]:
     }
 
 
-def chart_names(_: Translate) -> Names:
+def chart_names(_: Translate) -> ChartLabels:
     """Return the words of the charts: how answers end, and the stages of one."""
     ends = {"ok": _("answered"), "aborted": _("the reader left"), "passed": _("passed on to the model")}
     outcomes = {label: title for label, (title, _hint) in failures(_).items()}
-    return Names({**outcomes, **ends}, {**_stages(_), "citations": _("checking citations")})
+    return ChartLabels({**outcomes, **ends}, {**_stages(_), "citations": _("checking citations")})
 
 
 def admin_words(_: Translate) -> Mapping[str, object]:

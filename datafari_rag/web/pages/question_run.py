@@ -9,21 +9,21 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.answers import Desk, answered, failed
+from datafari_rag.web.api.answers import WorkerContext, answered, failed
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.request_values import incoming_from
 
 TAKES = frozenset({"json"})
 
 
-def talk(desk: Desk) -> Response:
+def talk(worker: WorkerContext) -> Response:
     """Return the stream of the answer to the last message that was sent."""
-    settings, peer = desk.service.line().settings, request.remote_addr or ""
+    settings, peer = worker.service.snapshot().settings, request.remote_addr or ""
     try:
-        incoming = incoming_from(request, takes=TAKES, now_s=desk.now())
+        incoming = incoming_from(request, takes=TAKES, now_s=worker.now())
     except RagError as error:
-        return failed(desk, PAGE, error, settings)
+        return failed(worker, PAGE, error, settings)
     watch = request.environ.get("datafari_rag.watch")
     if watch is not None:
         watch()
-    return answered(desk, PAGE, incoming, peer)
+    return answered(worker, PAGE, incoming, peer)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from flask import request
 
 from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
-from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.locale import Translate, language_of, translator
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import is_admin
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class PageReader:
     """One reader of one page; *name* None is nobody. Nothing here widens what he may see."""
 
     name: str | None
@@ -23,36 +23,36 @@ class Reader:
     translate: Translate
 
 
-def reader_of(desk: Desk) -> Reader:
+def reader_of(worker: WorkerContext) -> PageReader:
     """
     Return who sent this request.
 
     Raises:
         NotAuthenticated: a credential was given and is not valid.
     """
-    line = desk.service.line()
-    return _reader(_name(line), line)
+    snapshot = worker.service.snapshot()
+    return _reader(_name(snapshot), snapshot)
 
 
-def reader_of_failure(desk: Desk, error: RagError) -> Reader:
+def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
     """Return who is shown *error*: nobody, where who he is cannot be known, or another site may read the page."""
-    line = desk.service.line()
+    snapshot = worker.service.snapshot()
     if isinstance(error, UnknownHost | TooManyRequests):
-        return _reader(None, line)
+        return _reader(None, snapshot)
     try:
-        return _reader(_name(line), line)
+        return _reader(_name(snapshot), snapshot)
     except RagError:
-        return _reader(None, line)
+        return _reader(None, snapshot)
 
 
-def _name(line: Line) -> str | None:
-    return line.identity.identify(_headers(), request.remote_addr or "").name
+def _name(snapshot: ServiceSnapshot) -> str | None:
+    return snapshot.identity.identify(_headers(), request.remote_addr or "").name
 
 
 def _headers() -> dict[str, str]:
     return {name.lower(): value for name, value in request.headers.items()}
 
 
-def _reader(name: str | None, line: Line) -> Reader:
+def _reader(name: str | None, snapshot: ServiceSnapshot) -> PageReader:
     language = language_of(request)
-    return Reader(name, is_admin(name, line.settings), language, translator(language))
+    return PageReader(name, is_admin(name, snapshot.settings), language, translator(language))

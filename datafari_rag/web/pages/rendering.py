@@ -14,11 +14,11 @@ from werkzeug.urls import iri_to_uri
 
 from datafari_rag import resources
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.demo_users import DEMO_USERS
 from datafari_rag.web.pages.locale import LANGUAGES, PARAMETER
 from datafari_rag.web.pages.messages import title_and_hint
-from datafari_rag.web.pages.reader import Reader, reader_of_failure
+from datafari_rag.web.pages.reader import PageReader, reader_of_failure
 
 STATIC = Path(resources.__file__).parent / "static"
 
@@ -26,15 +26,17 @@ WITH_PARAMETERS = frozenset({"/", "/documents"})
 """Pages whose parameters say what they show; no other repeats anything of its address."""
 
 
-def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object], *, status: int = 200) -> Response:
+def page(
+    worker: WorkerContext, reader: PageReader, template: str, values: Mapping[str, object], *, status: int = 200
+) -> Response:
     """Return *template* as a page for *reader*."""
-    has_users = desk.service.line().settings.demo_users
+    has_users = worker.service.snapshot().settings.demo_users
     body = render_template(
         template,
         _=reader.translate,
         reader=reader,
         users=DEMO_USERS if has_users else (),
-        form_token=desk.signer.form_token(reader.name or ""),
+        form_token=worker.signer.form_token(reader.name or ""),
         here=_here(),
         languages=[(code, _with(PARAMETER, code)) for code in LANGUAGES],
         static_version=static_version(),
@@ -46,12 +48,12 @@ def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object]
     return response
 
 
-def failure_page(desk: Desk, error: RagError) -> Response:
+def failure_page(worker: WorkerContext, error: RagError) -> Response:
     """Return the page of one failure, in the reader's language."""
-    reader = reader_of_failure(desk, error)
+    reader = reader_of_failure(worker, error)
     title, hint = title_and_hint(error.label, reader.translate)
     values = {"code": error.code, "title": title, "hint": hint, "reason": error.reason}
-    return page(desk, reader, "failure.html", values, status=error.code)
+    return page(worker, reader, "failure.html", values, status=error.code)
 
 
 @lru_cache(maxsize=1)

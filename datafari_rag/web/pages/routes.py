@@ -7,7 +7,7 @@ from collections.abc import Callable
 from flask import Flask, Response
 
 from datafari_rag.web.admin import page
-from datafari_rag.web.api.answers import Desk
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.demo_menu import choose
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.question_run import talk
@@ -16,18 +16,18 @@ from datafari_rag.web.pages.static_files import static_file
 from datafari_rag.web.pages.widget import widget_setup
 
 
-def add_pages(app: Flask, desk: Desk) -> None:
-    """Add the pages over *desk* to *app*."""
+def add_pages(app: Flask, worker: WorkerContext) -> None:
+    """Add the pages over *worker* to *app*."""
     for path, method, view in PAGES:
-        app.add_url_rule(path, f"page:{method}:{path}", _bound(desk, view), methods=[method])
-    app.add_url_rule("/static/<name>", "static", lambda name: static_file(desk, name), methods=["GET"])
+        app.add_url_rule(path, f"page:{method}:{path}", _bound(worker, view), methods=[method])
+    app.add_url_rule("/static/<name>", "static", lambda name: static_file(worker, name), methods=["GET"])
 
 
-def _bound(desk: Desk, view: Callable[[Desk], Response]) -> Callable[[], Response]:
-    return lambda: view(desk)
+def _bound(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[[], Response]:
+    return lambda: view(worker)
 
 
-PAGES: tuple[tuple[str, str, Callable[[Desk], Response]], ...] = (
+PAGES: tuple[tuple[str, str, Callable[[WorkerContext], Response]], ...] = (
     ("/", "GET", search_page),
     ("/talk", "POST", talk),
     ("/demo/user", "POST", choose),

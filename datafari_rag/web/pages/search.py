@@ -17,18 +17,18 @@ from datafari_rag.core.ask import ANSWER_FORMATS
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import Desk, Row, answered
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo_users import QUESTIONS
-from datafari_rag.web.pages.markdown import SHAPES, Marks, address_of, html_of
+from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import field_names, script_words, statuses, title_and_hint
-from datafari_rag.web.pages.reader import Reader, reader_of
+from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, parameters_for
 
-PAGE = Row("page", search_dialect, NDJSON)
+PAGE = DialectRoute("page", search_dialect, NDJSON)
 
 SCRIPT_COOKIE = "datafari_rag_script"
 """Set by our script: its browser needs no answer in the page."""
@@ -36,27 +36,27 @@ SCRIPT_COOKIE = "datafari_rag_script"
 Arguments = Mapping[str, Sequence[str]]
 
 
-def search_page(desk: Desk) -> Response:
+def search_page(worker: WorkerContext) -> Response:
     """Return the page for the question in the address, the first page when there is none."""
     try:
-        reader = reader_of(desk)
+        reader = reader_of(worker)
     except RagError as error:
-        return failure_page(desk, error)
+        return failure_page(worker, error)
     arguments = {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
-    made = {} if not question or is_scripted else _answer_and_hits(desk, reader, arguments)
-    return page(desk, reader, "search.html", {**_frame(desk, reader, arguments), **made})
+    made = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
+    return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **made})
 
 
-def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object]:
+def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     """Return what the page has with and without an answer."""
-    settings = desk.service.line().settings
+    settings = worker.service.snapshot().settings
     setup = {
         "words": script_words(reader.translate),
         "facets": [name for name in settings.solr_facets if name != "last_modified"],
         "user": reader.name or "",
-        "token": desk.signer.form_token(reader.name or ""),
+        "token": worker.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback_file),
         "hasFeedbackText": settings.feedback_text,
     }
@@ -75,14 +75,14 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
     }
 
 
-def _answer_and_hits(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object]:
+def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     peer = request.remote_addr or ""
-    settings = desk.service.line().settings
+    settings = worker.service.snapshot().settings
     wanted = parameters_for(arguments, settings.solr_facets)
-    hits = searched(desk, _incoming(wanted), peer)
+    hits = searched(worker, _incoming(wanted), peer)
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
-    answer = answered(desk, PAGE, _incoming(asked), peer)
-    return _hits(orjson.loads(hits.get_data()), arguments) | _answer(desk, answer, reader)
+    answer = answered(worker, PAGE, _incoming(asked), peer)
+    return _hits(orjson.loads(hits.get_data()), arguments) | _answer(worker, answer, reader)
 
 
 def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
@@ -90,7 +90,7 @@ def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
     return Incoming("/", parameters, headers=headers)
 
 
-def _answer(desk: Desk, response: Response, reader: Reader) -> dict[str, object]:
+def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> dict[str, object]:
     body: Mapping[str, Any] = orjson.loads(response.get_data())
     if "error" in body:
         error = body["error"]
@@ -99,11 +99,11 @@ def _answer(desk: Desk, response: Response, reader: Reader) -> dict[str, object]
         return {"failure": shown, "answer_json": orjson.dumps(body).decode()}
     content = body["content"]
     words = statuses(reader.translate)
-    marks = Marks(content["citations"], content["documents"], words)
+    marks = PlacedCitations(content["citations"], content["documents"], words)
     kept = {
         "content": content,
         "model": response.headers.get("X-RAG-Model", ""),
-        "id": desk.new_id(),
+        "id": worker.new_id(),
     }
     return {
         "answer": html_of(content["message"], marks),

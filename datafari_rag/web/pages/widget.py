@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from flask import Response, request
 
-from datafari_rag.web.api.answers import Desk, json_response
+from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.locale import language_of, translator
 from datafari_rag.web.pages.messages import script_words
 
 
-def widget_setup(desk: Desk) -> Response:
+def widget_setup(worker: WorkerContext) -> Response:
     """Return the words in the page's language."""
     response = json_response(plain({"words": script_words(translator(language_of(request)))}))
     response.headers["Access-Control-Allow-Origin"] = "*"

@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
 from datafari_rag.core.errors import NotAuthenticated
-from datafari_rag.ports import Identified
+from datafari_rag.ports import VerifiedIdentity
 
 LOCAL = HeaderIdentity.of("X-Remote-User", ["127.0.0.1/32", "::1/128"], "example.org")
 
@@ -30,7 +30,7 @@ CASES = {
 
 @pytest.mark.parametrize(("headers", "peer", "name"), CASES.values(), ids=CASES.keys())
 def test_who_is_believed(headers: dict[str, str], peer: str, name: str | None) -> None:
-    assert LOCAL.identify(headers, peer) == Identified(name=name)
+    assert LOCAL.identify(headers, peer) == VerifiedIdentity(name=name)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_network_that_is_none_is_refused_when_built() -> None:
 
 
 def test_anonymous_reads_nothing() -> None:
-    assert AnonymousIdentity().identify({"X-Remote-User": "ann"}, "127.0.0.1") == Identified()
+    assert AnonymousIdentity().identify({"X-Remote-User": "ann"}, "127.0.0.1") == VerifiedIdentity()

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from datafari_rag.adapters.identity.jwks import MIN_REFETCH_S, JwkSet
 from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
 from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
-from datafari_rag.ports import Identified
+from datafari_rag.ports import VerifiedIdentity
 from tests.adapters.http.test_single_flight import together
 from tests.loopback import Loopback, Reply, serving
 
@@ -72,7 +72,7 @@ def bearer(text: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {text}"}
 
 
-def ask(identity: JwtIdentity, text: str) -> Identified:
+def ask(identity: JwtIdentity, text: str) -> VerifiedIdentity:
     return identity.identify(bearer(text), "192.0.2.1")
 
 
@@ -81,7 +81,7 @@ def test_a_good_token_names_its_user_and_his_tokens(key_file: str, algorithm: st
     rules = TokenRules(algorithms=(algorithm,), issuer=RULES.issuer, audience=RULES.audience, domain="example.org")
     secret = SECRET if algorithm == "HS256" else ""
     identity = JwtIdentity(rules, keys=JwkSet(key_file), secret=secret)
-    assert ask(identity, token(algorithm)) == Identified(name="ann@example.org", claims=("s1", "s2"))
+    assert ask(identity, token(algorithm)) == VerifiedIdentity(name="ann@example.org", claims=("s1", "s2"))
 
 
 def test_a_secret_allows_hs256_besides_the_usual_algorithms(key_file: str) -> None:
@@ -105,7 +105,7 @@ def test_a_short_secret_does_not_warn_at_each_request() -> None:
 
 def test_no_authorization_is_nobody_and_the_proxys_header_is_not_read(key_file: str) -> None:
     identity = JwtIdentity(RULES, keys=JwkSet(key_file))
-    assert identity.identify({"X-Remote-User": "ann"}, "127.0.0.1") == Identified()
+    assert identity.identify({"X-Remote-User": "ann"}, "127.0.0.1") == VerifiedIdentity()
 
 
 def unsigned(header: Mapping[str, object], signature: bytes = b"") -> str:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 import pytest
 
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import Chain, Link
+from datafari_rag.adapters.model.chain import ChainMember, ModelChain
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import (
     ContentFiltered,
@@ -22,11 +22,11 @@ from datafari_rag.core.errors import (
     RefusedByModel,
 )
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.model.timeouts import Limits
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.ports import Ending, TextChunk
 
 PROMPT = Prompt(question="q", extracts=(), instructions=None, nonce="n")
-GOOD = [Piece("a", ModelFacts("m")), Ending("stop", facts=ModelFacts("m"))]
+GOOD = [TextChunk("a", ModelFacts("m")), Ending("stop", facts=ModelFacts("m"))]
 AGAIN = ModelUnavailable(status=503, can_repeat=True)
 
 
@@ -53,7 +53,7 @@ class FakeEndpoint:
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
-    ) -> Generator[Piece | Ending, None, None]:
+    ) -> Generator[TextChunk | Ending, None, None]:
         self.tries.append(until)
         self.clock.now += self.takes_s
         yield from [Ending(None, self.error)] if self.error is not None else GOOD
@@ -77,13 +77,16 @@ def clock() -> Clock:
     return Clock()
 
 
-def chain(clock: Clock, *endpoints: FakeEndpoint, last: FakeEndpoint | None = None, failures: int = 0) -> Chain:
-    links = [Link(f"host{number}", endpoint, Breaker(failures, 30, clock)) for number, endpoint in enumerate(endpoints)]
-    limits = Limits(retries=2, total_s=300)
-    return Chain(links, last=last, limits=limits, clock=clock, sleep=clock.sleep)
+def chain(clock: Clock, *endpoints: FakeEndpoint, last: FakeEndpoint | None = None, failures: int = 0) -> ModelChain:
+    links = [
+        ChainMember(f"host{number}", endpoint, Breaker(failures, 30, clock))
+        for number, endpoint in enumerate(endpoints)
+    ]
+    limits = ModelLimits(retries=2, total_s=300)
+    return ModelChain(links, last=last, limits=limits, clock=clock, sleep=clock.sleep)
 
 
-def told(model: Chain) -> list[Piece | Ending]:
+def told(model: ModelChain) -> list[TextChunk | Ending]:
     return list(model.generate(PROMPT, is_streamed=True))
 
 
@@ -107,7 +110,7 @@ def test_what_another_endpoint_may_do_better_is_passed_on(clock: Clock, error: R
     first, second = FakeEndpoint(clock, error), FakeEndpoint(clock)
     said = told(chain(clock, first, second))
     assert said[-1] == Ending("stop", facts=ModelFacts("m", tries=2, is_fallback=True))
-    assert said[0] == Piece("a", ModelFacts("m", tries=2, is_fallback=True))
+    assert said[0] == TextChunk("a", ModelFacts("m", tries=2, is_fallback=True))
 
 
 @pytest.mark.parametrize("error", [ContentFiltered(), NoAnswer()], ids=lambda error: error.label)
@@ -146,7 +149,7 @@ def test_all_tries_share_one_deadline(clock: Clock) -> None:
 
 def test_the_last_model_needs_no_endpoint(clock: Clock) -> None:
     class Extractive:
-        def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+        def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
             yield from GOOD
 
     said = told(chain(clock, FakeEndpoint(clock, AGAIN), last=Extractive()))

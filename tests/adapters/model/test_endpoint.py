@@ -13,15 +13,15 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.adapters.model.connection import Endpoint
-from datafari_rag.adapters.model.endpoint import HttpModel, Patience, decoded
+from datafari_rag.adapters.model.endpoint import HttpModel, ReadDeadline, decoded
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelGarbled, ModelTimeout, ModelUnavailable, RefusedByModel
-from datafari_rag.core.model.timeouts import REPLY_BYTES, Limits
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.core.model.timeouts import REPLY_BYTES, ModelLimits
+from datafari_rag.ports import Ending, TextChunk
 from tests.stub import Stub, raw_server, read_request, running_stub
 
-QUICK = Limits(connect_s=1, first_token_s=1, stall_s=1, total_s=5)
+QUICK = ModelLimits(connect_s=1, first_token_s=1, stall_s=1, total_s=5)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def prompt(model: str, question: str = "What is nice?") -> Prompt:
 def told(model: HttpModel, asked: Prompt, *, is_streamed: bool = True) -> tuple[list[str], Ending]:
     *pieces, ending = model.generate(asked, is_streamed=is_streamed)
     assert isinstance(ending, Ending)
-    return [piece.text for piece in pieces if isinstance(piece, Piece)], ending
+    return [piece.text for piece in pieces if isinstance(piece, TextChunk)], ending
 
 
 def sending(*parts: bytes, head: bytes = b"Content-Type: text/event-stream\r\n") -> Callable[[socket.socket], None]:
@@ -175,7 +175,7 @@ class TestReading:
         said = HttpModel(Endpoint(stub.url), limits=QUICK).generate(prompt("words-3"), is_streamed=True)
         first = next(said)
         said.close()
-        assert isinstance(first, Piece)
+        assert isinstance(first, TextChunk)
         assert first.facts is not None
         assert (first.facts.name, first.facts.id) == ("words-3", "chatcmpl-stub")
 
@@ -196,7 +196,7 @@ class TestReading:
             said = HttpModel(Endpoint(url), limits=QUICK).generate(prompt("m"), is_streamed=True)
             first = next(said)
             is_read.set()
-            assert isinstance(first, Piece)
+            assert isinstance(first, TextChunk)
             assert first.text == "first"
             (ending,) = said
             assert isinstance(ending, Ending)
@@ -257,7 +257,7 @@ class TestReading:
             assert is_told.wait(10)
 
         with raw_server(talk) as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=30)), prompt("m"))
+            _, ending = told(HttpModel(Endpoint(url), limits=ModelLimits(stall_s=30)), prompt("m"))
             is_told.set()
         assert ending.failure is None
 
@@ -283,7 +283,7 @@ class TestReading:
                 is_closed.set()
 
         with raw_server(talk) as url:
-            texts, ending = told(HttpModel(Endpoint(url), limits=Limits()), replace(prompt("m"), max_tokens=1))
+            texts, ending = told(HttpModel(Endpoint(url), limits=ModelLimits()), replace(prompt("m"), max_tokens=1))
             assert is_closed.wait(10)
         assert isinstance(ending.failure, ModelGarbled)
         assert 0 < len("".join(texts)) < 2 * REPLY_BYTES
@@ -536,10 +536,10 @@ class TestProxy:
 class TestLimits:
     """With a clock of the test's own: nothing here waits."""
 
-    def patience(self, *, is_streamed: bool, until: float | None = None) -> tuple[Patience, list[float]]:
+    def patience(self, *, is_streamed: bool, until: float | None = None) -> tuple[ReadDeadline, list[float]]:
         now = [1000.0]
-        limits = Limits(first_token_s=60, stall_s=30, total_s=300)
-        return Patience(limits, lambda: now[0], is_streamed=is_streamed, until=until), now
+        limits = ModelLimits(first_token_s=60, stall_s=30, total_s=300)
+        return ReadDeadline(limits, lambda: now[0], is_streamed=is_streamed, until=until), now
 
     def test_a_stream_waits_for_its_first_text_then_for_each_next_one(self) -> None:
         patience, now = self.patience(is_streamed=True)
@@ -578,20 +578,20 @@ class TestLimits:
 
     def test_comments_do_not_count_as_tokens(self) -> None:
         with trickling(b"HTTP/1.1 200 OK\r\n\r\n" + event("x"), b": still thinking\n\n") as url:
-            texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
+            texts, ending = told(HttpModel(Endpoint(url), limits=ModelLimits(stall_s=0.2)), prompt("m"))
         assert texts == ["x"]
         assert isinstance(ending.failure, ModelTimeout)
 
     def test_the_size_of_a_chunk_that_trickles_is_a_stall(self) -> None:
         first = b"%x\r\n%s\r\n" % (len(event("x")), event("x"))
         with trickling(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + first, b"0") as url:
-            texts, ending = told(HttpModel(Endpoint(url), limits=Limits(stall_s=0.2)), prompt("m"))
+            texts, ending = told(HttpModel(Endpoint(url), limits=ModelLimits(stall_s=0.2)), prompt("m"))
         assert texts == ["x"]
         assert isinstance(ending.failure, ModelTimeout)
 
     def test_a_whole_answer_that_trickles_is_over_the_total(self) -> None:
         with trickling(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", b" ") as url:
-            _, ending = told(HttpModel(Endpoint(url), limits=Limits(total_s=0.3)), prompt("m"), is_streamed=False)
+            _, ending = told(HttpModel(Endpoint(url), limits=ModelLimits(total_s=0.3)), prompt("m"), is_streamed=False)
         assert isinstance(ending.failure, ModelTimeout)
 
 

@@ -4,14 +4,14 @@ from datafari_rag.adapters.model.extractive import NAME, ExtractiveModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Ending, TextChunk
 
 TEXT = "Cats sleep all day.\n\nNothing here.\n\nOther animals do, too.\n\nNobody knows why.\n\nDogs bark at night."
 EXTRACTS = extracts_for([(Document("a", TEXT, title="Pets"), (Passage(0, len(TEXT)),))], is_cleaned=True)
 PROMPT = Prompt(question="When do cats sleep and dogs bark at night?", extracts=EXTRACTS, instructions=None, nonce="n")
 
 
-def said(prompt: Prompt, *, is_streamed: bool) -> list[Piece | Ending]:
+def said(prompt: Prompt, *, is_streamed: bool) -> list[TextChunk | Ending]:
     return list(ExtractiveModel().generate(prompt, is_streamed=is_streamed))
 
 
@@ -19,8 +19,8 @@ def test_it_answers_in_one_piece_or_several_and_ends_well() -> None:
     *whole, ending = said(PROMPT, is_streamed=False)
     *streamed, same_ending = said(PROMPT, is_streamed=True)
     assert len(whole) == 1 < len(streamed)
-    assert [piece.text for piece in whole if isinstance(piece, Piece)] == [
-        "".join(piece.text for piece in streamed if isinstance(piece, Piece))
+    assert [piece.text for piece in whole if isinstance(piece, TextChunk)] == [
+        "".join(piece.text for piece in streamed if isinstance(piece, TextChunk))
     ]
     assert isinstance(ending, Ending)
     assert ending == same_ending
@@ -30,5 +30,5 @@ def test_it_answers_in_one_piece_or_several_and_ends_well() -> None:
 def test_it_says_so_when_it_finds_nothing() -> None:
     prompt = Prompt(question="zebra?", extracts=EXTRACTS, instructions=None, nonce="n", language="fr")
     piece, _ = said(prompt, is_streamed=True)
-    assert isinstance(piece, Piece)
+    assert isinstance(piece, TextChunk)
     assert piece.text.startswith("Je n'ai trouvé")

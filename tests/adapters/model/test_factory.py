@@ -12,17 +12,17 @@ from datafari_rag.adapters.model.factory import chain_for, endpoints_for, limits
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import header_value
-from datafari_rag.core.model.timeouts import Limits
+from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Ending, TextChunk
 from tests.stub import Stub, running_stub
 
 BUILTIN = "builtin:extractive"
 
 
 class FakeExtractive:
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
-        yield Piece("verbatim", ModelFacts(BUILTIN))
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+        yield TextChunk("verbatim", ModelFacts(BUILTIN))
         yield Ending("stop", facts=ModelFacts(BUILTIN))
 
 
@@ -36,11 +36,11 @@ def told(settings: Settings, model: str) -> tuple[str, Ending]:
     chain = chain_for(settings, FakeExtractive(), sleep=lambda seconds: None)
     *pieces, ending = chain.generate(Prompt("What?", (), None, "n", model=model), is_streamed=True)
     assert isinstance(ending, Ending)
-    return "".join(piece.text for piece in pieces if isinstance(piece, Piece)), ending
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending
 
 
 def test_the_defaults_of_the_table_are_those_of_the_limits() -> None:
-    assert limits_for(Settings()) == Limits()
+    assert limits_for(Settings()) == ModelLimits()
 
 
 def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_token() -> None:

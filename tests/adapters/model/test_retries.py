@@ -6,23 +6,30 @@ from collections.abc import Generator
 
 import pytest
 
-from datafari_rag.adapters.model.retries import FIRST_WAIT_S, LONGEST_WAIT_S, Begun, Patient, counted, retried
+from datafari_rag.adapters.model.retries import (
+    FIRST_WAIT_S,
+    LONGEST_WAIT_S,
+    RetryPolicy,
+    StartedAttempt,
+    counted,
+    retried,
+)
 from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.ports import Ending, TextChunk
 
 AGAIN = ModelUnavailable(status=503, can_repeat=True)
-DONE = [Piece("a", ModelFacts("m")), Piece("b"), Ending("stop", facts=ModelFacts("m"))]
+DONE = [TextChunk("a", ModelFacts("m")), TextChunk("b"), Ending("stop", facts=ModelFacts("m"))]
 
 
 class Attempts:
     """Attempts that yield what they are told, one list after the other; the last one for ever."""
 
-    def __init__(self, *scripts: list[Piece | Ending]) -> None:
+    def __init__(self, *scripts: list[TextChunk | Ending]) -> None:
         self.scripts = list(scripts)
         self.made = self.closed = 0
 
-    def __call__(self) -> Generator[Piece | Ending, None, None]:
+    def __call__(self) -> Generator[TextChunk | Ending, None, None]:
         self.made += 1
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
         try:
@@ -31,7 +38,7 @@ class Attempts:
             self.closed += 1
 
 
-def failed(error: RagError) -> list[Piece | Ending]:
+def failed(error: RagError) -> list[TextChunk | Ending]:
     return [Ending(None, error)]
 
 
@@ -39,11 +46,11 @@ def run(
     attempts: Attempts, *, retries: int = 2, left_s: float = 100.0, jitter: float = 1.0
 ) -> tuple[list[object], list[float]]:
     slept: list[float] = []
-    patient = Patient(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
+    patient = RetryPolicy(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
     return told(retried(attempts, patient)), slept
 
 
-def told(begun: Begun[Piece]) -> list[object]:
+def told(begun: StartedAttempt[TextChunk]) -> list[object]:
     return [counted(said, begun.tries) for said in (begun.first, *begun.rest)]
 
 
@@ -58,7 +65,11 @@ def test_what_may_succeed_is_asked_again_and_the_tries_are_counted() -> None:
     said, slept = run(attempts)
     assert len(slept) == 2
     assert (attempts.made, attempts.closed) == (3, 3)
-    assert said == [Piece("a", ModelFacts("m", tries=3)), Piece("b"), Ending("stop", facts=ModelFacts("m", tries=3))]
+    assert said == [
+        TextChunk("a", ModelFacts("m", tries=3)),
+        TextChunk("b"),
+        Ending("stop", facts=ModelFacts("m", tries=3)),
+    ]
 
 
 def test_after_all_retries_the_last_failure_is_told_with_its_tries() -> None:
@@ -85,10 +96,10 @@ def test_what_a_repeat_cannot_help_is_asked_once(error: RagError) -> None:
 
 
 def test_nothing_is_repeated_after_the_first_piece() -> None:
-    attempts = Attempts([Piece("a"), Ending(None, AGAIN)])
+    attempts = Attempts([TextChunk("a"), Ending(None, AGAIN)])
     said, slept = run(attempts)
     assert (attempts.made, slept) == (1, [])
-    assert said[0] == Piece("a")
+    assert said[0] == TextChunk("a")
 
 
 def test_the_wait_doubles_and_chance_takes_at_most_half_of_it() -> None:
@@ -114,8 +125,8 @@ def test_a_retry_after_past_the_deadline_is_not_waited_for() -> None:
 
 def test_a_reader_who_leaves_closes_the_attempt() -> None:
     attempts = Attempts(DONE)
-    begun = retried(attempts, Patient(2, lambda: 100.0, lambda seconds: None))
-    assert begun.first == Piece("a", ModelFacts("m"))
+    begun = retried(attempts, RetryPolicy(2, lambda: 100.0, lambda seconds: None))
+    assert begun.first == TextChunk("a", ModelFacts("m"))
     assert attempts.closed == 0
     begun.rest.close()
     assert attempts.closed == 1

@@ -20,10 +20,10 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityTimeout, ModelUnavailable, SearchTimeout
 from datafari_rag.core.events import ModelFacts
-from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import Parts, answer
-from datafari_rag.ports import Ending, Piece
+from datafari_rag.pipeline import Dependencies, answer
+from datafari_rag.ports import Ending, TextChunk
 from datafari_rag.web.ops.request_context import begin, carrying, outgoing
 from tests.fakes import FakeCounter
 
@@ -39,11 +39,11 @@ class Engine:
         self.failure = failure
         self.sent: list[str] = []
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         self.sent.append(outgoing().get("traceparent", ""))
         if self.failure is not None:
             raise self.failure
-        return Found((Document("a", TEXT, title="A"),), 7)
+        return SearchResult((Document("a", TEXT, title="A"),), 7)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         return {}
@@ -62,10 +62,10 @@ class Talker:
         self.ending = ending
         self.sent: list[str] = []
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         for text in (SAID, " Really."):
             self.sent.append(outgoing().get("traceparent", ""))
-            yield Piece(text)
+            yield TextChunk(text)
         yield self.ending
 
     def relay(
@@ -113,11 +113,11 @@ class Scene:
         begin("r-1", {"traceparent": environ["HTTP_TRACEPARENT"]})
         named("/ask", "r-1")
         list(self.tracing.rights(self.rights).tokens_of("canary-user", ()))
-        parts = Parts(
+        parts = Dependencies(
             self.tracing.retriever(self.engine), self.tracing.model(self.model), FakeCounter(), "", lambda: "n", float
         )
         start_response("200 OK", [])  # type: ignore[operator]
-        events = answer(Ask(QUESTION, is_streamed=True), User("canary-user"), settings=Settings(), parts=parts)
+        events = answer(Ask(QUESTION, is_streamed=True), User("canary-user"), settings=Settings(), dependencies=parts)
         with closing(events):
             for event in events:
                 yield type(event).__name__.encode()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.editor import SettingsKeeper
+from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile
 
 
@@ -23,8 +23,8 @@ def conf(tmp_path: Path) -> Path:
     return path
 
 
-def keeper(conf: Path | None, **overrides: str) -> SettingsKeeper:
-    return SettingsKeeper(SettingsFile(conf, environ={"MODEL": "m"}, overrides=overrides), lambda: 1_700_000_000.0)
+def keeper(conf: Path | None, **overrides: str) -> SettingsEditor:
+    return SettingsEditor(SettingsFile(conf, environ={"MODEL": "m"}, overrides=overrides), lambda: 1_700_000_000.0)
 
 
 def test_it_tells_the_texts_as_they_stand_under_their_own_names(conf: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.settings.snapshot import Snapshot, StartRefused, packaged_instructions, snapshot_of
+from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, packaged_instructions, snapshot_of
 
 
-def read(folder: Path, text: str, mode: int = 0o600, **environ: str) -> Snapshot:
+def read(folder: Path, text: str, mode: int = 0o600, **environ: str) -> SettingsSnapshot:
     path = folder / "rag.properties"
     path.write_text(text, "utf-8")
     path.chmod(mode)

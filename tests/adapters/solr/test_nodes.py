@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from datafari_rag.adapters.solr.client import Connection, Node
+from datafari_rag.adapters.solr.client import Node, SolrConnection
 from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
 from datafari_rag.core.errors import SearchUnavailable
 
@@ -27,7 +27,7 @@ def failing(at: Collection[str], asked: list[str]) -> Callable[[Node], str]:
 
 
 def test_of_nodes_that_failed_the_latest_is_asked_last() -> None:
-    nodes, asked = Nodes(FixedAddresses((A, B)), Connection(retries=0)), list[str]()
+    nodes, asked = Nodes(FixedAddresses((A, B)), SolrConnection(retries=0)), list[str]()
     for dead in ("a:1", "b:2", ""):
         nodes.ask(failing({dead}, asked))
     assert asked == ["a:1", "b:2", "b:2", "a:1", "a:1"]
@@ -46,12 +46,12 @@ class Late:
 
 def test_before_a_search_is_given_up_the_nodes_are_looked_for_anew() -> None:
     asked: list[str] = []
-    assert Nodes(Late(), Connection(retries=1)).ask(failing({"a:1"}, asked)) == "b:2"
+    assert Nodes(Late(), SolrConnection(retries=1)).ask(failing({"a:1"}, asked)) == "b:2"
     assert asked == ["a:1", "b:2"]
 
 
 def test_without_retries_each_known_node_is_asked_once() -> None:
     asked: list[str] = []
     with pytest.raises(SearchUnavailable):
-        Nodes(Late(), Connection(retries=0)).ask(failing({"a:1"}, asked))
+        Nodes(Late(), SolrConnection(retries=0)).ask(failing({"a:1"}, asked))
     assert asked == ["a:1"]

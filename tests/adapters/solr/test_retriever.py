@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from datafari_rag.adapters.solr import client
-from datafari_rag.adapters.solr.client import Connection, Node
+from datafari_rag.adapters.solr.client import Node, SolrConnection
 from datafari_rag.adapters.solr.factory import addresses_of, connection_of, retriever_for, writer_for
 from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
 from datafari_rag.adapters.solr.retriever import SolrRetriever
@@ -32,7 +32,7 @@ from tests.loopback import Asked, Loopback, Reply, serving
 SECRET = "S-1-5-21-secret-token"
 ACCESS = filter_for(User("ann", frozenset({SECRET})), mode="tokens", anonymous="public")
 PUMP = Search("pump", Step("asked", ("pump",)), 5)
-QUICK = Connection(connect_timeout_s=0.3, timeout_s=0.4, retries=1)
+QUICK = SolrConnection(connect_timeout_s=0.3, timeout_s=0.4, retries=1)
 EMPTY = {"responseHeader": {"status": 0, "QTime": 3}, "response": {"numFound": 0, "start": 0, "docs": []}}
 SCHEMA = {"schema": {"fields": [{"name": name, "type": "s"} for name in ("id", "title", "exactContent")]}}
 
@@ -47,7 +47,9 @@ def answering(reply: object = EMPTY, *, status: int = 200, described: object = S
     return answer
 
 
-def retriever(*urls: str, connection: Connection = QUICK, schema: Schema | None = None, **more: Any) -> SolrRetriever:
+def retriever(
+    *urls: str, connection: SolrConnection = QUICK, schema: Schema | None = None, **more: Any
+) -> SolrRetriever:
     nodes = Nodes(FixedAddresses(tuple(f"{url}/solr/docs" for url in urls)), connection)
     return SolrRetriever(nodes, schema=schema or Schema(), **more)
 

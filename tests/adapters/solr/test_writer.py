@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.adapters.solr.client import Connection
+from datafari_rag.adapters.solr.client import SolrConnection
 from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
 from datafari_rag.adapters.solr.writer import MAX_TERM_BYTES, UNREACHABLE, SolrWriter, solr_document
 from datafari_rag.core.access import ACL_FIELDS
@@ -98,7 +98,7 @@ def run(asked: list[Asked]) -> list[tuple[str, Any]]:
 
 def writer(loopback: Loopback) -> SolrWriter:
     address = FixedAddresses((f"{loopback.url}/solr/docs",))
-    return SolrWriter(Nodes(address, Connection(timeout_s=2, retries=0)), schema=Schema())
+    return SolrWriter(Nodes(address, SolrConnection(timeout_s=2, retries=0)), schema=Schema())
 
 
 def test_documents_are_added_deleted_and_committed() -> None:

@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.answer.reasoning_steps import TITLES, Trace, Tried, thoughts_for
-from datafari_rag.core.ask import Ask, Turn
+from datafari_rag.core.answer.reasoning_steps import TITLES, SearchAttempt, Trace, thoughts_for
+from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage
 
 EXTRACT = Extract(1, "Label", Document("id-1", "Stored text", title="T", score=1.23456), (Passage(0, 6),), "Stored")
-PROMPT = Prompt("when?", (EXTRACT,), "Secret instructions", "nonce", history=(Turn("user", "before"),), model="m")
+PROMPT = Prompt(
+    "when?", (EXTRACT,), "Secret instructions", "nonce", history=(ChatMessage("user", "before"),), model="m"
+)
 TRACE = Trace(
     Ask("when?", ignored=("mcf",), overrides={"top": "Three documents."}),
     "en",
-    (Tried("asked", "w1 w2", 0), Tried("any word", "w1", 4)),
+    (SearchAttempt("asked", "w1 w2", 0), SearchAttempt("any word", "w1", 4)),
     (EXTRACT,),
     PROMPT,
     (Candidate("id-1", 1, 1.2, "taken", 0, 6), Candidate("id-2", 2, 0.9, "budget")),

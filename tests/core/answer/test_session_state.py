@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.answer.session_state import KEY, Limits, Seal, is_ours, issued, recalled
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.answer.session_state import KEY, Seal, StateLimits, is_ours, issued, recalled
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest
 
 SEAL = Seal("a secret of sixteen", "alice", 1_000_000.0)
-LIMITS = Limits(max_turns=4, max_bytes=4000, max_age_s=100)
-TURNS = (Turn("user", "Où est la clé ? 🔑"), Turn("assistant", "Dans [Guide].\n\nVoilà."))
+LIMITS = StateLimits(max_turns=4, max_bytes=4000, max_age_s=100)
+TURNS = (ChatMessage("user", "Où est la clé ? 🔑"), ChatMessage("assistant", "Dans [Guide].\n\nVoilà."))
 
 
 def test_what_was_issued_is_recalled_word_for_word() -> None:
@@ -37,19 +37,19 @@ def test_the_user_is_not_named_in_it() -> None:
 
 
 def test_only_the_last_turns_are_carried_and_never_the_systems() -> None:
-    turns = [Turn("system", "obey"), *(Turn("user", str(number)) for number in range(9))]
+    turns = [ChatMessage("system", "obey"), *(ChatMessage("user", str(number)) for number in range(9))]
     assert [turn.text for turn in recalled(issued(turns, SEAL, LIMITS), SEAL, LIMITS)] == ["5", "6", "7", "8"]
 
 
 def test_the_oldest_turns_go_until_the_state_is_small_enough() -> None:
-    turns = [Turn("user", "a" * 400), Turn("assistant", "b" * 400), Turn("user", "c" * 400)]
-    state = issued(turns, SEAL, Limits(max_bytes=1500))
+    turns = [ChatMessage("user", "a" * 400), ChatMessage("assistant", "b" * 400), ChatMessage("user", "c" * 400)]
+    state = issued(turns, SEAL, StateLimits(max_bytes=1500))
     assert len(state[KEY]) <= 1500
     assert [turn.text[0] for turn in recalled(state, SEAL, LIMITS)] == ["b", "c"]
 
 
 def test_a_turn_too_large_for_any_state_is_forgotten() -> None:
-    state = issued([Turn("user", "x" * 9000)], SEAL, Limits(max_bytes=300))
+    state = issued([ChatMessage("user", "x" * 9000)], SEAL, StateLimits(max_bytes=300))
     assert recalled(state, SEAL, LIMITS) == ()
 
 

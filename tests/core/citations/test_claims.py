@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.citations.claims import Claim, claims_of, marks_in
-from datafari_rag.core.citations.markers import Marks
+from datafari_rag.core.citations.markers import DocumentLabels
 
-LABELS = Marks(["Plan final.pdf", "Guide", "Notes"])
+LABELS = DocumentLabels(["Plan final.pdf", "Guide", "Notes"])
 QUOTED = "the [3] dogs"
 
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.markers import Marks
+from datafari_rag.core.citations.markers import DocumentLabels
 
-MARKS = Marks(["Plan.pdf", "2", "Guide to Leave"])
+MARKS = DocumentLabels(["Plan.pdf", "2", "Guide to Leave"])
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_half_a_mark_is_known_as_such(inside: str, is_beginning: bool) -> None:
 
 
 def test_without_documents_nothing_is_a_mark() -> None:
-    assert not Marks([]).is_mark("1")
-    assert not Marks([]).is_beginning("")
+    assert not DocumentLabels([]).is_mark("1")
+    assert not DocumentLabels([]).is_beginning("")

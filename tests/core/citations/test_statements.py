@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.citations.statements import Facts, Terms, beginnings, carries, facts_of, is_same_word
+from datafari_rag.core.citations.statements import SentenceFacts, Terms, beginnings, carries, facts_of, is_same_word
 
 
 def is_carried(claim: str, place: str, language: str = "en", **more: object) -> bool:
@@ -100,12 +100,12 @@ def test_endings_do_not_make_another_word(one: str, other: str, is_same: bool) -
     [("planned", "en", "plan"), ("default", "en", "default"), ("settings", "en", "set"), ("les", "fr", "les")],
 )
 def test_a_word_is_looked_for_by_what_all_its_forms_begin_with(word: str, language: str, wanted: str) -> None:
-    assert beginnings(Facts(words=(word,)), frozenset(), language) == (wanted,)
-    assert beginnings(Facts(words=(word, "not", "%")), frozenset({word}), language) == ()
+    assert beginnings(SentenceFacts(words=(word,)), frozenset(), language) == (wanted,)
+    assert beginnings(SentenceFacts(words=(word, "not", "%")), frozenset({word}), language) == ()
 
 
 @given(st.text("adeilnst", min_size=1, max_size=6), st.sampled_from(["", "s", "ed", "ned", "ings", "e"]))
 def test_no_form_of_a_word_begins_otherwise(word: str, ending: str) -> None:
     one, other = word + ending, word
-    (wanted,) = beginnings(Facts(words=(one,)), frozenset(), "en") or ("",)
+    (wanted,) = beginnings(SentenceFacts(words=(one,)), frozenset(), "en") or ("",)
     assert other.startswith(wanted) or not is_same_word(one, other, "en")

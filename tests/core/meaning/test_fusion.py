@@ -14,7 +14,7 @@ from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.passages.reranking import ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
-from datafari_rag.core.query.search_request import Found, Search, Step
+from datafari_rag.core.query.search_request import Search, SearchResult, Step
 from datafari_rag.core.settings.parsing import parse
 from datafari_rag.core.settings.table import Settings
 
@@ -113,12 +113,12 @@ def search(**more: object) -> Search:
     return Search("q", Step("asked", ("q",)), 20, **more)  # type: ignore[arg-type]
 
 
-FOUND = Found((doc("a", score=2.0), doc("b", score=1.0)), 2)
+FOUND = SearchResult((doc("a", score=2.0), doc("b", score=1.0)), 2)
 NEAREST = (doc("b", 0.9), doc("c", 0.8))
 KNOWN = {"a": near(0.5), "b": near(0.9)}
 
 
-def fused(method: str, spread: float | None = 0.1, **more: object) -> Found:
+def fused(method: str, spread: float | None = 0.1, **more: object) -> SearchResult:
     settings = Settings(retrieval_method=method, **more)  # type: ignore[arg-type]
     return joined(FOUND, NEAREST, KNOWN, settings=settings, spread=spread)
 

@@ -19,8 +19,8 @@ from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import (
     MAX_MESSAGE_CHARS,
     Rejection,
-    Said,
-    Tally,
+    ReplyChunk,
+    ReplyTotals,
     error_object,
     failure_for,
     failure_in,
@@ -209,11 +209,15 @@ def test_a_refused_relay_without_a_message_has_a_sentence_all_the_same(message: 
 
 
 def test_a_tally_takes_first_names_last_extras_and_the_last_finish_reason() -> None:
-    tally = Tally("asked")
+    tally = ReplyTotals("asked")
     assert tally.facts.name == "asked"
-    tally.add(Said(facts=ModelFacts(name="real", id="1", created=5, extras={"usage": None, "system_fingerprint": "f"})))
-    tally.add(Said("text"))
-    tally.add(Said(finish_reason="stop", facts=ModelFacts(id="2", created=6, extras={"usage": {"total_tokens": 3}})))
+    tally.add(
+        ReplyChunk(facts=ModelFacts(name="real", id="1", created=5, extras={"usage": None, "system_fingerprint": "f"}))
+    )
+    tally.add(ReplyChunk("text"))
+    tally.add(
+        ReplyChunk(finish_reason="stop", facts=ModelFacts(id="2", created=6, extras={"usage": {"total_tokens": 3}}))
+    )
     assert tally.failure() is None
     assert tally.finish_reason == "stop"
     assert tally.facts == ModelFacts(
@@ -223,19 +227,19 @@ def test_a_tally_takes_first_names_last_extras_and_the_last_finish_reason() -> N
 
 def test_a_tally_raises_a_chunks_own_failure() -> None:
     with pytest.raises(ModelBusy):
-        Tally("").add(Said(failure=errors.ModelBusy()))
+        ReplyTotals("").add(ReplyChunk(failure=errors.ModelBusy()))
 
 
 def test_white_space_alone_is_no_answer() -> None:
-    tally = Tally("")
-    tally.add(Said(" \n", "stop"))
+    tally = ReplyTotals("")
+    tally.add(ReplyChunk(" \n", "stop"))
     assert isinstance(tally.failure(), NoAnswer)
 
 
 def test_what_was_declined_stays_declined() -> None:
-    tally = Tally("")
-    tally.add(Said(is_declined=True))
-    tally.add(Said("text", "stop"))
+    tally = ReplyTotals("")
+    tally.add(ReplyChunk(is_declined=True))
+    tally.add(ReplyChunk("text", "stop"))
     assert isinstance(tally.failure(), NoAnswer)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.model.sse import Characters, Events, Lines, ServerSentEvents, Text, TooLong
+from datafari_rag.core.model.sse import Characters, Events, LineSplitter, ServerSentEvents, TooLong, Utf8Decoder
 
 STREAMS = Path(__file__).parents[2] / "data" / "model_streams"
 
@@ -83,13 +83,13 @@ def test_recorded_streams_are_the_same_json_whole_and_byte_by_byte(path: Path) -
 
 
 def test_a_cr_at_the_end_of_a_text_ends_its_line_at_once() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     assert lines.feed("a\r") == ["a"]
     assert lines.feed("\nb\n") == ["b"]
 
 
 def test_a_cr_and_then_no_lf_is_a_line_end_of_its_own() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     assert lines.feed("a\r") == ["a"]
     assert lines.feed("b\n") == ["b"]
 
@@ -103,12 +103,12 @@ def test_an_event_is_given_as_soon_as_it_is_complete() -> None:
 
 
 def test_text_waits_for_the_rest_of_a_character() -> None:
-    text = Text()
+    text = Utf8Decoder()
     assert [text.feed(b"\xf0\x9f"), text.feed(b"\x99"), text.feed(b"\x82"), text.end()] == ["", "", "🙂", ""]
 
 
 def test_a_line_without_end_does_not_fill_the_memory() -> None:
-    lines = Lines(max_chars=10)
+    lines = LineSplitter(max_chars=10)
     lines.feed("12345")
     with pytest.raises(TooLong):
         lines.feed("678901")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.ask import Ask, Attachment, TokenBudget, Turn
+from datafari_rag.core.ask import Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.documents import Document
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.settings.table import Settings
@@ -80,7 +80,7 @@ def test_where_the_sample_misleads_what_is_chosen_fits_all_the_same(window: int)
 
 
 def test_the_conversation_counts_in_the_window() -> None:
-    history = (Turn("user", "word " * 300),)
+    history = (ChatMessage("user", "word " * 300),)
     alone = chosen(ASK, document(1), llm_context_window=1200)
     after = chosen(replace(ASK, history=history), document(1), llm_context_window=1200)
 
@@ -135,7 +135,7 @@ def test_nodes_are_of_the_documents_that_other_dialects_show_in_their_order() ->
 
 def test_a_long_conversation_changes_neither_documents_nor_their_bound() -> None:
     documents = tuple(document(number) for number in range(6))
-    talk = (Turn("user", "word " * 6000),)
+    talk = (ChatMessage("user", "word " * 6000),)
     nodes = [extract.document.id for extract in chosen(budget(1000, most=2), *documents).extracts]
     long = chosen(replace(budget(1000, most=2), history=talk), *documents, llm_context_window=9000)
     assert [extract.document.id for extract in long.extracts] == nodes

@@ -3,10 +3,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from datafari_rag.core.passages.knapsack import MAX_SKIPPED, Piece, chance, pack
+from datafari_rag.core.passages.knapsack import MAX_SKIPPED, KnapsackItem, chance, pack
 
 
-def optimum(pieces: Sequence[Piece], room: int) -> float:
+def optimum(pieces: Sequence[KnapsackItem], room: int) -> float:
     """Return the greatest chance that fits, by the exact table over all rooms."""
     best = [0.0] * (room + 1)
     for piece in pieces:
@@ -15,10 +15,10 @@ def optimum(pieces: Sequence[Piece], room: int) -> float:
     return best[room]
 
 
-def drawn(seed: int) -> list[Piece]:
+def drawn(seed: int) -> list[KnapsackItem]:
     """Return pieces as texts have them: lengths of sentences, scores that fall off quickly."""
     dice = random.Random(seed)
-    return [Piece(2 * dice.random() ** 2, dice.randint(20, 350)) for _ in range(40)]
+    return [KnapsackItem(2 * dice.random() ** 2, dice.randint(20, 350)) for _ in range(40)]
 
 
 @pytest.mark.parametrize("room", [300, 600, 1000, 2000])
@@ -42,7 +42,7 @@ def test_less_is_missed_than_the_first_piece_skipped(seed: int) -> None:
 
 
 def test_a_repetition_is_left_out_when_something_else_needs_room() -> None:
-    pieces = [Piece(2, 10, 0), Piece(1.9, 10, 1), Piece(1, 10, 1), Piece(0, 100)]
+    pieces = [KnapsackItem(2, 10, 0), KnapsackItem(1.9, 10, 1), KnapsackItem(1, 10, 1), KnapsackItem(0, 100)]
     packed = pack(pieces, 35, key_of=["same", "same", "other", "long"].__getitem__)
     assert packed.taken == (0, 2)
     assert packed.repeated == (1,)
@@ -50,20 +50,20 @@ def test_a_repetition_is_left_out_when_something_else_needs_room() -> None:
 
 
 def test_a_repetition_in_its_own_text_is_taken_when_all_else_is() -> None:
-    pieces = [Piece(2, 10, 0), Piece(1.9, 10, 0), Piece(1.8, 10, 1)]
+    pieces = [KnapsackItem(2, 10, 0), KnapsackItem(1.9, 10, 0), KnapsackItem(1.8, 10, 1)]
     packed = pack(pieces, 100, key_of=lambda _: "same")
     assert packed.taken == (0, 1)
     assert packed.repeated == (2,)
 
 
 def test_what_is_not_allowed_is_left() -> None:
-    packed = pack([Piece(2, 10), Piece(1, 10)], 100, is_allowed=lambda index: index == 1)
+    packed = pack([KnapsackItem(2, 10), KnapsackItem(1, 10)], 100, is_allowed=lambda index: index == 1)
     assert packed.taken == (1,)
     assert packed.left == (0,)
 
 
 def test_after_many_that_do_not_fit_the_rest_is_left_unread() -> None:
-    pieces = [Piece(1, 100)] * (MAX_SKIPPED + 5) + [Piece(-9, 5)]
+    pieces = [KnapsackItem(1, 100)] * (MAX_SKIPPED + 5) + [KnapsackItem(-9, 5)]
     packed = pack(pieces, 50)
     assert packed.taken == ()
     assert len(packed.left) == len(pieces)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.ask import Turn
+from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.query.conversation import earlier_text, is_follow_up, search_text_for, within
 
-KAITO = (Turn("user", "What is KAITO?"), Turn("assistant", "A Kubernetes operator."))
+KAITO = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "A Kubernetes operator."))
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_a_follow_up_is_searched_for_with_the_question_before_it() -> None:
 
 
 def test_turns_without_words_of_their_own_are_passed_over() -> None:
-    history = (*KAITO, Turn("user", "Why?"), Turn("assistant", "Because."))
+    history = (*KAITO, ChatMessage("user", "Why?"), ChatMessage("assistant", "Because."))
     assert search_text_for("And that?", history, language="en") == "What is KAITO?\nAnd that?"
 
 
 def test_what_the_assistant_said_is_never_searched_for() -> None:
-    assert search_text_for("Why?", (Turn("assistant", "Kubernetes."),), language="en") is None
+    assert search_text_for("Why?", (ChatMessage("assistant", "Kubernetes."),), language="en") is None
 
 
 def test_a_question_of_its_own_is_searched_for_as_it_is() -> None:
@@ -68,16 +68,19 @@ def _words(text: str) -> int:
     [(1000, ["one two", "three", "four five six"]), (20, ["three", "four five six"]), (11, ["four five six"]), (0, [])],
 )
 def test_the_oldest_turns_are_dropped_first(budget: int, expected: list[str]) -> None:
-    history = (Turn("user", "one two"), Turn("assistant", "three"), Turn("user", "four five six"))
+    history = (ChatMessage("user", "one two"), ChatMessage("assistant", "three"), ChatMessage("user", "four five six"))
     assert [turn.text for turn in within(history, budget_tokens=budget, count=_words)] == expected
 
 
 def test_a_turn_that_does_not_fit_ends_the_history_even_when_older_ones_would() -> None:
-    history = (Turn("user", "a"), Turn("assistant", "b " * 100), Turn("user", "c"))
+    history = (ChatMessage("user", "a"), ChatMessage("assistant", "b " * 100), ChatMessage("user", "c"))
     assert [turn.text for turn in within(history, budget_tokens=60, count=_words)] == ["c"]
 
 
 def test_earlier_questions_are_the_last_three_of_the_user() -> None:
-    history = [Turn("user", str(number)) for number in range(5)] + [Turn("assistant", "x"), Turn("user", " ")]
+    history = [ChatMessage("user", str(number)) for number in range(5)] + [
+        ChatMessage("assistant", "x"),
+        ChatMessage("user", " "),
+    ]
     assert earlier_text(history) == "2\n3\n4"
-    assert earlier_text([Turn("system", "s")]) is None
+    assert earlier_text([ChatMessage("system", "s")]) is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.ask import Ask, TokenBudget, Turn
+from datafari_rag.core.ask import Ask, ChatMessage, TokenBudget
 from datafari_rag.core.query.rewriting import is_wanted, prompt_for, with_query
 
-TALK = Ask("How do I install it?", history=(Turn("user", "What is KAITO?"),))
+TALK = Ask("How do I install it?", history=(ChatMessage("user", "What is KAITO?"),))
 
 
 @pytest.mark.parametrize(

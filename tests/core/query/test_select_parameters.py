@@ -17,7 +17,7 @@ from datafari_rag.core.query.select_parameters import (
     MAX_START,
     MAX_VALUES,
     READERS,
-    Parameters,
+    SelectParameters,
     browse_of,
     forged_names,
     identity_attempts,
@@ -27,10 +27,10 @@ from datafari_rag.core.query.select_parameters import (
 )
 
 FACETS = ("source", "extension", "last_modified")
-NOTHING = Parameters()
+NOTHING = SelectParameters()
 
 
-def decided(**values: object) -> Parameters:
+def decided(**values: object) -> SelectParameters:
     """Read parameters given as text or list; a dot in a name is written with two underscores."""
     lists = {name.replace("__", "."): value if isinstance(value, list) else [value] for name, value in values.items()}
     return read(lists, facets=FACETS)
@@ -107,7 +107,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize(("values", "wanted"), TAKEN.values(), ids=TAKEN.keys())
-def test_what_fits_is_taken(values: dict[str, object], wanted: Parameters) -> None:
+def test_what_fits_is_taken(values: dict[str, object], wanted: SelectParameters) -> None:
     assert decided(**values) == wanted
 
 

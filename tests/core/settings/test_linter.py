@@ -6,11 +6,11 @@ import pytest
 
 from datafari_rag.core.settings.linter import ALIASES, ELSEWHERE, Entry, lint, nearest
 from datafari_rag.core.settings.parsing import Problem
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, row_for
 
 
-def as_written(row: Row, text: str) -> str:
+def as_written(row: SettingRow, text: str) -> str:
     if text == "${GONE}":
         raise ValueError("The environment variable GONE is not set.")
     return text.replace("${HERE}", "here")

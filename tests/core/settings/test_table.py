@@ -11,7 +11,7 @@ import pytest
 
 from datafari_rag.core.settings.parsing import value_of
 from datafari_rag.core.settings.reference import GROUPS
-from datafari_rag.core.settings.row import Row, field_of, written
+from datafari_rag.core.settings.row import SettingRow, field_of, written
 from datafari_rag.core.settings.table import (
     ANSWER_GROUPS,
     FIELD_NAMES,
@@ -29,14 +29,14 @@ one_by_one = pytest.mark.parametrize("row", ROWS, ids=[row.key for row in ROWS])
 
 
 @one_by_one
-def test_a_row_is_a_field_with_help(row: Row) -> None:
+def test_a_row_is_a_field_with_help(row: SettingRow) -> None:
     assert row.field in {field.name for field in dataclasses.fields(Settings)}
     assert row.help.endswith((".", "…")) and len(row.help) > 20
     assert row.group in GROUPS
 
 
 @one_by_one
-def test_the_default_of_a_row_passes_its_own_check(row: Row) -> None:
+def test_the_default_of_a_row_passes_its_own_check(row: SettingRow) -> None:
     assert getattr(Settings(), row.field) == row.default
     if not row.is_prefix:
         assert value_of(row, row.default_text) == row.default

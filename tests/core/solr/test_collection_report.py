@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.solr.collection_report import Facts, Finding, findings
+from datafari_rag.core.solr.collection_report import CollectionFacts, Finding, findings
 from datafari_rag.core.solr.schema import Kind, Schema
 
 WHOLE: Mapping[str, Kind] = {
@@ -16,12 +16,14 @@ WHOLE: Mapping[str, Kind] = {
     "last_modified": "date",
 }
 BOTH = frozenset({"indexed", "stored"})
-GOOD = Facts(
+GOOD = CollectionFacts(
     flags=dict.fromkeys(WHOLE, BOTH), documents=10, public=4, without=dict.fromkeys(ACL_FIELDS, 0), has_component=False
 )
 
 
-def found(facts: Facts = GOOD, kinds: Mapping[str, Kind] = WHOLE, *, mode: str = "tokens") -> dict[str, Finding]:
+def found(
+    facts: CollectionFacts = GOOD, kinds: Mapping[str, Kind] = WHOLE, *, mode: str = "tokens"
+) -> dict[str, Finding]:
     said = findings(facts, Schema(kinds=kinds), mode=mode, facets=("extension",))
     return {finding.subject: finding for finding in said}
 
@@ -89,7 +91,7 @@ def test_a_whole_collection_has_no_problem_and_no_hint() -> None:
     ],
 )
 def test_what_is_lacking_is_said_with_what_to_do(
-    facts: Facts, kinds: Any, mode: str, subject: str, verdict: str
+    facts: CollectionFacts, kinds: Any, mode: str, subject: str, verdict: str
 ) -> None:
     finding = found(facts, kinds, mode=mode)[subject]
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.offset_map import NO_ORIGINS, Origins, Run, joined
+from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun, joined
 
 # "abc" from 10, "de" from 14 (one character dropped between), a joint of three, "fg" from 30
-ORIGINS = Origins((Run(0, 10, 3), Run(3, 14, 2), Run(8, 30, 2)))
+ORIGINS = OffsetMap((OffsetRun(0, 10, 3), OffsetRun(3, 14, 2), OffsetRun(8, 30, 2)))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_stretch_leads_back_only_when_it_is_one_in_the_stored_text(
 
 
 def test_a_stretch_that_would_run_backwards_is_none() -> None:
-    assert Origins((Run(0, 10, 2), Run(2, 0, 2))).span(0, 4) is None
+    assert OffsetMap((OffsetRun(0, 10, 2), OffsetRun(2, 0, 2))).span(0, 4) is None
 
 
 def test_the_stretches_taken_are_told_apart_by_joints_and_not_by_dropped_characters() -> None:
@@ -50,8 +50,11 @@ def test_the_stretches_taken_are_told_apart_by_joints_and_not_by_dropped_charact
 
 
 def test_moved_runs_lead_to_where_the_passage_began() -> None:
-    assert Origins((Run(0, 0, 2),)).moved(start=5, stored=100) == Origins((Run(5, 100, 2),))
+    assert OffsetMap((OffsetRun(0, 0, 2),)).moved(start=5, stored=100) == OffsetMap((OffsetRun(5, 100, 2),))
 
 
 def test_joined_keeps_the_order() -> None:
-    assert joined([Origins((Run(0, 1, 2),)), Origins((Run(5, 9, 1),))]).runs == (Run(0, 1, 2), Run(5, 9, 1))
+    assert joined([OffsetMap((OffsetRun(0, 1, 2),)), OffsetMap((OffsetRun(5, 9, 1),))]).runs == (
+        OffsetRun(0, 1, 2),
+        OffsetRun(5, 9, 1),
+    )

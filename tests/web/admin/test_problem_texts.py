@@ -12,7 +12,7 @@ import pytest
 
 from datafari_rag.core.settings import browser_guard, parsing
 from datafari_rag.core.settings.parsing import bad_value
-from datafari_rag.core.settings.row import Row
+from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ROWS
 from datafari_rag.web.admin.problem_texts import forms, spoken
 from datafari_rag.web.pages.locale import translator
@@ -38,7 +38,7 @@ ENGLISH = re.compile(r"\b(the|and|are|is|of|with|for|names?|expected|valid|value
 TECHNICAL = re.compile(r"\"[^\"]*\"|[\w.]+\.[\w.]+|http\S*|zookeeper\S*|embedded\S*|https?\(s\)\S*")
 
 
-def misfits(row: Row) -> Iterator[str]:
+def misfits(row: SettingRow) -> Iterator[str]:
     for text in WRONG:
         try:
             row.check.read(text, "")
@@ -47,7 +47,7 @@ def misfits(row: Row) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
-def test_whatever_does_not_fit_is_said_in_french(row: Row) -> None:
+def test_whatever_does_not_fit_is_said_in_french(row: SettingRow) -> None:
     for message in misfits(row):
         told = spoken(message, FRENCH)
         assert told.startswith(f"Valeur non valide pour la propriété {row.key}"), told

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.web.api.marked_text import Part, parts_of
+from datafari_rag.web.api.marked_text import TextPart, parts_of
 
 TABLE = "Hours\na | b\n1 | 2\n3 | 4"
 
@@ -11,18 +11,28 @@ TABLE = "Hours\na | b\n1 | 2\n3 | 4"
     ("text", "marked", "parts"),
     [
         pytest.param("", "", [], id="nothing"),
-        pytest.param("Text.", "", [Part("Text.")], id="no passage"),
-        pytest.param("Some text.", "text", [Part("Some "), Part("text", "passage"), Part(".")], id="a passage"),
+        pytest.param("Text.", "", [TextPart("Text.")], id="no passage"),
         pytest.param(
-            TABLE, "4", [Part("Hours\n"), Part("a | b", "header"), Part("\n1 | 2\n"), Part("3 | 4", "row")], id="a cell"
+            "Some text.", "text", [TextPart("Some "), TextPart("text", "passage"), TextPart(".")], id="a passage"
         ),
-        pytest.param(TABLE, "a | b", [Part("Hours\n"), Part("a | b", "row"), Part("\n1 | 2\n3 | 4")], id="the header"),
         pytest.param(
-            TABLE, "1 | 2\n3", [Part("Hours\na | b\n"), Part("1 | 2\n3", "passage"), Part(" | 4")], id="two rows"
+            TABLE,
+            "4",
+            [TextPart("Hours\n"), TextPart("a | b", "header"), TextPart("\n1 | 2\n"), TextPart("3 | 4", "row")],
+            id="a cell",
+        ),
+        pytest.param(
+            TABLE, "a | b", [TextPart("Hours\n"), TextPart("a | b", "row"), TextPart("\n1 | 2\n3 | 4")], id="the header"
+        ),
+        pytest.param(
+            TABLE,
+            "1 | 2\n3",
+            [TextPart("Hours\na | b\n"), TextPart("1 | 2\n3", "passage"), TextPart(" | 4")],
+            id="two rows",
         ),
     ],
 )
-def test_the_parts_of_a_text(text: str, marked: str, parts: list[Part]) -> None:
+def test_the_parts_of_a_text(text: str, marked: str, parts: list[TextPart]) -> None:
     start = text.index(marked)
     found = parts_of(text, start, start + len(marked))
     assert list(found) == parts

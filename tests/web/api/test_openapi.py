@@ -27,12 +27,12 @@ from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.openapi import OPERATIONS
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, lines_of
-from tests.fakes import FakeModel, FakeRetriever, app_of, line_of
+from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 
 CLOSED = replace(Settings(), openai_passthrough=False, rag_http_errors=True)
 """Nothing is passed through to a model, whose own checks are not ours."""
 
-APP = app_of(line_of(settings=CLOSED))
+APP = app_of(fake_snapshot(settings=CLOSED))
 PATHS = {"ragapi": "/search/select", "choices": "/ask", "chat": "/chat", "published": "/api/chat"}
 V1 = "/v1/chat/completions"
 
@@ -65,7 +65,9 @@ def test_every_override_and_every_failure_is_in_it(document: Any) -> None:
 
 def test_what_may_be_named_follows_the_settings() -> None:
     known = replace(CLOSED, chat_top_max=7, openai_indexes={"hr": "", "it": ""})
-    schemas = app_of(line_of(settings=known)).test_client().get("/openapi.json").get_json()["components"]["schemas"]
+    schemas = (
+        app_of(fake_snapshot(settings=known)).test_client().get("/openapi.json").get_json()["components"]["schemas"]
+    )
     assert schemas["Overrides"]["properties"]["top"]["maximum"] == 7
     assert schemas["CompletionRequest"]["properties"]["index_name"]["enum"] == ["hr", "it", None]
 
@@ -106,7 +108,7 @@ def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=str)
 def test_every_good_reply_keeps_it(dialect: Dialect, document: Any) -> None:
-    raw = dialect.asked(app_of(line_of()).test_client(), "When?", {}).get_data()
+    raw = dialect.asked(app_of(fake_snapshot()).test_client(), "When?", {}).get_data()
     name = (WHOLE if dialect.how == "whole" else LINES)[dialect.name]
     for body in _objects(dialect, raw):
         _checked(document, name, body)
@@ -121,7 +123,7 @@ def test_every_failure_keeps_it(dialect: Dialect, document: Any) -> None:
 def test_every_line_of_a_broken_stream_keeps_it(dialect: Dialect, document: Any) -> None:
     from datafari_rag.core.errors import ModelUnavailable
 
-    client = app_of(line_of(model=FakeModel("a ", "b", failure=ModelUnavailable()))).test_client()
+    client = app_of(fake_snapshot(model=FakeModel("a ", "b", failure=ModelUnavailable()))).test_client()
     for body in _objects(dialect, dialect.asked(client, "When?", {}).get_data()):
         _checked(document, LINES[dialect.name], body)
 
@@ -145,7 +147,7 @@ def test_a_stored_text_and_a_plain_search_keep_it(document: Any) -> None:
     _checked(document, "StoredText", client.get("/documents?id=doc-1&start=0&end=4", headers=headers).get_json())
     _checked(document, "PlainError", client.get("/documents?id=none", headers=headers).get_json())
     _checked(document, "SolrAnswer", client.get("/search/select?q=plane").get_json())
-    empty = app_of(line_of(retriever=FakeRetriever(), settings=CLOSED)).test_client()
+    empty = app_of(fake_snapshot(retriever=FakeRetriever(), settings=CLOSED)).test_client()
     _checked(document, "SelectError", empty.get("/search/select?action=fly").get_json())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.web.ops.last_failures import Troubles
+from datafari_rag.web.ops.last_failures import LastFailures
 
 NOON = 1_700_000_000.0
 
@@ -19,22 +19,22 @@ NOON = 1_700_000_000.0
     ],
 )
 def test_a_failure_is_noted_under_its_part(label: str, part: str) -> None:
-    troubles = Troubles(None, lambda: NOON)
-    troubles.note(label)
+    failures = LastFailures(None, lambda: NOON)
+    failures.note(label)
 
-    assert troubles.latest(part) == {"label": label, "at": "2023-11-14T22:13:20Z"}
-    assert [one for one in ("search", "rights", "model") if troubles.latest(one)] == [part]
+    assert failures.latest(part) == {"label": label, "at": "2023-11-14T22:13:20Z"}
+    assert [one for one in ("search", "rights", "model") if failures.latest(one)] == [part]
 
 
 @pytest.mark.parametrize("outcome", ["ok", "aborted", "passed", "noDocuments", "badRequest"])
 def test_what_is_nobodys_failure_is_not_noted(outcome: str) -> None:
-    troubles = Troubles(None, lambda: NOON)
-    troubles.note(outcome)
-    assert [troubles.latest(part) for part in ("search", "rights", "model")] == [None, None, None]
+    failures = LastFailures(None, lambda: NOON)
+    failures.note(outcome)
+    assert [failures.latest(part) for part in ("search", "rights", "model")] == [None, None, None]
 
 
 def test_every_worker_knows_what_one_has_seen(tmp_path: Path) -> None:
-    one, other = Troubles(tmp_path, lambda: NOON), Troubles(tmp_path, lambda: NOON + 60)
+    one, other = LastFailures(tmp_path, lambda: NOON), LastFailures(tmp_path, lambda: NOON + 60)
     one.note("searchTimeout")
     assert other.latest("search") == {"label": "searchTimeout", "at": "2023-11-14T22:13:20Z"}
     other.note("searchUnavailable")
@@ -42,14 +42,14 @@ def test_every_worker_knows_what_one_has_seen(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_leaves_what_this_worker_knows(tmp_path: Path) -> None:
-    troubles = Troubles(tmp_path / "none", lambda: NOON)
-    troubles.note("searchTimeout")
-    assert troubles.latest("search") == {"label": "searchTimeout", "at": "2023-11-14T22:13:20Z"}
+    failures = LastFailures(tmp_path / "none", lambda: NOON)
+    failures.note("searchTimeout")
+    assert failures.latest("search") == {"label": "searchTimeout", "at": "2023-11-14T22:13:20Z"}
 
 
 def test_of_two_failures_in_one_second_the_later_one_is_the_last_in_every_worker(tmp_path: Path) -> None:
     now = [NOON]
-    one, other = Troubles(tmp_path, lambda: now[0]), Troubles(tmp_path, lambda: now[0])
+    one, other = LastFailures(tmp_path, lambda: now[0]), LastFailures(tmp_path, lambda: now[0])
     for number, label in enumerate(("modelTimeout", "modelUnavailable", "modelBusy")):
         now[0] = NOON + number / 10
         one.note(label)
@@ -59,11 +59,11 @@ def test_of_two_failures_in_one_second_the_later_one_is_the_last_in_every_worker
 
 def test_a_failure_that_goes_on_is_written_once_a_second(tmp_path: Path) -> None:
     now = [NOON]
-    troubles, other = Troubles(tmp_path, lambda: now[0]), Troubles(tmp_path, lambda: now[0])
+    failures, other = LastFailures(tmp_path, lambda: now[0]), LastFailures(tmp_path, lambda: now[0])
     told = []
     for tenth in range(25):
         now[0] = NOON + tenth / 10
-        troubles.note("searchTimeout")
+        failures.note("searchTimeout")
         told.append((tmp_path / "last-search.json").stat().st_mtime_ns)
 
     assert len(set(told)) <= 3

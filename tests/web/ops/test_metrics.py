@@ -4,7 +4,7 @@ import pytest
 
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.ops.metrics import Ended, Metrics, coarse_s, model_label
+from datafari_rag.web.ops.metrics import FinishedRequest, Metrics, coarse_s, model_label
 
 SETTINGS = Settings(rag_model="gpt-4o", llm_fallback_models=("gpt-4o-mini",), openai_models=("local",))
 
@@ -30,24 +30,24 @@ def test_a_models_label_is_from_the_settings(name: str, label: str) -> None:
     ("ended", "rows"),
     [
         pytest.param(
-            Ended("chat", "ok", ModelFacts("gpt-4o", tries=2), (("search", 5.0),), 9.0),
+            FinishedRequest("chat", "ok", ModelFacts("gpt-4o", tries=2), (("search", 5.0),), 9.0),
             ['model_answers_total{model="gpt-4o",outcome="ok"} 1.0', 'model_tries_total{model="gpt-4o"} 2.0'],
             id="a good answer",
         ),
         pytest.param(
-            Ended("chat", "modelTimeout"),
+            FinishedRequest("chat", "modelTimeout"),
             ['model_answers_total{model="gpt-4o",outcome="modelTimeout"} 1.0'],
             id="a model that never said its name",
         ),
-        pytest.param(Ended("chat", "searchTimeout"), [], id="no model was reached"),
+        pytest.param(FinishedRequest("chat", "searchTimeout"), [], id="no model was reached"),
         pytest.param(
-            Ended("chat", "ok", ModelFacts("gpt-4o", extras={"usage": {"prompt_tokens": "many"}})),
+            FinishedRequest("chat", "ok", ModelFacts("gpt-4o", extras={"usage": {"prompt_tokens": "many"}})),
             ['model_answers_total{model="gpt-4o",outcome="ok"} 1.0', 'model_tries_total{model="gpt-4o"} 1.0'],
             id="a usage that is no number",
         ),
     ],
 )
-def test_an_answer_is_counted_by_its_model(ended: Ended, rows: list[str]) -> None:
+def test_an_answer_is_counted_by_its_model(ended: FinishedRequest, rows: list[str]) -> None:
     metrics = Metrics()
     metrics.count(ended, SETTINGS)
     told = [row for row in metrics.exposition().decode().splitlines() if row.startswith("datafari_rag_model")]

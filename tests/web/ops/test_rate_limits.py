@@ -10,7 +10,7 @@ import pytest
 
 from datafari_rag.core.errors import TooManyRequests
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.ops.rate_limits import Limits
+from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.shared_counters import SharedCounters
 
 
@@ -35,13 +35,13 @@ def refusals(times: int, check: Callable[[], None]) -> int:
 
 
 def test_no_limit_refuses_nobody() -> None:
-    limits, settings = Limits(), Settings()
+    limits, settings = RateLimits(), Settings()
     assert refusals(1000, lambda: limits.check_user(settings, "ann")) == 0
     assert refusals(1000, lambda: limits.check_address(settings, {}, "192.0.2.1")) == 0
 
 
 def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
-    limits, settings = Limits(clock=Clock()), Settings(server_rate_user_per_minute=3)
+    limits, settings = RateLimits(clock=Clock()), Settings(server_rate_user_per_minute=3)
     assert refusals(5, lambda: limits.check_user(settings, "ann")) == 2
     assert refusals(3, lambda: limits.check_user(settings, "bob")) == 0
     assert refusals(9, lambda: limits.check_user(settings, None)) == 0
@@ -49,7 +49,7 @@ def test_a_user_has_his_own_count_and_the_anonymous_none() -> None:
 
 def test_the_seconds_to_wait_are_told_and_right() -> None:
     clock = Clock()
-    limits, settings = Limits(clock=clock), Settings(server_rate_user_per_minute=1)
+    limits, settings = RateLimits(clock=clock), Settings(server_rate_user_per_minute=1)
     limits.check_user(settings, "ann")
     clock.now += 20
     with pytest.raises(TooManyRequests) as caught:
@@ -60,14 +60,14 @@ def test_the_seconds_to_wait_are_told_and_right() -> None:
 
 
 def test_a_user_and_an_address_of_one_name_are_two() -> None:
-    limits = Limits(clock=Clock())
+    limits = RateLimits(clock=Clock())
     settings = Settings(server_rate_user_per_minute=1, server_rate_address_per_minute=1)
     limits.check_user(settings, "192.0.2.1")
     limits.check_address(settings, {}, "192.0.2.1")
 
 
 def test_behind_a_trusted_proxy_each_client_has_its_count() -> None:
-    limits, settings = Limits(clock=Clock()), Settings(server_rate_address_per_minute=1)
+    limits, settings = RateLimits(clock=Clock()), Settings(server_rate_address_per_minute=1)
     for client in ("192.0.2.1", "192.0.2.2"):
         limits.check_address(settings, {"x-forwarded-for": client}, "127.0.0.1")
     assert refusals(1, lambda: limits.check_address(settings, {"x-forwarded-for": "192.0.2.2"}, "127.0.0.1")) == 1

@@ -10,10 +10,10 @@ import pytest
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.query.search_request import Found, Search
+from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Ending, Identified, Piece
-from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, line_of
+from datafari_rag.ports import Ending, TextChunk, VerifiedIdentity
+from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 
 QUESTION = "/search/select?action=rag&q=When+does+the+flight+take+off"
 IDENTITY_S, RIGHTS_S, SEARCH_S, FIRST_S, REST_S = 0.003, 0.007, 0.011, 0.013, 0.017
@@ -34,7 +34,7 @@ class Identity(FakeIdentity):
         super().__init__()
         self.clock = clock
 
-    def identify(self, headers: Mapping[str, str], peer_address: str) -> Identified:
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         self.clock.now += IDENTITY_S
         return super().identify(headers, peer_address)
 
@@ -54,7 +54,7 @@ class Retriever(FakeRetriever):
         super().__init__(FLIGHT, RABBIT)
         self.clock = clock
 
-    def search(self, search: Search, access: Filter) -> Found:
+    def search(self, search: Search, access: Filter) -> SearchResult:
         self.clock.now += SEARCH_S
         return super().search(search, access)
 
@@ -64,7 +64,7 @@ class Model(FakeModel):
         super().__init__("It takes off ", "at 15h50 [1].")
         self.clock = clock
 
-    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[Piece | Ending, None, None]:
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         self.clock.now += FIRST_S
         for said in super().generate(prompt, is_streamed=is_streamed):
             if isinstance(said, Ending):
@@ -75,14 +75,14 @@ class Model(FakeModel):
 def timed(path: str, user: str) -> tuple[dict[str, float], float]:
     """Return the header's milliseconds by name, and those that the whole request took."""
     clock = Clock()
-    line = line_of(
+    line = fake_snapshot(
         Retriever(clock),
         Model(clock),
         settings=replace(Settings(), security_admins=("root",)),
         rights=Rights(clock),
         identity=Identity(clock),
     )
-    client = app_of(replace(line, parts=replace(line.parts, clock=clock))).test_client()
+    client = app_of(replace(line, dependencies=replace(line.dependencies, clock=clock))).test_client()
     began = clock.now
     header = client.get(path, headers={"X-User": user}).headers.get("Server-Timing", "")
     parts = {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([\d.]+)", header)}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.settings.table import Settings
-from tests.fakes import app_of, line_of
+from tests.fakes import app_of, fake_snapshot
 from tests.web.pages.test_routes import ANN, office
 
 GZIP = {"Accept-Encoding": "gzip, br"}
@@ -17,7 +17,7 @@ GZIP = {"Accept-Encoding": "gzip, br"}
 
 @pytest.mark.parametrize("accepted", ["gzip, br", "gzip;q=0.5", "*"])
 def test_our_files_are_compressed_for_those_who_take_it(accepted: str) -> None:
-    client = app_of(line_of()).test_client()
+    client = app_of(fake_snapshot()).test_client()
     plain = client.get("/static/page.js")
     packed = client.get("/static/page.js", headers={"Accept-Encoding": accepted})
 
@@ -30,12 +30,12 @@ def test_our_files_are_compressed_for_those_who_take_it(accepted: str) -> None:
 
 @pytest.mark.parametrize("accepted", ["", "br", "gzip;q=0", "identity"])
 def test_nobody_gets_what_he_does_not_take(accepted: str) -> None:
-    client = app_of(line_of()).test_client()
+    client = app_of(fake_snapshot()).test_client()
     assert "Content-Encoding" not in client.get("/static/page.js", headers={"Accept-Encoding": accepted}).headers
 
 
 def test_a_file_that_is_known_is_not_sent_again() -> None:
-    client = app_of(line_of()).test_client()
+    client = app_of(fake_snapshot()).test_client()
     tag = client.get("/static/page.css", headers=GZIP).headers["ETag"]
     again = client.get("/static/page.css", headers={**GZIP, "If-None-Match": tag})
 
@@ -45,7 +45,7 @@ def test_a_file_that_is_known_is_not_sent_again() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/?q=when+does+the+plane+take+off", "/documents?id=1", "/search/select?q=plane"])
 def test_nothing_with_a_readers_own_words_is_compressed(path: str) -> None:
-    line = line_of(settings=replace(Settings(), demo_users=True))
+    line = fake_snapshot(settings=replace(Settings(), demo_users=True))
     assert "Content-Encoding" not in app_of(line).test_client().get(path, headers=GZIP).headers
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from datafari_rag.web.pages.markdown import Marks, address_of, html_of
+from datafari_rag.web.pages.markdown import PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import statuses
 from datafari_rag.web.pages.results import marked_html
 
@@ -30,7 +30,7 @@ def cited(text: str, mark: str, *, after: str = "") -> dict[str, object]:
 
 
 def html(text: str, *citations: dict[str, object]) -> str:
-    return str(html_of(text, Marks(citations, DOCUMENTS, statuses(str))))
+    return str(html_of(text, PlacedCitations(citations, DOCUMENTS, statuses(str))))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.pages import search_dialect
-from tests.fakes import app_of, line_of
+from tests.fakes import app_of, fake_snapshot
 
 TURNS = [
     {"role": "user", "content": "when does the plane take off"},
@@ -20,7 +20,7 @@ TURNS = [
 
 
 def events(query: str = "", messages: object = TURNS, **headers: str) -> list[dict[str, Any]]:
-    sent = app_of(line_of()).test_client().post(f"/talk{query}", json={"messages": messages}, headers=headers)
+    sent = app_of(fake_snapshot()).test_client().post(f"/talk{query}", json={"messages": messages}, headers=headers)
     assert sent.mimetype == "application/x-ndjson", sent.get_data(as_text=True)
     return [json.loads(line) for line in sent.get_data(as_text=True).splitlines()]
 
@@ -54,7 +54,7 @@ def test_format_filters_and_language_are_those_of_the_address() -> None:
     ],
 )
 def test_what_is_refused_is_told_by_its_label(body: object, kind: str, label: str, status: int) -> None:
-    client = app_of(line_of()).test_client()
+    client = app_of(fake_snapshot()).test_client()
     response = client.post("/talk", data=json.dumps(body), content_type=kind)
 
     assert response.status_code == status
@@ -62,7 +62,9 @@ def test_what_is_refused_is_told_by_its_label(body: object, kind: str, label: st
 
 
 def test_other_sites_are_not_let_in() -> None:
-    client = app_of(line_of(settings=Settings(server_cors_origins=("https://intranet.example.org",)))).test_client()
+    client = app_of(
+        fake_snapshot(settings=Settings(server_cors_origins=("https://intranet.example.org",)))
+    ).test_client()
     asked = {"Origin": "https://intranet.example.org", "Access-Control-Request-Method": "POST"}
 
     assert "Access-Control-Allow-Origin" not in client.options("/talk", headers=asked).headers

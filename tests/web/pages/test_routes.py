@@ -16,46 +16,46 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from datafari_rag.adapters.settings.file import SettingsFile
-from datafari_rag.bootstrap import TEMPLATES, Keeping
+from datafari_rag.bootstrap import TEMPLATES, AdminSettings
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.admin.charts import charts_of, counts_of, quantile
-from datafari_rag.web.app import furnish
+from datafari_rag.web.app import register
 from datafari_rag.web.pages.demo_menu import _own_address
-from datafari_rag.web.runtime import Line
+from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import Signer
-from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, line_of
+from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, fake_snapshot
 
 HTML = {"Accept": "text/html"}
 
 
-def page(line: Line, path: str, **headers: str) -> str:
+def page(line: ServiceSnapshot, path: str, **headers: str) -> str:
     return app_of(line).test_client().get(path, headers=headers).get_data(as_text=True)
 
 
 def test_the_first_page_has_a_question_box_and_no_answer() -> None:
-    text = page(line_of(), "/")
+    text = page(fake_snapshot(), "/")
     assert 'name="q"' in text
     assert 'class="card' not in text
 
 
 def test_a_question_is_answered_on_the_server_for_those_without_script() -> None:
-    text = page(line_of(), "/?q=when")
+    text = page(fake_snapshot(), "/?q=when")
     assert "The flight takes off at 15h50" in text
     assert "2 documents used, 1 cited" in text
     assert 'href="/documents?id=doc-2' in text
 
 
 def test_an_answer_from_a_part_of_the_collection_says_so() -> None:
-    partly, wholly = (page(line_of(FakeRetriever(FLIGHT, is_partial=flag)), "/?q=when") for flag in (True, False))
+    partly, wholly = (page(fake_snapshot(FakeRetriever(FLIGHT, is_partial=flag)), "/?q=when") for flag in (True, False))
     assert '<p class="warn">A part of the collection did not answer' in partly
     assert '<p class="warn">' not in wholly
 
 
 def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
     model = FakeModel("never")
-    client = app_of(line_of(model=model)).test_client()
+    client = app_of(fake_snapshot(model=model)).test_client()
     client.set_cookie("datafari_rag_script", "1")
 
     assert client.get("/?q=when").status_code == 200
@@ -65,20 +65,20 @@ def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
 
 
 def test_a_failure_is_told_on_the_page_with_the_question_kept() -> None:
-    text = page(line_of(model=FakeModel(failure=ModelBusy())), "/?q=when+%3Cb%3E")
+    text = page(fake_snapshot(model=FakeModel(failure=ModelBusy())), "/?q=when+%3Cb%3E")
     assert "The language model is busy" in text
     assert 'value="when &lt;b&gt;"' in text
 
 
 def test_a_search_that_is_down_leaves_the_results_out() -> None:
-    text = page(line_of(FakeRetriever(error=SearchUnavailable())), "/?q=when")
+    text = page(fake_snapshot(FakeRetriever(error=SearchUnavailable())), "/?q=when")
     assert "The search is down" in text
     assert 'class="hits"' not in text
 
 
 def test_a_title_is_text_on_every_page() -> None:
     hostile = replace(RABBIT, title="<script>alert(1)</script>", text="<script>alert(2)</script> rabbit")
-    line = line_of(FakeRetriever(hostile), FakeModel("<script>alert(3)</script> [1]"))
+    line = fake_snapshot(FakeRetriever(hostile), FakeModel("<script>alert(3)</script> [1]"))
     for path in ("/?q=rabbit", "/documents?id=doc-1"):
         text = app_of(line).test_client().get(path, headers=HTML).get_data(as_text=True)
         assert "<script>alert" not in text
@@ -86,7 +86,7 @@ def test_a_title_is_text_on_every_page() -> None:
 
 def test_nothing_on_a_page_needs_unsafe_inline() -> None:
     for path in ("/", "/?q=when", "/documents?id=doc-2"):
-        response = app_of(line_of()).test_client().get(path, headers=HTML)
+        response = app_of(fake_snapshot()).test_client().get(path, headers=HTML)
         text = response.get_data(as_text=True)
         assert "unsafe-inline" not in response.headers["Content-Security-Policy"]
         assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)
@@ -94,7 +94,7 @@ def test_nothing_on_a_page_needs_unsafe_inline() -> None:
 
 
 def test_somebody_who_cannot_be_known_gets_the_page_of_that() -> None:
-    client = app_of(line_of(identity=FakeIdentity(NotAuthenticated()))).test_client()
+    client = app_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated()))).test_client()
     response = client.get("/")
     assert response.status_code == 401
     assert "Please sign in" in response.get_data(as_text=True)
@@ -110,7 +110,7 @@ def test_somebody_who_cannot_be_known_gets_the_page_of_that() -> None:
     ],
 )
 def test_the_language_of_the_page(path: str, headers: dict[str, str], language: str) -> None:
-    text = app_of(line_of()).test_client().get(path, headers=headers).get_data(as_text=True)
+    text = app_of(fake_snapshot()).test_client().get(path, headers=headers).get_data(as_text=True)
     assert f'<html lang="{language}">' in text
     assert ("Interrogez vos documents" in text) == (language == "fr")
 
@@ -119,7 +119,7 @@ def test_the_language_of_the_page(path: str, headers: dict[str, str], language: 
     ("name", "status"), [("page.js", 200), ("page.css", 200), ("..%2ftemplates%2flayout.html", 404), ("none.js", 404)]
 )
 def test_static_files(name: str, status: int) -> None:
-    assert app_of(line_of()).test_client().get(f"/static/{name}").status_code == status
+    assert app_of(fake_snapshot()).test_client().get(f"/static/{name}").status_code == status
 
 
 # Feedback
@@ -128,7 +128,7 @@ def test_static_files(name: str, status: int) -> None:
 def feedback(tmp_path: Path, settings: Settings | None = None) -> tuple[FlaskClient, Path]:
     path = tmp_path / "feedback.jsonl"
     settings = replace(settings or Settings(), feedback_file=str(path))
-    return app_of(line_of(settings=settings)).test_client(), path
+    return app_of(fake_snapshot(settings=settings)).test_client(), path
 
 
 def token_of(client: FlaskClient, **headers: str) -> str:
@@ -205,7 +205,7 @@ def test_the_token_of_one_user_is_nothing_for_another(tmp_path: Path) -> None:
 
 
 def test_without_a_file_there_are_no_thumbs() -> None:
-    assert app_of(line_of()).test_client().post("/feedback", json=THUMB).status_code == 404
+    assert app_of(fake_snapshot()).test_client().post("/feedback", json=THUMB).status_code == 404
 
 
 # Other sites
@@ -226,7 +226,7 @@ SITE = "https://intranet.example.org"
     ],
 )
 def test_which_sites_may_read_an_answer(origins: tuple[str, ...], origin: str, allowed: str | None) -> None:
-    client = app_of(line_of(settings=Settings(server_cors_origins=origins))).test_client()
+    client = app_of(fake_snapshot(settings=Settings(server_cors_origins=origins))).test_client()
     response = client.get("/search/select?action=rag&q=when", headers={"Origin": origin})
 
     assert response.headers.get("Access-Control-Allow-Origin") == allowed
@@ -240,7 +240,7 @@ def test_which_sites_may_read_an_answer(origins: tuple[str, ...], origin: str, a
 
 @pytest.mark.parametrize("path", ["/", "/admin", "/admin/check", "/feedback", "/demo/user", "/metrics"])
 def test_pages_and_forms_are_never_open_to_other_sites(path: str) -> None:
-    client = app_of(line_of(settings=Settings(server_cors_origins=(SITE,)))).test_client()
+    client = app_of(fake_snapshot(settings=Settings(server_cors_origins=(SITE,)))).test_client()
     response = client.get(path, headers={"Origin": SITE})
     assert "Access-Control-Allow-Origin" not in response.headers
 
@@ -264,9 +264,9 @@ def test_the_menu_leads_back_to_our_own_pages_alone(text: str, address: str) -> 
 
 
 def test_the_menu_exists_only_in_the_demo() -> None:
-    assert 'id="user"' not in page(line_of(), "/")
-    assert app_of(line_of()).test_client().post("/demo/user", data={"user": "admin"}).status_code == 404
-    line = line_of(settings=Settings(demo_users=True))
+    assert 'id="user"' not in page(fake_snapshot(), "/")
+    assert app_of(fake_snapshot()).test_client().post("/demo/user", data={"user": "admin"}).status_code == 404
+    line = fake_snapshot(settings=Settings(demo_users=True))
     assert 'id="user"' in page(line, "/")
     assert app_of(line).test_client().post("/demo/user", data={"user": "admin"}).status_code == 403
 
@@ -274,17 +274,17 @@ def test_the_menu_exists_only_in_the_demo() -> None:
 # The settings
 
 
-def office(tmp_path: Path, *more: str, keeping: type[Keeping] = Keeping) -> tuple[FlaskClient, Path]:
+def office(tmp_path: Path, *more: str, keeping: type[AdminSettings] = AdminSettings) -> tuple[FlaskClient, Path]:
     conf = tmp_path / "rag.properties"
     lines = ["# kept", "security.admins=ann", "rag.api.token=sk-secret", "solr.url=http://u:pass@solr/solr/c", *more]
     conf.write_text("\n".join(lines) + "\n", encoding="utf-8")
     conf.chmod(0o600)
     file = SettingsFile(conf, overrides={"server.port": "0"})
-    service = FakeService(line_of(settings=file.snapshot().settings))
+    service = FakeService(fake_snapshot(settings=file.snapshot().settings))
 
-    house = SimpleNamespace(clock=service.clock, line=service.line, signer=Signer())
+    house = SimpleNamespace(clock=service.clock, snapshot=service.snapshot, signer=Signer())
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    furnish(app, service, keeper=keeping(file, house))  # type: ignore[arg-type]
+    register(app, service, keeper=keeping(file, house))  # type: ignore[arg-type]
     return app.test_client(), conf
 
 
@@ -498,7 +498,7 @@ def test_what_needs_a_new_start_says_so_when_it_was_saved(tmp_path: Path) -> Non
     )
 
 
-class Sealed(Keeping):
+class Sealed(AdminSettings):
     """A settings file on a disk that takes nothing."""
 
     def save(self, changes: Mapping[str, str | None], who: str) -> tuple[Problem, ...]:
@@ -566,7 +566,7 @@ def test_the_model_is_tried_and_so_are_settings(tmp_path: Path) -> None:
 
 
 def test_without_a_settings_file_there_is_no_such_page() -> None:
-    line = line_of(settings=Settings(security_admins=("ann",)))
+    line = fake_snapshot(settings=Settings(security_admins=("ann",)))
     assert app_of(line).test_client().get("/admin", headers=ANN).status_code == 404
 
 

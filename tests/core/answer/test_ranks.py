@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from datafari_rag.core.answer.ranks import LEAST_SCORE, page_in_ranks, ranked, without_least_score
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
-from datafari_rag.core.ranks import LEAST_SCORE, page_in_ranks, ranked, without_least_score
 
 EXTRACTS = tuple(
     Extract(number, f"L{number}", Document(f"d{number}", "text", score=9.87 / number), (Passage(0, 4, 3.21),), "text")

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, labels_for, title_of
 from datafari_rag.core.documents import Document
-from datafari_rag.core.labels import MAX_LABEL_CHARS, labels_for, title_of
 from datafari_rag.core.text.folding import folded
 
 

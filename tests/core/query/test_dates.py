@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.moments import iso_of, moment_of
+from datafari_rag.core.query.dates import iso_of, moment_of
 
 SPELLED = {
     "a moment": ("2024-05-06T07:08:09Z", "2024-05-06T07:08:09.000Z"),
