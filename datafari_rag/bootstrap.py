@@ -168,16 +168,10 @@ class House:
 class Keeping(SettingsKeeper):
     """The settings file for the administration, with what it takes to try a change (`web.service.Keeper`)."""
 
-    def __init__(self, file: SettingsFile, house: House) -> None:
-        """Keep *file*, over which *house* stands."""
-        super().__init__(file, house.clock)
-        self._house = house
-
-    def trial(self, changes: Mapping[str, str | None]) -> Line:
-        """Return a line under *changes* of answer settings alone; whatever else changes has no part in it."""
+    def trial(self, changes: Mapping[str, str | None], present: Line) -> Line:
+        """Return *present* with *changes* of answer settings alone; whatever else changes has no part in it."""
         of_answers = {key: text for key, text in changes.items() if key.partition(".")[0] in ANSWER_GROUPS}
         snapshot = self.preview(of_answers)
-        present = self._house.line()
         parts = dataclasses.replace(
             present.parts,
             model=model_for(snapshot.settings),
@@ -207,7 +201,7 @@ class Application(Flask):
         signer, tracing = Signer(settings.server_secret), tracing_for(settings)
         house = House(file, signer, tracing=tracing)
         _warn(house.line().settings)
-        self._desk = furnish(self, house, signer, Keeping(file, house))
+        self._desk = furnish(self, house, signer, Keeping(file, house.clock))
         if tracing is not None:
             self._trace(tracing)
 

@@ -41,7 +41,6 @@ from datafari_rag.core.query.search_request import Browse, Found, Search
 from datafari_rag.core.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Laps
-from datafari_rag.core.text.language import detect
 from datafari_rag.ports import Aside, Ending, Meaning, Model, Retriever, TokenCounter, at_once
 
 log = logging.getLogger(__name__)
@@ -111,7 +110,7 @@ def fetch(document_id: str, field: str, user: User, *, settings: Settings, parts
 
 def found_for(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Found:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    return _search(ask, language_for(ask, detect), _access(user, settings), settings=settings, parts=parts)[0]
+    return _search(ask, language_for(ask), _access(user, settings), settings=settings, parts=parts)[0]
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -187,7 +186,7 @@ def _access(user: User, settings: Settings) -> Filter:
 def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: Laps) -> Generator[Event, None, Prompt]:
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
-    language = language_for(ask, detect)
+    language = language_for(ask)
     ask = _rewritten(ask, language, settings=settings, parts=parts)
     found, tried, searched = _search(ask, language, access, settings=settings, parts=parts)
     ask = ask if searched is None else replace(ask, search_text=searched)

@@ -39,7 +39,7 @@ def admit(request: Request, desk: Desk) -> None:
         UnsupportedMediaType: its body is compressed.
         BodyTooLarge: its body is announced as larger than its path takes.
     """
-    settings = desk.service.line().settings
+    settings = desk.line().settings
     if settings.server_hosts and not is_known(_hosts_of(request), settings.server_hosts):
         raise UnknownHost
     if cors.is_foreign(request, settings, OPEN_PATHS):

@@ -97,7 +97,9 @@ def _view(desk: Desk, route: Route) -> Callable[[], Response]:
         request.environ.get("datafari_rag.watch", _nobody_watches)()
         row = route.row_for(incoming)
         peer = request.remote_addr or ""
-        return searched(desk, incoming, peer) if row is None else answered(desk, row, incoming, peer)
+        if row is None:
+            return searched(desk, incoming, peer)
+        return answered(desk, row, desk.line(), incoming=incoming, peer=peer)
 
     return view
 
@@ -114,19 +116,20 @@ def _add_edges(app: Flask, desk: Desk) -> None:
     @app.before_request
     def begin() -> Response | None:
         given = request.headers.get("X-Request-ID", "")
-        g.came_at = desk.service.line().parts.clock()
+        g.line = desk.service.line()
+        g.came_at = g.line.parts.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         request_context.begin(g.request_id, request.headers)
         try:
             admit(request, desk)
         except RagError as error:
             return refused(desk, error)
-        return cors.preflight(request, desk.service.line().settings, OPEN_PATHS)
+        return cors.preflight(request, desk.line().settings, OPEN_PATHS)
 
     @app.after_request
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
-        cors.allow(request, response.headers, desk.service.line().settings, OPEN_PATHS)
+        cors.allow(request, response.headers, desk.line().settings, OPEN_PATHS)
         is_page = response.mimetype == "text/html"
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response

@@ -34,15 +34,15 @@ def refused(desk: Desk, error: RagError) -> Response:
     if route is not None:
         return _by_dialect(desk, route, error)
     if request.path == "/talk":
-        return failed(desk, PAGE, error, desk.service.line().settings)
+        return failed(desk, PAGE, error, desk.line().settings)
     if _is_page():
         return told_when(error, failure_page(desk, error))
-    status, body = failure.failure(error, desk.service.line().settings)
+    status, body = failure.failure(error, desk.line().settings)
     return told_when(error, json_response(plain(body), status))
 
 
 def _by_dialect(desk: Desk, route: Route, error: RagError) -> Response:
-    settings = desk.service.line().settings
+    settings = desk.line().settings
     row = route.row_for(bodyless())
     response = search_failed(desk, error, settings) if row is None else failed(desk, row, error, settings)
     if error.code in _OF_HTTP:

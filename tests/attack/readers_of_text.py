@@ -308,7 +308,7 @@ READERS: dict[str, Reader] = {
         text, (Turn("user", text),), language="en"
     ),
     "core.query.conversation.within": lambda text: list(merged_turns(text)),
-    "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text), language.detect),
+    "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
     "core.query.rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),

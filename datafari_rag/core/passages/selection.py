@@ -23,7 +23,6 @@ from datafari_rag.core.passages.knapsack import Packed, Piece, pack
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, Traces, sentence_scores, terms_of, weights_in
-from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.sentences import blocks
 from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
 
@@ -157,7 +156,7 @@ def head(documents: Sequence[Document], limit: Limit) -> Selection:
 
 
 def nodes(
-    question: str, documents: Sequence[Document], *, node_size: int, size_of: Callable[[str], int]
+    question: str, documents: Sequence[Document], *, language: str, node_size: int, size_of: Callable[[str], int]
 ) -> tuple[tuple[Document, Passage], ...]:
     """
     Return the passages of *documents*, each at most *node_size* by *size_of*, best first; nothing is left out.
@@ -166,7 +165,6 @@ def nodes(
     stay with the next one. Which of the nodes fit a budget is the caller's.
     *size_of* never gives more than one for each byte (of UTF-8), as tokens, words and characters are.
     """
-    language = detect(question)
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
     scored = _scored(order, terms, cue_of(question), lambda text, *_: blocks(text, node_size // 3))

@@ -9,7 +9,7 @@ read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -101,7 +101,7 @@ def now(desk: Desk) -> Response:
     try:
         office = _office(desk)
     except RagError as error:
-        status, body = failure(error, desk.service.line().settings)
+        status, body = failure(error, desk.line().settings)
         return json_response(plain(body), status)
     state = [asdict(part) for part in state_of(desk, office.reader.translate)]
     exposition = desk.metrics.exposition()
@@ -191,7 +191,7 @@ def _as_json(desk: Desk, make: Callable[[Office], Mapping[str, object]]) -> Resp
     try:
         return json_response(plain(make(_office(desk, is_form=True))))
     except RagError as error:
-        status, body = failure(error, desk.service.line().settings)
+        status, body = failure(error, desk.line().settings)
         return json_response(plain(body), status)
 
 
@@ -214,7 +214,8 @@ def _attempted(office: Office) -> Mapping[str, object]:
     problems = problems_of(office, changes)
     if problems:
         raise BadRequest(spoken(problems[0].message, office.reader.translate), field=problems[0].key)
-    lines = {"present": office.desk.service.line(), "changed": office.keeper.trial(changes)}
+    present = office.desk.line()
+    lines = {"present": present, "changed": office.keeper.trial(changes, present)}
     return {name: _one_answer(office.desk, line, question) for name, line in lines.items()}
 
 
@@ -222,37 +223,17 @@ def _one_answer(desk: Desk, line: Line, question: str) -> Mapping[str, object]:
     headers = {name.lower(): value for name, value in request.headers.items()}
     incoming = Incoming("/", {"q": (question,)}, headers=headers)
     began = line.parts.clock()
-    response = answered(replace(desk, service=_Fixed(desk, line)), PAGE, incoming, request.remote_addr or "")
+    response = answered(desk, PAGE, line, incoming=incoming, peer=request.remote_addr or "")
     took_ms = (line.parts.clock() - began) * 1000
     body: Mapping[str, object] = orjson.loads(response.get_data())
     return {**body, "model": response.headers.get("X-RAG-Model", ""), "id": desk.new_id(), "wholeMs": took_ms}
 
 
 def _probed(office: Office) -> Mapping[str, object]:
-    line = office.desk.service.line()
+    line = office.desk.line()
     began = line.parts.clock()
     prompt = Prompt("Say OK.", (), None, line.parts.new_nonce(), model=line.settings.rag_model, max_tokens=5)
     ending = next(said for said in line.parts.model.generate(prompt, is_streamed=False) if isinstance(said, Ending))
     took_ms = (line.parts.clock() - began) * 1000
     problem = spoken(ending.failure.reason, office.reader.translate) if ending.failure else ""
     return {"problem": problem, "took_ms": round(took_ms)}
-
-
-class _Fixed:
-    """A service that stands still at one line (`web.service.Service`)."""
-
-    def __init__(self, desk: Desk, line: Line) -> None:
-        self._desk, self._line = desk, line
-
-    def line(self) -> Line:
-        return self._line
-
-    def problems(self) -> list[Mapping[str, object]]:
-        return []
-
-    def has_bad_settings(self) -> bool:
-        return False
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        return self._desk.service.clock

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from flask import Response
+from flask import Response, g
 
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.empty_answers import answered as told
@@ -23,7 +23,6 @@ from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import Begun, answer, begun, collect
 from datafari_rag.ports import Identified
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
@@ -98,6 +97,11 @@ class Desk:
     came_at: Callable[[], float | None] = lambda: None
     """When the present request came, by the clock of the line; None where nobody noted it."""
 
+    def line(self) -> Line:
+        """Return the snapshot of the present request, taken when it came: a reload changes later requests only."""
+        line: Line = g.line
+        return line
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -133,7 +137,7 @@ class Asked:
         ask, settings = self.context.ask, self.line.settings
         events = answer(ask, self.user, settings=settings, parts=self.line.parts)
         softened = self.row.softened(settings) if self.row.softened is not None else ()
-        return told(events, softened, language=language_for(ask, detect)) if softened else events
+        return told(events, softened, language=ask.language or "en") if softened else events
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
@@ -154,9 +158,8 @@ def internal(defect: Exception, incident: str) -> Internal:
     return Internal.with_id(incident)
 
 
-def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
+def answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, peer: str) -> Response:
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
-    line = desk.service.line()
     try:
         identified = line.identity.identify(incoming.headers, peer)
         incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
@@ -176,6 +179,7 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
         raise line.bad_setting
     user = user_for(identified, line)
     if not isinstance(read, PassThrough):
+        read = replace(read, language=language_for(read))
         context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
         asked = Asked(desk, row, line, context, user, started)
         _note(asked, incoming)

@@ -86,5 +86,5 @@ def _as_page(desk: Desk, document: Document, start: int | None, end: int | None)
 def _failed(desk: Desk, error: RagError) -> Response:
     if not wants_json():
         return failure_page(desk, error)
-    status, body = failure(error, desk.service.line().settings)
+    status, body = failure(error, desk.line().settings)
     return json_response(plain(body), status)

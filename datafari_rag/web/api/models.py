@@ -12,7 +12,7 @@ from datafari_rag.web.json_bytes import plain
 
 def models_view(desk: Desk) -> Response:
     """Return the list as OpenAI's clients read it, to whoever may ask at all."""
-    line = desk.service.line()
+    line = desk.line()
     try:
         headers = {name.lower(): value for name, value in request.headers.items()}
         identified = line.identity.identify(headers, request.remote_addr or "")

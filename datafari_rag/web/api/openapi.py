@@ -59,7 +59,7 @@ class Operation:
 
 def openapi_view(desk: Desk, rules: Map) -> Response:
     """Return the description under the settings of now."""
-    return json_response(plain(description(rules, desk.service.line().settings)))
+    return json_response(plain(description(rules, desk.line().settings)))
 
 
 def description(rules: Map, settings: Settings) -> Json:

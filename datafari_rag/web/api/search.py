@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
     """Return Solr's own JSON for a plain search as the user who asks."""
-    line = desk.service.line()
+    line = desk.line()
     try:
         wanted, ignored = solr_select.parse(incoming, line.settings)
         note_ignored(desk, ignored)
@@ -51,7 +51,7 @@ def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer
         NotFound: absent, forbidden, or without that field: not told apart.
         RagError: the search or the rights failed.
     """
-    line = desk.service.line()
+    line = desk.line()
     identified = line.identity.identify(incoming.headers, peer)
     desk.limits.check_user(line.settings, identified.name)
     user = user_for(identified, line)

@@ -60,7 +60,7 @@ def metrics(desk: Desk) -> Response:
 
 def _may_see_more(desk: Desk) -> bool:
     """Say whether this is a request of the machine itself, or of an administrator."""
-    line, peer = desk.service.line(), request.remote_addr or ""
+    line, peer = desk.line(), request.remote_addr or ""
     is_direct = not any(name in request.headers for name in FORWARDED)
     try:
         if is_direct and ip_address(peer).is_loopback:
@@ -89,7 +89,7 @@ def _part(desk: Desk, what: str, problems: Sequence[Mapping[str, object]]) -> Ma
     problem = next((one["problem"] for one in problems if one.get("what") == what), None)
     found = {"what": what, "ok": problem is None, "problem": problem, "last_error": desk.troubles.latest(what)}
     if what == "model":
-        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(desk.service.line().parts.model, "breakers", list)
+        breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(desk.line().parts.model, "breakers", list)
         endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
         is_ok = not endpoints or any(one["breaker"] == "closed" for one in endpoints)
         found |= {"ok": is_ok, "endpoints": endpoints}

@@ -29,7 +29,7 @@ def choose(desk: Desk) -> Response:
 
 def _chosen(desk: Desk) -> str | None:
     """Return the chosen user, None for nobody. Raises: NotFound, NotAllowed, or as `reader_of`."""
-    if not desk.service.line().settings.demo_users:
+    if not desk.line().settings.demo_users:
         raise NotFound
     headers = {name.lower(): value for name, value in request.headers.items()}
     reader = reader_of(desk)

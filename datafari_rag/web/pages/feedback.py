@@ -43,13 +43,13 @@ def give(desk: Desk) -> Response:
     except RagError as error:
         if not is_script:
             return failure_page(desk, error)
-        status, body = failure(error, desk.service.line().settings)
+        status, body = failure(error, desk.line().settings)
         return json_response(plain(body), status)
     return json_response(b'{"kept":true}') if is_script else page(desk, reader, "thanks.html", {})
 
 
 def _give(desk: Desk) -> Reader:
-    settings = desk.service.line().settings
+    settings = desk.line().settings
     if not settings.feedback_file:
         raise NotFound
     headers = {name.lower(): value for name, value in request.headers.items()}

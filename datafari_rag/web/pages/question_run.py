@@ -18,12 +18,12 @@ TAKES = frozenset({"json"})
 
 def talk(desk: Desk) -> Response:
     """Return the stream of the answer to the last message that was sent."""
-    settings, peer = desk.service.line().settings, request.remote_addr or ""
+    line = desk.line()
     try:
         incoming = incoming_from(request, takes=TAKES, now_s=desk.now())
     except RagError as error:
-        return failed(desk, PAGE, error, settings)
+        return failed(desk, PAGE, error, line.settings)
     watch = request.environ.get("datafari_rag.watch")
     if watch is not None:
         watch()
-    return answered(desk, PAGE, incoming, peer)
+    return answered(desk, PAGE, line, incoming=incoming, peer=request.remote_addr or "")

@@ -30,13 +30,13 @@ def reader_of(desk: Desk) -> Reader:
     Raises:
         NotAuthenticated: a credential was given and is not valid.
     """
-    line = desk.service.line()
+    line = desk.line()
     return _reader(_name(line), line)
 
 
 def reader_of_failure(desk: Desk, error: RagError) -> Reader:
     """Return who is shown *error*: nobody, where who he is cannot be known, or another site may read the page."""
-    line = desk.service.line()
+    line = desk.line()
     if isinstance(error, UnknownHost | TooManyRequests):
         return _reader(None, line)
     try:

@@ -28,7 +28,7 @@ WITH_PARAMETERS = frozenset({"/", "/documents"})
 
 def page(desk: Desk, reader: Reader, template: str, values: Mapping[str, object], *, status: int = 200) -> Response:
     """Return *template* as a page for *reader*."""
-    has_users = desk.service.line().settings.demo_users
+    has_users = desk.line().settings.demo_users
     body = render_template(
         template,
         _=reader.translate,

@@ -51,7 +51,7 @@ def search_page(desk: Desk) -> Response:
 
 def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object]:
     """Return what the page has with and without an answer."""
-    settings = desk.service.line().settings
+    settings = desk.line().settings
     setup = {
         "words": script_words(reader.translate),
         "facets": [name for name in settings.solr_facets if name != "last_modified"],
@@ -77,11 +77,11 @@ def _frame(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object
 
 def _answer_and_hits(desk: Desk, reader: Reader, arguments: Arguments) -> dict[str, object]:
     peer = request.remote_addr or ""
-    settings = desk.service.line().settings
+    settings = desk.line().settings
     wanted = parameters_for(arguments, settings.solr_facets)
     hits = searched(desk, _incoming(wanted), peer)
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
-    answer = answered(desk, PAGE, _incoming(asked), peer)
+    answer = answered(desk, PAGE, desk.line(), incoming=_incoming(asked), peer=peer)
     return _hits(orjson.loads(hits.get_data()), arguments) | _answer(desk, answer, reader)
 
 
