@@ -29,11 +29,10 @@ from datafari_rag.core.errors import (
     SearchError,
     SearchUnavailable,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.passages.stream_retention import Kept, given_back, kept_of
 from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
@@ -75,9 +74,12 @@ def answer(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generat
     A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: nobody else's events have one, whatever a dialect makes of them.
     """
-    if user.is_admin:
-        return _answered(ask, user, settings=settings, parts=parts)
-    return _ranked(_answered(without_least_score(ask), user, settings=settings, parts=parts))
+    laps = Laps(parts.clock)
+    asked = ask if user.is_admin else without_least_score(ask)
+    # What an open stream holds is what its own steps still need: the user's tokens end with the first of them.
+    prompted = _prompted(asked, user, settings=settings, parts=parts, laps=laps)
+    events = _answered(asked, prompted, settings=settings, parts=parts, laps=laps)
+    return events if user.is_admin else _ranked(events)
 
 
 def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
@@ -86,13 +88,12 @@ def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None
             yield ranked(event)
 
 
-def _answered(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
-    laps = Laps(parts.clock)
-    prompted = _prompted(ask, user, settings=settings, parts=parts, laps=laps)
-    del user  # may have thousands of tokens
+def _answered(
+    ask: Ask, prompted: Generator[Event, None, Prompt], *, settings: Settings, parts: Parts, laps: Laps
+) -> Generator[Event, None, None]:
     try:
-        # The prompt has no name here: it is the largest part of an open stream, and let go when the model speaks.
-        yield from _spoken(ask, (yield from prompted), settings=settings, parts=parts, laps=laps)
+        prompt = yield from prompted
+        yield from _spoken(ask, prompt, settings=settings, parts=parts, laps=laps)
     except RagError as error:
         yield Failed(error)
 
@@ -139,8 +140,7 @@ class Begun:
     """
     An answer whose first words are there: what is known so far, and *events*, all of them from the start.
 
-    *sources* are without texts and thoughts: the events have them, and whoever read them need not hold them. *close*
-    frees the model even when nobody ever read the events: a generator that never began has no end to run.
+    *close* frees the model even when nobody ever read the events: a generator that never began has no end to run.
     """
 
     sources: Sources
@@ -167,15 +167,13 @@ def begun(events: Generator[Event, None, None]) -> Begun:
                 events.close()
                 raise event.error
             case Delta() | Finished():
-                known = replace(bare(sources), thoughts=())
-                return Begun(known, event.facts, _resumed([sources, event], events), events.close)
+                return Begun(sources, event.facts, _resumed((sources, event), events), events.close)
     raise NoAnswer
 
 
-def _resumed(held: list[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _resumed(read: tuple[Event, ...], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
-        while held:
-            yield held.pop(0)
+        yield from read
         yield from events
 
 
@@ -293,12 +291,9 @@ def _with_meaning(found: Found, search: Search | None, access: Filter, *, settin
 def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps: Laps) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     voice = Voice(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
-    language, extracts = prompt.language, prompt.extracts
-    kept: tuple[Kept, ...] = ()
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
     with closing(parts.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
-        del prompt
         for said in said_by_model:
             if isinstance(said, Ending):
                 ending = said
@@ -306,8 +301,6 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps:
             known = known or said.facts
             if text := parts.aside(partial(voice.feed, said.text), len(said.text)):
                 yield Delta(text, known)
-            if extracts and ask.is_streamed:
-                kept, extracts = kept_of(extracts), ()
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
@@ -317,11 +310,10 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps:
     if not voice.text.strip():
         yield Failed(NoAnswer(), ending.facts)
         return
-    extracts = extracts or given_back(kept, is_cleaned=settings.rag_clean)
-    chars = len(voice.text) + sum(len(extract.text) for extract in extracts)
-    citations = parts.aside(partial(resolve, voice.text, extracts, language=language), chars)
+    chars = len(voice.text) + sum(len(extract.text) for extract in prompt.extracts)
+    citations = parts.aside(partial(resolve, voice.text, prompt.extracts, language=prompt.language), chars)
     laps.lap("citations")
-    yield _finished(voice, ending, extracts, citations, laps.ms)
+    yield _finished(voice, ending, prompt.extracts, citations, laps.ms)
 
 
 def _finished(

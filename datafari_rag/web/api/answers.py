@@ -18,7 +18,7 @@ from datafari_rag.core.answer.empty_answers import answered as told
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
@@ -103,6 +103,27 @@ class Desk:
         return line
 
 
+class AnswerEvents:
+    """The events of one answer on their way to a dialect; *ending* is the last one, None until it came."""
+
+    def __init__(self, events: Generator[Event, None, None], new_id: Callable[[], str]) -> None:
+        """Read nothing yet. *new_id* names a defect."""
+        self._events, self._new_id = events, new_id
+        self.ending: Finished | Failed | None = None
+
+    def all(self) -> Generator[Event, None, None]:
+        """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
+        try:
+            with closing(self._events) as events:
+                for event in events:
+                    if isinstance(event, Finished | Failed):
+                        self.ending = event
+                    yield event
+        except Exception as defect:  # the one edge where a defect of ours is caught
+            self.ending = Failed(internal(defect, self._new_id()))
+            yield self.ending
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One question on its way: everything about it that the functions below hand on."""
@@ -111,38 +132,22 @@ class Asked:
     row: Row
     line: Line
     context: ReplyContext
-    user: User
+    is_admin: bool
     started: float
 
-    def events(self, ending: list[Finished | Failed]) -> Generator[Event, None, None]:
-        """
-        Return the answer's events, and put the last one into *ending* as well.
-
-        A defect becomes a failure with an id, so that no stream breaks off unsaid.
-        """
-        new_id = self.desk.new_id
-        try:
-            with closing(self._told()) as events:
-                del self  # and with it the user's tokens, for as long as the model speaks
-                for event in events:
-                    if not isinstance(event, Delta) and isinstance(event, Finished | Failed):
-                        ending.append(event)
-                    yield event
-        except Exception as defect:  # the one edge where a defect of ours is caught
-            ending.append(Failed(internal(defect, new_id())))
-            yield ending[-1]
-
-    def _told(self) -> Generator[Event, None, None]:
-        """Return the line's events, those failures softened that this dialect tells as answers."""
+    def events(self, user: User) -> AnswerEvents:
+        """Return the pipeline's events for *user*, those failures softened that this dialect shows as answers."""
         ask, settings = self.context.ask, self.line.settings
-        events = answer(ask, self.user, settings=settings, parts=self.line.parts)
+        events = answer(ask, user, settings=settings, parts=self.line.parts)
         softened = self.row.softened(settings) if self.row.softened is not None else ()
-        return told(events, softened, language=ask.language or "en") if softened else events
+        if softened:
+            events = told(events, softened, language=ask.language or "en")
+        return AnswerEvents(events, self.desk.new_id)
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
         context = self.context
-        audited = Audited(context.now_s, context.id, self.row.name, self.user.name, context.ask.question)
+        audited = Audited(context.now_s, context.id, self.row.name, context.user_name, context.ask.question)
         audit(self.line, audited, outcome, facts=facts, extracts=extracts)
 
     def elapsed_ms(self) -> float:
@@ -181,10 +186,10 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
     if not isinstance(read, PassThrough):
         read = replace(read, language=language_for(read))
         context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
-        asked = Asked(desk, row, line, context, user, started)
+        asked = Asked(desk, row, line, context, user.is_admin, started)
         _note(asked, incoming)
         try:
-            return _streamed(asked) if read.is_streamed else _whole(asked)
+            return _streamed(asked, asked.events(user)) if read.is_streamed else _whole(asked, asked.events(user))
         except NoDocuments:
             passed = row.fallback(incoming, line.settings) if row.fallback is not None else None
             if passed is None:
@@ -231,9 +236,9 @@ def json_response(body: bytes, status: int = 200) -> Response:
     return response
 
 
-def _whole(asked: Asked) -> Response:
-    with closing(asked.events([])) as events:
-        whole = collect(events)
+def _whole(asked: Asked, events: AnswerEvents) -> Response:
+    with closing(events.all()) as every:
+        whole = collect(every)
     body = asked.row.encoding.whole(asked.row.dialect.reply(whole, asked.context))
     _count(asked, whole.finished, whole.sources.extracts)
     response = json_response(body)
@@ -243,14 +248,11 @@ def _whole(asked: Asked) -> Response:
     return response
 
 
-def _streamed(asked: Asked) -> Response:
+def _streamed(asked: Asked, events: AnswerEvents) -> Response:
     with asked.desk.streams.opened(asked.line.settings.server_max_streams) as opened:
-        ending: list[Finished | Failed] = []
-        first = begun(asked.events(ending))
-        tokenless = replace(asked, user=replace(asked.user, tokens=frozenset()))
-        response = Response(
-            _lines(tokenless, first, ending), mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS
-        )
+        first = begun(events.all())
+        lines = _lines(asked, first, events)
+        response = Response(lines, mimetype=asked.row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
@@ -262,17 +264,17 @@ def _streamed(asked: Asked) -> Response:
     return response
 
 
-def _lines(asked: Asked, first: Begun, ending: list[Finished | Failed]) -> Iterator[bytes]:
+def _lines(asked: Asked, first: Begun, events: AnswerEvents) -> Iterator[bytes]:
     """Yield the stream's bytes; whoever hangs up closes this, and with it the model's connection."""
     row = asked.row
     try:
-        with closing(first.events) as events:
-            for line in row.dialect.stream(events, asked.context):
+        with closing(first.events) as every:
+            for line in row.dialect.stream(every, asked.context):
                 yield row.encoding.line(line)
-            if ending and isinstance(ending[0], Finished) and row.encoding.last:
+            if isinstance(events.ending, Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
-        _count(asked, ending[0] if ending else None, first.sources.extracts)
+        _count(asked, events.ending, first.sources.extracts)
 
 
 def _count(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
@@ -303,7 +305,7 @@ def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extract
 
 
 def _add_timing(response: Response, asked: Asked, stages_ms: tuple[tuple[str, float], ...]) -> None:
-    if asked.user.is_admin:
+    if asked.is_admin:
         response.headers["Server-Timing"] = server_timing(stages_ms, asked.elapsed_ms())
 
 
