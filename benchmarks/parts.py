@@ -82,7 +82,7 @@ def steps(question: str, documents: list[Document]) -> dict[str, Callable[[], ob
         "- tokens estimated": lambda: [COUNT(extract.text) for extract in extracts],
         "citations resolved": lambda: resolve(REPLY, extracts, language="en"),
         "- texts folded": lambda: [fold(extract.text) for extract in extracts],
-        "nodes of /v1": lambda: nodes(question, documents, node_size=512, size_of=COUNT),
+        "nodes of /v1": lambda: nodes(question, documents, language="en", node_size=512, size_of=COUNT),
     }
 
 

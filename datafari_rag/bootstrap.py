@@ -168,16 +168,10 @@ class Runtime:
 class AdminSettings(SettingsEditor):
     """The settings file for the administration, with what it takes to try a change (`web.service.Keeper`)."""
 
-    def __init__(self, file: SettingsFile, runtime: Runtime) -> None:
-        """Keep *file*, over which *runtime* stands."""
-        super().__init__(file, runtime.clock)
-        self._runtime = runtime
-
-    def trial(self, changes: Mapping[str, str | None]) -> ServiceSnapshot:
-        """Return a line under *changes* of answer settings alone; whatever else changes has no part in it."""
+    def trial(self, changes: Mapping[str, str | None], present: ServiceSnapshot) -> ServiceSnapshot:
+        """Return *present* with *changes* of answer settings alone; whatever else changes has no part in it."""
         of_answers = {key: text for key, text in changes.items() if key.partition(".")[0] in ANSWER_GROUPS}
         snapshot = self.preview(of_answers)
-        present = self._runtime.snapshot()
         dependencies = dataclasses.replace(
             present.dependencies,
             model=model_for(snapshot.settings),
@@ -207,7 +201,7 @@ class Application(Flask):
         signer, tracing = Signer(settings.server_secret), tracing_for(settings)
         runtime = Runtime(file, signer, tracing=tracing)
         _warn(runtime.snapshot().settings)
-        self._worker = register(self, runtime, signer, AdminSettings(file, runtime))
+        self._worker = register(self, runtime, signer, AdminSettings(file, runtime.clock))
         if tracing is not None:
             self._trace(tracing)
 

@@ -30,18 +30,16 @@ from datafari_rag.core.errors import (
     SearchError,
     SearchUnavailable,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.passages.stream_retention import RetainedTexts, given_back, kept_of
 from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
-from datafari_rag.core.text.language import detect
 from datafari_rag.ports import Ending, Meaning, Model, Offload, Retriever, TokenCounter, inline
 
 log = logging.getLogger(__name__)
@@ -76,9 +74,12 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: nobody else's events have one, whatever a dialect makes of them.
     """
-    if user.is_admin:
-        return _answered(ask, user, settings=settings, dependencies=dependencies)
-    return _ranked(_answered(without_least_score(ask), user, settings=settings, dependencies=dependencies))
+    stopwatch = Stopwatch(dependencies.clock)
+    asked = ask if user.is_admin else without_least_score(ask)
+    # What an open stream holds is what its own steps still need: the user's tokens end with the first of them.
+    prompted = _prompted(asked, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    events = _answered(asked, prompted, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    return events if user.is_admin else _ranked(events)
 
 
 def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
@@ -87,15 +88,17 @@ def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None
             yield ranked(event)
 
 
-def _answered(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
-    stopwatch = Stopwatch(dependencies.clock)
-    prompted = _prompted(ask, user, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
-    del user  # may have thousands of tokens
+def _answered(
+    ask: Ask,
+    prompted: Generator[Event, None, Prompt],
+    *,
+    settings: Settings,
+    dependencies: Dependencies,
+    stopwatch: Stopwatch,
+) -> Generator[Event, None, None]:
     try:
-        # The prompt has no name here: it is the largest part of an open stream, and let go when the model speaks.
-        yield from _spoken(
-            ask, (yield from prompted), settings=settings, dependencies=dependencies, stopwatch=stopwatch
-        )
+        prompt = yield from prompted
+        yield from _spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     except RagError as error:
         yield Failed(error)
 
@@ -115,9 +118,7 @@ def fetch(
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    return _search(
-        ask, language_for(ask, detect), _access(user, settings), settings=settings, dependencies=dependencies
-    )[0]
+    return _search(ask, language_for(ask), _access(user, settings), settings=settings, dependencies=dependencies)[0]
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -146,8 +147,7 @@ class StartedAnswer:
     """
     An answer whose first words are there: what is known so far, and *events*, all of them from the start.
 
-    *sources* are without texts and thoughts: the events have them, and whoever read them need not hold them. *close*
-    frees the model even when nobody ever read the events: a generator that never began has no end to run.
+    *close* frees the model even when nobody ever read the events: a generator that never began has no end to run.
     """
 
     sources: Sources
@@ -174,15 +174,13 @@ def started(events: Generator[Event, None, None]) -> StartedAnswer:
                 events.close()
                 raise event.error
             case Delta() | Finished():
-                known = replace(bare(sources), thoughts=())
-                return StartedAnswer(known, event.facts, _resumed([sources, event], events), events.close)
+                return StartedAnswer(sources, event.facts, _resumed((sources, event), events), events.close)
     raise NoAnswer
 
 
-def _resumed(held: list[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _resumed(read: tuple[Event, ...], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
-        while held:
-            yield held.pop(0)
+        yield from read
         yield from events
 
 
@@ -195,7 +193,7 @@ def _prompted(
 ) -> Generator[Event, None, Prompt]:
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
-    language = language_for(ask, detect)
+    language = language_for(ask)
     ask = _rewritten(ask, language, settings=settings, dependencies=dependencies)
     found, tried, searched = _search(ask, language, access, settings=settings, dependencies=dependencies)
     ask = ask if searched is None else replace(ask, search_text=searched)
@@ -318,12 +316,9 @@ def _spoken(
 ) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     output = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
-    language, extracts = prompt.language, prompt.extracts
-    kept: tuple[RetainedTexts, ...] = ()
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
     with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
-        del prompt
         for said in said_by_model:
             if isinstance(said, Ending):
                 ending = said
@@ -331,8 +326,6 @@ def _spoken(
             known = known or said.facts
             if text := dependencies.offload(partial(output.feed, said.text), len(said.text)):
                 yield Delta(text, known)
-            if extracts and ask.is_streamed:
-                kept, extracts = kept_of(extracts), ()
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
@@ -342,11 +335,10 @@ def _spoken(
     if not output.text.strip():
         yield Failed(NoAnswer(), ending.facts)
         return
-    extracts = extracts or given_back(kept, is_cleaned=settings.rag_clean)
-    chars = len(output.text) + sum(len(extract.text) for extract in extracts)
-    citations = dependencies.offload(partial(resolve, output.text, extracts, language=language), chars)
+    chars = len(output.text) + sum(len(extract.text) for extract in prompt.extracts)
+    citations = dependencies.offload(partial(resolve, output.text, prompt.extracts, language=prompt.language), chars)
     stopwatch.lap("citations")
-    yield _finished(output, ending, extracts, citations, stopwatch.ms)
+    yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
 
 
 def _finished(

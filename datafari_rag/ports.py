@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
@@ -178,12 +178,9 @@ class Meaning:
     passages: Passages
 
 
-class TextChunk(NamedTuple):
-    """
-    Some text of the model, never empty; the first one carries what is known of the model by then.
-
-    A tuple, because there is one for each token: it is made in half the time of a frozen dataclass.
-    """
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """Some text of the model, never empty; the first one carries what is known of the model by then."""
 
     text: str
     facts: ModelFacts | None = None

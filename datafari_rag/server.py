@@ -14,7 +14,6 @@ import os
 import resource
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -50,9 +49,6 @@ MAX_HEADERS = 100
 
 MAX_HEADER_BYTES = 65_536
 """Longest header: a token of Kerberos may have 48 KB, and more when it is written as text."""
-
-SWITCH_S = 0.0002
-"""How long a thread of the worker may keep the interpreter while another wants it, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +182,6 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Begin with no connection."""
         super().__init__(*args, **kwargs)
-        # The greenlets' thread lets go of the interpreter at every read and write, and would wait 5 ms for the thread
-        # of long work each time: three times for one token.
-        sys.setswitchinterval(SWITCH_S)
         self.wsgi = None
         self._waiting: set[Any] = set()
 

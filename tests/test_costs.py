@@ -209,11 +209,12 @@ OPEN = {
 
 
 @pytest.mark.parametrize("dialect", OPEN)
-def test_an_open_stream_holds_a_byte_for_most_characters_of_its_documents(dialect: str) -> None:
+def test_an_open_stream_holds_its_documents_once_and_no_tokens(dialect: str) -> None:
     """
-    Four times 20,000 for each text with an emoji, and once more for what was taken from it, were most of it.
+    Four bytes a character for each of three texts with an emoji, and once more for what was taken from it.
 
-    Nor does it hold the tokens of a user who has many.
+    Not the request to the model, which has all of that again, nor the tokens of a user who has many. It was a quarter
+    when texts were let go at the first word and made again at the last: hard to read, and few texts have an emoji.
     """
     path, body = OPEN[dialect]
     chain = ModelChain([ChainMember("fake", Saying(), Breaker(5, 30.0, lambda: 0.0))])
@@ -236,7 +237,7 @@ def test_an_open_stream_holds_a_byte_for_most_characters_of_its_documents(dialec
         bytes_each = tracemalloc.get_traced_memory()[0] / len(held)
     finally:
         tracemalloc.stop()
-    assert bytes_each <= 100_000
+    assert bytes_each <= 500_000
 
 
 def test_the_text_of_the_documents_is_copied_a_bounded_number_of_times() -> None:

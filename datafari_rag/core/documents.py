@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap
 
 
-class Nearness(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Nearness:
     """How near a question is in meaning to a piece of a document: its place in the stored text, and the cosine."""
 
     start: int
@@ -71,11 +71,6 @@ class Extract:
     origins: OffsetMap = NO_ORIGINS
     paths: tuple[tuple[int, str], ...] = ()
     """Where in *text* a passage begins under other headings than the one before, and which: "Section > Subsection"."""
-
-
-def without_text(extract: Extract) -> Extract:
-    """Return *extract* without its two texts: what it is of, for whoever only names it."""
-    return dataclasses.replace(extract, document=dataclasses.replace(extract.document, text=""), text="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ A whole answer is a fold over them (`pipeline.collect`), a stream a map. Values 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
-from datafari_rag.core.documents import Citation, Extract, without_text
+from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.search_request import Retrieval
 
@@ -59,12 +58,8 @@ class Sources:
     found_by: Retrieval = "words"
 
 
-def bare(sources: Sources) -> Sources:
-    """Return *sources* without the documents' texts, for whoever only names them."""
-    return replace(sources, extracts=tuple(map(without_text, sources.extracts)))
-
-
-class Delta(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Delta:
     """A piece of the answer, never empty, with links already made safe; the first one names the model."""
 
     text: str

@@ -24,8 +24,8 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import PATH, applied
+from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.language import detect
 from datafari_rag.protocols.request import Incoming
 
 MAX_MESSAGES = 1000
@@ -186,9 +186,10 @@ def memory_limits(settings: Settings) -> session_state.StateLimits:
 
 
 def _searchable(ask: Ask) -> Ask:
-    language = ask.language or detect(ask.question)
+    language = language_for(ask)
     return replace(
         ask,
+        language=language,
         search_text=conversation.search_text_for(ask.question, ask.history, language=language),
         earlier_text=conversation.earlier_text(ask.history),
     )

@@ -15,7 +15,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought, bare
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols.chat_reply_parts import citation, partial
@@ -60,20 +60,26 @@ def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
-    """Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (contract §3)."""
+    """
+    Yield events `{type, data, ts}`: started, sources, deltas, the final message, completed (contract §3).
+
+    The final message has the model's `followup_questions` where the ask wants them, null for none.
+    """
     broken = _broken(context)
     sources = Sources(())
     yield _event("stream.started", {}, context)
     for event in events:
         match event:
             case Sources():
-                sources = bare(event)
+                sources = event
                 yield _event("sources.final", _items(event), context)
             case Delta():
                 yield _event("message.delta", {"text": broken(event.text)}, context)
             case Finished():
                 content = _content(sources, event, context)
                 final = {"text": content.pop("message"), **{k: v for k, v in content.items() if k != "documents"}}
+                if context.ask.wants_followups:
+                    final["followup_questions"] = event.followups
                 yield _event("message.final", final, context)
                 yield _event("stream.completed", {"status": "OK"}, context)
             case _:  # Failed

@@ -39,7 +39,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
         UnsupportedMediaType: its body is compressed.
         BodyTooLarge: its body is announced as larger than its path takes.
     """
-    settings = worker.service.snapshot().settings
+    settings = worker.snapshot().settings
     if settings.server_hosts and not is_known(_hosts_of(request), settings.server_hosts):
         raise UnknownHost
     if cors.is_foreign(request, settings, OPEN_PATHS):

@@ -99,7 +99,9 @@ def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
         request.environ.get("datafari_rag.watch", _nobody_watches)()
         row = route.row_for(incoming)
         peer = request.remote_addr or ""
-        return searched(worker, incoming, peer) if row is None else answered(worker, row, incoming, peer)
+        if row is None:
+            return searched(worker, incoming, peer)
+        return answered(worker, row, worker.snapshot(), incoming=incoming, peer=peer)
 
     return view
 
@@ -116,19 +118,20 @@ def _add_edges(app: Flask, worker: WorkerContext) -> None:
     @app.before_request
     def begin() -> Response | None:
         given = request.headers.get("X-Request-ID", "")
-        g.came_at = worker.service.snapshot().dependencies.clock()
+        g.snapshot = worker.service.snapshot()
+        g.came_at = g.snapshot.dependencies.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         request_context.begin(g.request_id, request.headers)
         try:
             admit(request, worker)
         except RagError as error:
             return refused(worker, error)
-        return cors.preflight(request, worker.service.snapshot().settings, OPEN_PATHS)
+        return cors.preflight(request, worker.snapshot().settings, OPEN_PATHS)
 
     @app.after_request
     def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.get("request_id", "")
-        cors.allow(request, response.headers, worker.service.snapshot().settings, OPEN_PATHS)
+        cors.allow(request, response.headers, worker.snapshot().settings, OPEN_PATHS)
         is_page = response.mimetype == "text/html"
         response.headers.extend(missing(response.headers.keys(), is_page=is_page, is_encrypted=request.is_secure))
         return response

@@ -34,15 +34,15 @@ def refused(worker: WorkerContext, error: RagError) -> Response:
     if route is not None:
         return _by_dialect(worker, route, error)
     if request.path == "/talk":
-        return failed(worker, PAGE, error, worker.service.snapshot().settings)
+        return failed(worker, PAGE, error, worker.snapshot().settings)
     if _is_page():
         return told_when(error, failure_page(worker, error))
-    status, body = failure.failure(error, worker.service.snapshot().settings)
+    status, body = failure.failure(error, worker.snapshot().settings)
     return told_when(error, json_response(plain(body), status))
 
 
 def _by_dialect(worker: WorkerContext, route: Route, error: RagError) -> Response:
-    settings = worker.service.snapshot().settings
+    settings = worker.snapshot().settings
     row = route.row_for(bodyless())
     response = search_failed(worker, error, settings) if row is None else failed(worker, row, error, settings)
     if error.code in _OF_HTTP:

@@ -72,8 +72,8 @@ class EditableSettings(Protocol):
         """Return the latest savings, the newest first, without secrets."""
         ...
 
-    def trial(self, changes: Mapping[str, str | None]) -> ServiceSnapshot:
-        """Return a line for one answer under *changes* of answer settings alone; rights and search stay."""
+    def trial(self, changes: Mapping[str, str | None], present: ServiceSnapshot) -> ServiceSnapshot:
+        """Return *present* with *changes* of answer settings alone, for one answer; rights and search stay."""
         ...
 
 

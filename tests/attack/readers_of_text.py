@@ -33,7 +33,6 @@ from datafari_rag.core.passages import (
     reranking,
     selection,
     snippet,
-    stream_retention,
     term_matching,
 )
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
@@ -283,15 +282,12 @@ READERS: dict[str, Reader] = {
         QUESTION, [document(PLAIN + text), document(PLAIN, title=text)], language="en", terms=TERMS
     ),
     "core.passages.selection.nodes": lambda text: selection.nodes(
-        QUESTION, [document(text)], node_size=300, size_of=token_estimate.estimate
+        QUESTION, [document(text)], language="en", node_size=300, size_of=token_estimate.estimate
     ),
     "core.passages.selection.select": lambda text: selection.select(
         QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
     ),
     "core.passages.snippet.clipped": clipped_from,
-    "core.passages.stream_retention.kept_of": lambda text: stream_retention.given_back(
-        stream_retention.kept_of(seen(text)), is_cleaned=True
-    ),
     "core.passages.term_matching.sentence_scores": scored,
     "core.passages.term_matching.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
     "core.passages.term_matching.traces_of": lambda text: [
@@ -311,7 +307,7 @@ READERS: dict[str, Reader] = {
         text, (ChatMessage("user", text),), language="en"
     ),
     "core.query.conversation.within": lambda text: list(merged_turns(text)),
-    "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text), language.detect),
+    "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
     "core.query.rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),

@@ -211,7 +211,7 @@ def _near(vectors: _Vectors, scores: Floats, low: int, high: int) -> tuple[Nearn
                 row = rows[place - begin]
                 found.append(Nearness(int(row["start"]), int(row["end"]), float(scores[place])))
         begin += len(rows)
-    return tuple(sorted(found))
+    return tuple(sorted(found, key=lambda one: one.start))
 
 
 def _rows_of(blocks: Rows, wanted: Sequence[int]) -> Mask:

@@ -128,22 +128,20 @@ class ModelChain:
 
         return turn
 
-    def _in_turn(self, turns: list[Turn[T]]) -> Answering[T]:
+    def _in_turn(self, turns: Sequence[Turn[T]]) -> Answering[T]:
         """Yield what the first turn yields that is not to be passed on; with all tries counted in its facts."""
         until = self._clock() + self._limits.total_s
         tries = 0
-        for number in range(len(turns)):
-            is_last = len(turns) == 1
-            # Taken out and not named: a turn holds all that the model is told, which nobody needs once it speaks.
-            begun = turns.pop(0)(until, is_last)
+        for number, turn in enumerate(turns, 1):
+            is_last = number == len(turns)
+            begun = turn(until, is_last)
             tries += begun.tries
             with closing(begun.rest):
                 if not is_last and _is_passed_on(begun.first):
                     continue
-                turns.clear()
-                yield counted(begun.first, tries, is_fallback=number > 0)
+                yield counted(begun.first, tries, is_fallback=number > 1)
                 for said in begun.rest:
-                    yield counted(said, tries, is_fallback=number > 0) if isinstance(said, Ending) else said
+                    yield counted(said, tries, is_fallback=number > 1) if isinstance(said, Ending) else said
                 return
         yield Ending(None, ModelUnavailable(log="no endpoint"), UNKNOWN_MODEL)
 
@@ -158,7 +156,6 @@ def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[
     report = link.breaker.gave_up
     try:
         with closing(attempt(until)) as answering:
-            del attempt
             for said in answering:
                 if isinstance(said, Ending):
                     report = _report(link, said.failure)

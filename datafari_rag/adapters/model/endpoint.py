@@ -72,18 +72,11 @@ class HttpModel:
         """
         if self._model is not None:
             prompt = replace(prompt, model=self._model)
-        body = self._template.body(prompt, is_streamed)
-        most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
         tally = ReplyTotals(prompt.model)
         failure: RagError | None = None
         try:
-            patience = ReadDeadline(
-                self._limits, self._clock, is_streamed=body.get("stream") is True, until=until, most_bytes=most
-            )
-            asked = encoded(body)
-            del body, prompt  # sent once; held on to, they would be the largest part of an open stream
-            with self._answered(asked, patience) as reply:
-                del asked
+            reply, patience = self._sent(prompt, is_streamed=is_streamed, until=until)
+            with reply:
                 yield from self._pieces(reply, tally, patience)
             failure = tally.failure()
         except ModelError as error:
@@ -109,7 +102,7 @@ class HttpModel:
                     unfinished -= _finishes(chunk)
                     said = read(chunk)
                     finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
-                    tally.add(said._replace(finish_reason=finished))
+                    tally.add(replace(said, finish_reason=finished))
                     patience.hear()
                     yield chunk
         except RagError as error:
@@ -119,6 +112,18 @@ class HttpModel:
     def close(self) -> None:
         """Close the idle connections."""
         self._server.close()
+
+    def _sent(self, prompt: Prompt, *, is_streamed: bool, until: float | None) -> tuple[Reply, ReadDeadline]:
+        """
+        Send *prompt* and return the reply, and how long it is waited for. Raises: ModelError.
+
+        The request's body, all documents in it, ends here: it would be the largest part of an open stream.
+        """
+        body = self._template.body(prompt, is_streamed)
+        most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
+        is_stream = body.get("stream") is True
+        patience = ReadDeadline(self._limits, self._clock, is_streamed=is_stream, until=until, most_bytes=most)
+        return self._answered(encoded(body), patience), patience
 
     def _answered(self, body: bytes, patience: ReadDeadline, *, is_relayed: bool = False) -> Reply:
         """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""

@@ -72,7 +72,7 @@ def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | E
     if isinstance(said, Ending):
         return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
     if isinstance(said, TextChunk) and said.facts is not None:
-        return said._replace(facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
+        return replace(said, facts=replace(said.facts, tries=tries, is_fallback=is_fallback))
     return said
 
 

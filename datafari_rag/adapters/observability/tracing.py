@@ -297,9 +297,7 @@ class _Model:
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         self._tracing.passed(prompt)
-        saying = self._inner.generate(prompt, is_streamed=is_streamed)
-        del prompt  # as long as it is, the model alone may hold it while it speaks
-        yield from self._told(saying)
+        yield from self._told(self._inner.generate(prompt, is_streamed=is_streamed))
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool

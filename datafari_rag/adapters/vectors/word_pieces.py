@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
@@ -15,7 +15,8 @@ CHARS_PER_TOKEN = 12
 """Far more than a token has on average: what lies beyond the model's limit need not be cut into tokens at all."""
 
 
-class Tokens(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Tokens:
     """The numbers of a text's tokens, and of which of two texts each is."""
 
     ids: Sequence[int]

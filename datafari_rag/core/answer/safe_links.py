@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from copy import copy
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from datafari_rag.core.answer.targets import SCHEMES
 from datafari_rag.core.citations.markers import DocumentLabels
@@ -60,7 +60,8 @@ _LOADING_TAGS = """a applet area audio base body button embed form frame framese
 _LOADING = frozenset(_LOADING_TAGS.split())
 
 
-class _Step(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Step:
     """What the text at one place becomes: *shown*, in place of *taken* characters; *is_label* ends in a safe "]"."""
 
     shown: str
@@ -290,7 +291,8 @@ class SafeLinks:
         return None
 
 
-class _Target(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Target:
     """
     The parenthesis behind a bracket: what is *inside*, and how many characters it takes with both its marks.
 

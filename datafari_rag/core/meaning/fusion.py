@@ -45,7 +45,7 @@ class Gain:
 
 def scaled(near: Sequence[Nearness], spread: float) -> tuple[Nearness, ...]:
     """Return *near* with the cosines in units of *spread*, as documents carry them."""
-    return tuple(one._replace(cosine=one.cosine / spread) for one in near)
+    return tuple(replace(one, cosine=one.cosine / spread) for one in near)
 
 
 def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.meaning.vectors import Vector
 
 
-class PieceVector(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PieceVector:
     """A piece of a document, code points *start* to *end* of its stored text, and its vector."""
 
     start: int

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple
 
 from datafari_rag.core.errors import (
     ContentFiltered,
@@ -40,12 +39,13 @@ _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "respon
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
-class ReplyChunk(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReplyChunk:
     """
     What one reply, or one chunk of a stream, says.
 
     *is_declined* is a refusal, or tool calls in place of text. *failure* is an error object inside a 200, or a shape
-    that cannot be read. *facts* is None where a chunk has nothing new. A tuple, because there is one for each token.
+    that cannot be read. *facts* is None where a chunk has nothing new.
     """
 
     text: str = ""

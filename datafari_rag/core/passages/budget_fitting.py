@@ -56,7 +56,8 @@ def evidence_for(
     candidates = [*sent_along, *documents]
     if ask.token_budget is not None:
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
-        return _nodes(ask, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
+        asked = replace(ask, language=language)
+        return _nodes(asked, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
     room = _room(ask, settings, count)
     most = _max_documents(ask, settings)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
@@ -154,7 +155,8 @@ def _nodes(
     """
     # In a small budget smaller nodes: one that holds the answer must not be skipped for what stands around it.
     node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, LEAST_TOKENS))
-    ranked = nodes(ask.search_text or ask.question, documents, node_size=node_size, size_of=count)
+    text, language = ask.search_text or ask.question, ask.language or "en"
+    ranked = nodes(text, documents, language=language, node_size=node_size, size_of=count)
     places = {document.id: place for place, document in enumerate(documents)} if budget.max_documents else {}
     left = budget.documents
     kept: dict[str, tuple[Document, list[Passage]]] = {}

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
-from typing import NamedTuple
 
 TEMPERATURE = 0.06
 """Score that makes a piece e times likelier; so a piece e times as long must score that much more."""
@@ -21,7 +20,8 @@ MAX_SKIPPED = 60
 """Pieces in a row that do not fit before the rest is left unread."""
 
 
-class KnapsackItem(NamedTuple):  # not a dataclass: there are a thousand for each question, and tuples are made faster
+@dataclass(frozen=True, slots=True)
+class KnapsackItem:
     """
     Something to take or leave: its *score* and its *cost*.
 
@@ -90,7 +90,7 @@ def pack(
     order, and may keep a second account. *needs* names the pieces that one is only taken with; they count once.
     """
     # The logarithm of chance for length, on the scale of the score.
-    rates = [score - TEMPERATURE * log(max(1, cost)) for score, cost, _ in pieces]
+    rates = [piece.score - TEMPERATURE * log(max(1, piece.cost)) for piece in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
     bag = _Packing(pieces, room, is_allowed)
     repeated: list[int] = []

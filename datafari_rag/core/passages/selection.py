@@ -8,12 +8,12 @@ verdicts here say why something is in or out.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
 
 from datafari_rag.core.documents import Candidate, Document, Passage
 from datafari_rag.core.meaning.fusion import FULL_CHARS
@@ -23,7 +23,6 @@ from datafari_rag.core.passages.knapsack import KnapsackItem, Packed, pack
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, TermPositions, sentence_scores, terms_of, weights_in
-from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.sentences import blocks
 from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
 
@@ -48,7 +47,7 @@ MAX_REJECTED = 20
 """Sentences left out that the trace names, best first."""
 
 _CUED = 150
-_NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
+_NO_LETTERS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,8 @@ _BoundsOf = Callable[[str, TermPositions, Sequence[float]], list[tuple[int, int]
 """Cuts a text, where that is needed by the places of the question's terms and their weights."""
 
 
-class _Sentence(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Sentence:
     """A sentence of the document of that rank (from 0); a tuple, since there are hundreds for each question."""
 
     document: int
@@ -157,7 +157,7 @@ def head(documents: Sequence[Document], limit: Limit) -> Selection:
 
 
 def nodes(
-    question: str, documents: Sequence[Document], *, node_size: int, size_of: Callable[[str], int]
+    question: str, documents: Sequence[Document], *, language: str, node_size: int, size_of: Callable[[str], int]
 ) -> tuple[tuple[Document, Passage], ...]:
     """
     Return the passages of *documents*, each at most *node_size* by *size_of*, best first; nothing is left out.
@@ -166,7 +166,6 @@ def nodes(
     stay with the next one. Which of the nodes fit a budget is the caller's.
     *size_of* never gives more than one for each byte (of UTF-8), as tokens, words and characters are.
     """
-    language = detect(question)
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
     scored = _scored(order, terms, cue_of(question), lambda text, *_: blocks(text, node_size // 3))
@@ -241,7 +240,7 @@ def _holds(traces: TermPositions, start: int, end: int) -> bool:
 def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list[_Sentence]:
     """Raise the best sentences that hold what was asked for; the others have too little to be raised."""
     raised = [
-        one._replace(score=one.score + CUE_GAIN)
+        replace(one, score=one.score + CUE_GAIN)
         if cue.search(order[one.document].document.text, one.start, one.end)
         else one
         for one in sentences[:_CUED]
@@ -256,7 +255,7 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
     room = limit.max_chars + JOINT_CHARS
     left = [size]
 
-    def key_of(index: int) -> bytes:
+    def key_of(index: int) -> str:
         return _key(sentences[index], order)
 
     def is_allowed(index: int) -> bool:
@@ -287,11 +286,9 @@ def _cost(one: _Sentence) -> int:
     return one.end - one.start + (gap if JOINT_CHARS < gap <= TOUCHING_CHARS else JOINT_CHARS)
 
 
-def _key(one: _Sentence, order: Sequence[Ranked]) -> bytes:
-    """Return the letters and digits of a sentence; as bytes, of which that is one pass, whatever the script."""
-    text = order[one.document].document.text[one.start : one.end]
-    # Lower case of Latin letters alone: of all others it would take five times as long, to find hardly a repetition.
-    return text.encode("utf-8", "surrogatepass").lower().translate(None, _NO_LETTERS)
+def _key(one: _Sentence, order: Sequence[Ranked]) -> str:
+    """Return the letters and digits of a sentence: what is the same in another one repeats it."""
+    return _NO_LETTERS.sub("", order[one.document].document.text[one.start : one.end].lower())
 
 
 def _joined(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from datafari_rag.core.answer.prompt import Prompt, instructions_for
 from datafari_rag.core.ask import Ask
@@ -11,6 +11,7 @@ from datafari_rag.core.query.chat_overrides import instructed
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.query.steps import steps_for
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
 
 LEAST_NODE_HITS = 100
 """Hits ranked for /v1 before the token budget decides (KAITO's RAG service)."""
@@ -21,7 +22,7 @@ FOLLOWUP_INSTRUCTIONS = (
 )
 
 
-def language_for(ask: Ask, detect: Callable[[str, str], str]) -> str:
+def language_for(ask: Ask) -> str:
     """Return the answer's language: asked for, else the question's, else the browser's first, else en (contract §8)."""
     if ask.language:
         return ask.language

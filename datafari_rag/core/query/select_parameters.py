@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import ANSWER_FORMATS, LINE_BREAKS, AnswerFormat, LineBreaks, Restriction
@@ -168,12 +168,14 @@ _SEPARATORS = re.compile(r"[,\s]+")
 _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
 
-class _Scope(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Scope:
     facets: frozenset[str]
     acl_fields: frozenset[str]
 
 
-class _Reader(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Reader:
     becomes: str
     read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
 

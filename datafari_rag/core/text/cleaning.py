@@ -17,11 +17,6 @@ LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 
 _OTHER_LINE_ENDS = LINE_ENDS.replace("\n", "").replace("\t", "")
 
-PLAIN = "".join(map(chr, range(0x20, 0x7F)))
-"""What can be seen in ASCII, and the space."""
-
-_PLAIN_BYTES = PLAIN.encode("ascii")
-
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -37,9 +32,8 @@ _UNSENDABLE = "\ud800-\udfff\ufffe\uffff"
 
 _DROPPED_CLASS = f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_INVISIBLE}{_UNSENDABLE}]"
 _DROPPED_ONLY_CLASS = f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_INVISIBLE}{_UNSENDABLE}]"
-# Once, then any more: a pattern that begins with one class lets the engine skip ahead, a repeated one does not.
-_DROPPED = re.compile(f"{_DROPPED_CLASS}{_DROPPED_CLASS}*")
-_DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}{_DROPPED_ONLY_CLASS}*")
+_DROPPED = re.compile(f"{_DROPPED_CLASS}+")
+_DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}+")
 
 _BREAKS = re.compile(f"[{LINE_ENDS}]+")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -55,7 +49,7 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
     The result may be empty.
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
-    if dropped.search(unusual(text)) is None:
+    if dropped.search(text) is None:
         return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
             (OffsetRun(0, 0, len(text)),) if text else ()
         )
@@ -71,11 +65,6 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
         kept.append(text[at:])
     whole = "".join(kept)
     return (spaced(whole, is_in_table=is_in_table) if is_full else whole), OffsetMap(tuple(runs))
-
-
-def unusual(text: str) -> str:
-    """Return *text* without its plain characters: to look for anything else among them would take the longest."""
-    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
 def encodable(text: str) -> str:
@@ -123,7 +112,4 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
 
 
 def _on_one_line(text: str, ends: str = LINE_ENDS) -> str:
-    # One by one, for a translation of a text beyond ASCII asks for each character.
-    for end in ends:
-        text = text.replace(end, " ")
-    return text
+    return text.translate(dict.fromkeys(map(ord, ends), " "))

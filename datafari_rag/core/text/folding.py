@@ -14,9 +14,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from datafari_rag.core.text.cleaning import PLAIN, is_invisible, unusual
+from datafari_rag.core.text.cleaning import is_invisible
 from datafari_rag.core.text.lowering import lowered
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
+
+_PLAIN = "".join(map(chr, range(0x20, 0x7F)))
+"""What can be seen in ASCII, and the space."""
+
+_PLAIN_BYTES = _PLAIN.encode("ascii")
 
 _SPELLINGS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
@@ -62,7 +67,7 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
-    odd = {character: _spelling(character) for character in set(unusual(text))}
+    odd = {character: _spelling(character) for character in set(_unusual(text))}
     spellings = _PLAIN_SPELLINGS | odd
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
@@ -101,7 +106,7 @@ def aligned(text: str) -> Folded | None:
     Blanks in a row stay, and so do signs that fold to several. None where a letter folds to none or to several, or has
     its accent apart.
     """
-    odd = {character: _spelling(character) for character in set(unusual(text))}
+    odd = {character: _spelling(character) for character in set(_unusual(text))}
     if not all(map(_keeps_place, odd, odd.values())):
         return None
     return Folded(_regular(text, odd), OffsetMap((OffsetRun(0, 0, len(text)),)), {})
@@ -113,6 +118,11 @@ def folded(text: str) -> str:
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
     return fold(text).text
+
+
+def _unusual(text: str) -> str:
+    """Return *text* without its plain characters: to look for anything else among them would take the longest."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
 def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
@@ -214,7 +224,7 @@ def _composed(cluster: str) -> str:
     return "".join(_SPELLINGS.get(part, part) for part in plain)
 
 
-_PLAIN_SPELLINGS = {character: _spelling(character) for character in PLAIN}
+_PLAIN_SPELLINGS = {character: _spelling(character) for character in _PLAIN}
 _PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
 _ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
 _ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}

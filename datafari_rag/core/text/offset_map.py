@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 
-class OffsetRun(NamedTuple):  # not a dataclass: a text may have a hundred thousand of them, and tuples are made faster
+@dataclass(frozen=True, slots=True)
+class OffsetRun:
     """*length* characters unbroken in both texts: from *start* in the derived one, from *stored* in the first."""
 
     start: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from datafari_rag.core.text.tables import is_row
 
@@ -36,7 +36,8 @@ _CLOSING = ",;:.!…|=(){}[]<>\\"
 _PLAIN_LEVEL = 7
 
 
-class Heading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Heading:
     """
     A heading: its words are ``text[start:end]``, without marks.
 

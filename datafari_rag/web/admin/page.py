@@ -9,7 +9,7 @@ read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -103,7 +103,7 @@ def now(worker: WorkerContext) -> Response:
     try:
         admin = _admin(worker)
     except RagError as error:
-        status, body = failure(error, worker.service.snapshot().settings)
+        status, body = failure(error, worker.snapshot().settings)
         return json_response(plain(body), status)
     state = [asdict(part) for part in state_of(worker, admin.reader.translate)]
     exposition = worker.metrics.exposition()
@@ -193,7 +193,7 @@ def _as_json(worker: WorkerContext, make: Callable[[AdminRequest], Mapping[str, 
     try:
         return json_response(plain(make(_admin(worker, is_form=True))))
     except RagError as error:
-        status, body = failure(error, worker.service.snapshot().settings)
+        status, body = failure(error, worker.snapshot().settings)
         return json_response(plain(body), status)
 
 
@@ -216,7 +216,8 @@ def _attempted(admin: AdminRequest) -> Mapping[str, object]:
     problems = problems_of(admin, changes)
     if problems:
         raise BadRequest(spoken(problems[0].message, admin.reader.translate), field=problems[0].key)
-    lines = {"present": admin.worker.service.snapshot(), "changed": admin.keeper.trial(changes)}
+    present = admin.worker.snapshot()
+    lines = {"present": present, "changed": admin.keeper.trial(changes, present)}
     return {name: _one_answer(admin.worker, snapshot, question) for name, snapshot in lines.items()}
 
 
@@ -224,16 +225,14 @@ def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str)
     headers = {name.lower(): value for name, value in request.headers.items()}
     incoming = Incoming("/", {"q": (question,)}, headers=headers)
     began = snapshot.dependencies.clock()
-    response = answered(
-        replace(worker, service=_PinnedService(worker, snapshot)), PAGE, incoming, request.remote_addr or ""
-    )
+    response = answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")
     took_ms = (snapshot.dependencies.clock() - began) * 1000
     body: Mapping[str, object] = orjson.loads(response.get_data())
     return {**body, "model": response.headers.get("X-RAG-Model", ""), "id": worker.new_id(), "wholeMs": took_ms}
 
 
 def _probed(admin: AdminRequest) -> Mapping[str, object]:
-    snapshot = admin.worker.service.snapshot()
+    snapshot = admin.worker.snapshot()
     began = snapshot.dependencies.clock()
     prompt = Prompt(
         "Say OK.", (), None, snapshot.dependencies.new_nonce(), model=snapshot.settings.rag_model, max_tokens=5
@@ -244,23 +243,3 @@ def _probed(admin: AdminRequest) -> Mapping[str, object]:
     took_ms = (snapshot.dependencies.clock() - began) * 1000
     problem = spoken(ending.failure.reason, admin.reader.translate) if ending.failure else ""
     return {"problem": problem, "took_ms": round(took_ms)}
-
-
-class _PinnedService:
-    """A service that stands still at one line (`web.service.Service`)."""
-
-    def __init__(self, worker: WorkerContext, snapshot: ServiceSnapshot) -> None:
-        self._worker, self._snapshot = worker, snapshot
-
-    def snapshot(self) -> ServiceSnapshot:
-        return self._snapshot
-
-    def problems(self) -> list[Mapping[str, object]]:
-        return []
-
-    def has_bad_settings(self) -> bool:
-        return False
-
-    @property
-    def clock(self) -> Callable[[], float]:
-        return self._worker.service.clock

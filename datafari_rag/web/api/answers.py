@@ -11,19 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from flask import Response
+from flask import Response, g
 
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import StartedAnswer, answer, collect, started
 from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
@@ -100,6 +99,32 @@ class WorkerContext:
     came_at: Callable[[], float | None] = lambda: None
     """When the present request came, by the clock of the line; None where nobody noted it."""
 
+    def snapshot(self) -> ServiceSnapshot:
+        """Return the snapshot of the present request, taken when it came: a reload changes later requests only."""
+        snapshot: ServiceSnapshot = g.snapshot
+        return snapshot
+
+
+class AnswerEvents:
+    """The events of one answer on their way to a dialect; *ending* is the last one, None until it came."""
+
+    def __init__(self, events: Generator[Event, None, None], new_id: Callable[[], str]) -> None:
+        """Read nothing yet. *new_id* names a defect."""
+        self._events, self._new_id = events, new_id
+        self.ending: Finished | Failed | None = None
+
+    def all(self) -> Generator[Event, None, None]:
+        """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
+        try:
+            with closing(self._events) as events:
+                for event in events:
+                    if isinstance(event, Finished | Failed):
+                        self.ending = event
+                    yield event
+        except Exception as defect:  # the one edge where a defect of ours is caught
+            self.ending = Failed(internal(defect, self._new_id()))
+            yield self.ending
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerRun:
@@ -109,38 +134,22 @@ class AnswerRun:
     row: DialectRoute
     snapshot: ServiceSnapshot
     context: ReplyContext
-    user: User
+    is_admin: bool
     began: float
 
-    def events(self, ending: list[Finished | Failed]) -> Generator[Event, None, None]:
-        """
-        Return the answer's events, and put the last one into *ending* as well.
-
-        A defect becomes a failure with an id, so that no stream breaks off unsaid.
-        """
-        new_id = self.worker.new_id
-        try:
-            with closing(self._told()) as events:
-                del self  # and with it the user's tokens, for as long as the model speaks
-                for event in events:
-                    if not isinstance(event, Delta) and isinstance(event, Finished | Failed):
-                        ending.append(event)
-                    yield event
-        except Exception as defect:  # the one edge where a defect of ours is caught
-            ending.append(Failed(internal(defect, new_id())))
-            yield ending[-1]
-
-    def _told(self) -> Generator[Event, None, None]:
-        """Return the line's events, those failures softened that this dialect tells as answers."""
+    def events(self, user: User) -> AnswerEvents:
+        """Return the pipeline's events for *user*, those failures softened that this dialect shows as answers."""
         ask, settings = self.context.ask, self.snapshot.settings
-        events = answer(ask, self.user, settings=settings, dependencies=self.snapshot.dependencies)
+        events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         softened = self.row.softened(settings) if self.row.softened is not None else ()
-        return with_empty_answer(events, softened, language=language_for(ask, detect)) if softened else events
+        if softened:
+            events = with_empty_answer(events, softened, language=ask.language or "en")
+        return AnswerEvents(events, self.worker.new_id)
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
         context = self.context
-        audited = Audited(context.now_s, context.id, self.row.name, self.user.name, context.ask.question)
+        audited = Audited(context.now_s, context.id, self.row.name, context.user_name, context.ask.question)
         audit(self.snapshot, audited, outcome, facts=facts, extracts=extracts)
 
     def elapsed_ms(self) -> float:
@@ -156,9 +165,10 @@ def internal(defect: Exception, incident: str) -> Internal:
     return Internal.with_id(incident)
 
 
-def answered(worker: WorkerContext, row: DialectRoute, incoming: Incoming, peer: str) -> Response:
+def answered(
+    worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, incoming: Incoming, peer: str
+) -> Response:
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
-    snapshot = worker.service.snapshot()
     try:
         identified = snapshot.identity.identify(incoming.headers, peer)
         incoming = replace(incoming, user_name=identified.name, count_tokens=snapshot.dependencies.counter.count)
@@ -185,11 +195,12 @@ def _answered(
         raise snapshot.bad_setting
     user = user_for(identified, snapshot)
     if not isinstance(read, PassThrough):
+        read = replace(read, language=language_for(read))
         context = ReplyContext(read, snapshot.settings, worker.new_id(), incoming.now_s, identified.name, worker.now)
-        run = AnswerRun(worker, row, snapshot, context, user, began)
+        run = AnswerRun(worker, row, snapshot, context, user.is_admin, began)
         _note(run, incoming)
         try:
-            return _streamed(run) if read.is_streamed else _whole(run)
+            return _streamed(run, run.events(user)) if read.is_streamed else _whole(run, run.events(user))
         except NoDocuments:
             passed = row.fallback(incoming, snapshot.settings) if row.fallback is not None else None
             if passed is None:
@@ -236,9 +247,9 @@ def json_response(body: bytes, status: int = 200) -> Response:
     return response
 
 
-def _whole(run: AnswerRun) -> Response:
-    with closing(run.events([])) as events:
-        whole = collect(events)
+def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
+    with closing(events.all()) as every:
+        whole = collect(every)
     body = run.row.encoding.whole(run.row.dialect.reply(whole, run.context))
     _count(run, whole.finished, whole.sources.extracts)
     response = json_response(body)
@@ -248,14 +259,11 @@ def _whole(run: AnswerRun) -> Response:
     return response
 
 
-def _streamed(run: AnswerRun) -> Response:
+def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     with run.worker.streams.opened(run.snapshot.settings.server_max_streams) as opened:
-        ending: list[Finished | Failed] = []
-        first = started(run.events(ending))
-        tokenless = replace(run, user=replace(run.user, tokens=frozenset()))
-        response = Response(
-            _lines(tokenless, first, ending), mimetype=run.row.encoding.stream_type, headers=STREAM_HEADERS
-        )
+        first = started(events.all())
+        lines = _lines(run, first, events)
+        response = Response(lines, mimetype=run.row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
@@ -267,17 +275,17 @@ def _streamed(run: AnswerRun) -> Response:
     return response
 
 
-def _lines(run: AnswerRun, first: StartedAnswer, ending: list[Finished | Failed]) -> Iterator[bytes]:
+def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterator[bytes]:
     """Yield the stream's bytes; whoever hangs up closes this, and with it the model's connection."""
     row = run.row
     try:
-        with closing(first.events) as events:
-            for line in row.dialect.stream(events, run.context):
+        with closing(first.events) as every:
+            for line in row.dialect.stream(every, run.context):
                 yield row.encoding.line(line)
-            if ending and isinstance(ending[0], Finished) and row.encoding.last:
+            if isinstance(events.ending, Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
-        _count(run, ending[0] if ending else None, first.sources.extracts)
+        _count(run, events.ending, first.sources.extracts)
 
 
 def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
@@ -308,7 +316,7 @@ def _log_answer(run: AnswerRun, outcome: str, facts: ModelFacts | None, *, extra
 
 
 def _add_timing(response: Response, run: AnswerRun, stages_ms: tuple[tuple[str, float], ...]) -> None:
-    if run.user.is_admin:
+    if run.is_admin:
         response.headers["Server-Timing"] = server_timing(stages_ms, run.elapsed_ms())
 
 

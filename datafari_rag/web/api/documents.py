@@ -86,5 +86,5 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
 def _failed(worker: WorkerContext, error: RagError) -> Response:
     if not wants_json():
         return failure_page(worker, error)
-    status, body = failure(error, worker.service.snapshot().settings)
+    status, body = failure(error, worker.snapshot().settings)
     return json_response(plain(body), status)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from datafari_rag.core.text.tables import header_above, is_in_table
 
 
-class TextPart(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TextPart:
     """A stretch of the text and how it is shown: `plain`, `passage`, `row` (the passage as a row), or `header`."""
 
     text: str

@@ -12,7 +12,7 @@ from datafari_rag.web.json_bytes import plain
 
 def models_view(worker: WorkerContext) -> Response:
     """Return the list as OpenAI's clients read it, to whoever may ask at all."""
-    snapshot = worker.service.snapshot()
+    snapshot = worker.snapshot()
     try:
         headers = {name.lower(): value for name, value in request.headers.items()}
         identified = snapshot.identity.identify(headers, request.remote_addr or "")

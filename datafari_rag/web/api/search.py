@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 def searched(worker: WorkerContext, incoming: Incoming, peer: str) -> Response:
     """Return Solr's own JSON for a plain search as the user who asks."""
-    snapshot = worker.service.snapshot()
+    snapshot = worker.snapshot()
     try:
         wanted, ignored = solr_select.parse(incoming, snapshot.settings)
         note_ignored(worker, ignored)
@@ -51,7 +51,7 @@ def opened(worker: WorkerContext, document_id: str, field: str, *, incoming: Inc
         NotFound: absent, forbidden, or without that field: not told apart.
         RagError: the search or the rights failed.
     """
-    snapshot = worker.service.snapshot()
+    snapshot = worker.snapshot()
     identified = snapshot.identity.identify(incoming.headers, peer)
     worker.limits.check_user(snapshot.settings, identified.name)
     user = user_for(identified, snapshot)

@@ -60,7 +60,7 @@ def metrics(worker: WorkerContext) -> Response:
 
 def _may_see_more(worker: WorkerContext) -> bool:
     """Say whether this is a request of the machine itself, or of an administrator."""
-    snapshot, peer = worker.service.snapshot(), request.remote_addr or ""
+    snapshot, peer = worker.snapshot(), request.remote_addr or ""
     is_direct = not any(name in request.headers for name in FORWARDED)
     try:
         if is_direct and ip_address(peer).is_loopback:
@@ -90,7 +90,7 @@ def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, obje
     found = {"what": what, "ok": problem is None, "problem": problem, "last_error": worker.failures.latest(what)}
     if what == "model":
         breakers: Callable[[], Sequence[tuple[str, bool]]] = getattr(
-            worker.service.snapshot().dependencies.model, "breakers", list
+            worker.snapshot().dependencies.model, "breakers", list
         )
         endpoints = [{"host": host, "breaker": "open" if is_open else "closed"} for host, is_open in breakers()]
         is_ok = not endpoints or any(one["breaker"] == "closed" for one in endpoints)

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -55,12 +54,11 @@ class Metrics:
         self._listeners: list[Callable[[str, str], None]] = []
         self._registry = registry = CollectorRegistry()
 
-        # A family is kept as a function of its labels: `labels` itself takes a lock and makes its key anew each time.
         def counted(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Counter]:
-            return cache(Counter(name, about, labels, registry=registry).labels)
+            return Counter(name, about, labels, registry=registry).labels
 
         def timed(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Histogram]:
-            return cache(Histogram(name, about, labels, registry=registry, buckets=SECONDS).labels)
+            return Histogram(name, about, labels, registry=registry, buckets=SECONDS).labels
 
         self._answers = counted(
             "datafari_rag_answers",

@@ -43,13 +43,13 @@ def give(worker: WorkerContext) -> Response:
     except RagError as error:
         if not is_script:
             return failure_page(worker, error)
-        status, body = failure(error, worker.service.snapshot().settings)
+        status, body = failure(error, worker.snapshot().settings)
         return json_response(plain(body), status)
     return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 
 
 def _give(worker: WorkerContext) -> PageReader:
-    settings = worker.service.snapshot().settings
+    settings = worker.snapshot().settings
     if not settings.feedback_file:
         raise NotFound
     headers = {name.lower(): value for name, value in request.headers.items()}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
@@ -85,7 +85,8 @@ class PlacedCitations:
         )
 
 
-class _Part(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Part:
     """A stretch of the answer that begins *at* a character of it, and the same with its marks hidden."""
 
     text: str

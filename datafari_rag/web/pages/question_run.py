@@ -18,12 +18,12 @@ TAKES = frozenset({"json"})
 
 def talk(worker: WorkerContext) -> Response:
     """Return the stream of the answer to the last message that was sent."""
-    settings, peer = worker.service.snapshot().settings, request.remote_addr or ""
+    snapshot = worker.snapshot()
     try:
         incoming = incoming_from(request, takes=TAKES, now_s=worker.now())
     except RagError as error:
-        return failed(worker, PAGE, error, settings)
+        return failed(worker, PAGE, error, snapshot.settings)
     watch = request.environ.get("datafari_rag.watch")
     if watch is not None:
         watch()
-    return answered(worker, PAGE, incoming, peer)
+    return answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")

@@ -30,13 +30,13 @@ def reader_of(worker: WorkerContext) -> PageReader:
     Raises:
         NotAuthenticated: a credential was given and is not valid.
     """
-    snapshot = worker.service.snapshot()
+    snapshot = worker.snapshot()
     return _reader(_name(snapshot), snapshot)
 
 
 def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
     """Return who is shown *error*: nobody, where who he is cannot be known, or another site may read the page."""
-    snapshot = worker.service.snapshot()
+    snapshot = worker.snapshot()
     if isinstance(error, UnknownHost | TooManyRequests):
         return _reader(None, snapshot)
     try:

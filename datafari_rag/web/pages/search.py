@@ -51,7 +51,7 @@ def search_page(worker: WorkerContext) -> Response:
 
 def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     """Return what the page has with and without an answer."""
-    settings = worker.service.snapshot().settings
+    settings = worker.snapshot().settings
     setup = {
         "words": script_words(reader.translate),
         "facets": [name for name in settings.solr_facets if name != "last_modified"],
@@ -77,11 +77,11 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
 
 def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
     peer = request.remote_addr or ""
-    settings = worker.service.snapshot().settings
+    settings = worker.snapshot().settings
     wanted = parameters_for(arguments, settings.solr_facets)
     hits = searched(worker, _incoming(wanted), peer)
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
-    answer = answered(worker, PAGE, _incoming(asked), peer)
+    answer = answered(worker, PAGE, worker.snapshot(), incoming=_incoming(asked), peer=peer)
     return _hits(orjson.loads(hits.get_data()), arguments) | _answer(worker, answer, reader)
 
 

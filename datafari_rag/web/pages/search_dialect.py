@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.events import Answer, Event, Finished
+from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.query.select_parameters import read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols import ragapi
@@ -50,15 +50,8 @@ def reply(answer: Answer, context: ReplyContext) -> dict[str, object]:
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[dict[str, object]]:
-    """Yield RagAPI's events; the final message has the model's `followup_questions` besides, null for none."""
-    ending: list[Finished] = []
-    for event in ragapi.stream(_noted(events, ending), _spelled(context)):
-        if event["type"] != "message.final":
-            yield event
-            continue
-        data = event["data"]
-        proposed = ending[0].followups
-        yield {**event, "data": {**(data if isinstance(data, dict) else {}), "followup_questions": proposed}}
+    """Return RagAPI's events."""
+    return ragapi.stream(events, _spelled(context))
 
 
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
@@ -69,10 +62,3 @@ def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]
 def _spelled(context: ReplyContext) -> ReplyContext:
     settings = replace(context.settings, rag_linebreaks="newline", rag_documents_shape="array")
     return replace(context, settings=settings)
-
-
-def _noted(events: Iterator[Event], ending: list[Finished]) -> Iterator[Event]:
-    for event in events:
-        if isinstance(event, Finished):
-            ending.append(event)
-        yield event

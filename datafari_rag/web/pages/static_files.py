@@ -19,7 +19,7 @@ def static_file(worker: WorkerContext, name: str) -> Response:
     paths = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
     path = paths.get(name)
     if path is None:
-        status, body = failure(NotFound(), worker.service.snapshot().settings)
+        status, body = failure(NotFound(), worker.snapshot().settings)
         return json_response(plain(body), status)
     response = Response(path.read_bytes(), mimetype=TYPES[path.suffix])
     is_named = request.args.get("v") == static_version()

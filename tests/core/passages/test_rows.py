@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.citations.resolution import resolve
@@ -14,7 +12,6 @@ from datafari_rag.core.passages.extractive_answer import answer
 from datafari_rag.core.passages.extracts import ROW_JOINT, extracts_for
 from datafari_rag.core.passages.reranking import best_row, ranked
 from datafari_rag.core.passages.selection import Limit, select
-from datafari_rag.core.passages.stream_retention import given_back, kept_of
 from datafari_rag.core.passages.term_matching import terms_of, traces_of, weights_in
 
 CITIES = ("Amsterdam", "Berlin", "London", "Madrid", "Paris", "Rome", "Vienna", "Zurich")
@@ -184,16 +181,6 @@ def test_the_cell_before_a_row_denies_nothing() -> None:
     text = "Case | Proof\nWedding | none\nExam | letter 7\n"
     (citation,) = resolve("“Exam | letter 7” [1]", whole(text))
     assert citation.status == "verified"
-
-
-@given(
-    st.text(alphabet="ab |\t\n-\\\u200b", max_size=80),
-    st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=4),
-)
-def test_rows_come_back_after_a_stream_as_they_were(text: str, places: list[tuple[int, int]]) -> None:
-    passages = tuple(Passage(min(place), max(place)) for place in places)
-    found = extracts_for([(Document("d", text), passages)], is_cleaned=True)
-    assert given_back(kept_of(found), is_cleaned=True) == found
 
 
 def test_a_table_that_answers_comes_first() -> None:

@@ -159,7 +159,7 @@ def test_head_counts_tokens_and_leaves_out_what_is_empty() -> None:
 
 
 def test_nodes_are_bounded_ranked_and_do_not_overlap() -> None:
-    found = nodes(QUESTION, [padded("a", FARE), padded("b", "Ferry.", 3.0)], node_size=30, size_of=words)
+    found = nodes(QUESTION, [padded("a", FARE), padded("b", "Ferry.", 3.0)], language="en", node_size=30, size_of=words)
     assert all(words(one.text[passage.start : passage.end]) <= 30 for one, passage in found)
     first, passage = found[0]
     assert FARE in first.text[passage.start : passage.end]
@@ -170,7 +170,7 @@ def test_nodes_are_bounded_ranked_and_do_not_overlap() -> None:
 
 
 def test_a_word_longer_than_a_node_is_cut() -> None:
-    found = nodes(QUESTION, [document("a", "x" * 95)], node_size=30, size_of=len)
+    found = nodes(QUESTION, [document("a", "x" * 95)], language="en", node_size=30, size_of=len)
     assert sorted((p.start, p.end) for _, p in found) == [(0, 30), (30, 60), (60, 90), (90, 95)]
 
 

@@ -10,7 +10,7 @@ PLAIN = "Guide\n\nText that ends.\n\nOpening hours\n\nMore text.\n"
 
 
 def said(text: str) -> list[tuple[str, int]]:
-    return [(text[start:end], level) for start, end, level in headings_in(text)]
+    return [(text[one.start : one.end], one.level) for one in headings_in(text)]
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_headings_with_their_levels(text: str, wanted: list[tuple[str, int]]) ->
     ],
 )
 def test_the_path_of_headings(text: str, place: str, path: list[str]) -> None:
-    assert [text[start:end] for start, end, _ in path_at(text, text.index(place))] == path
+    assert [text[one.start : one.end] for one in path_at(text, text.index(place))] == path
 
 
 def test_at_most_three_headings() -> None:
     text = "# a\n\n## b\n\n### c\n\n#### d\n\nHere"
-    assert [text[start:end] for start, end, _ in path_at(text, text.index("Here"))] == ["b", "c", "d"]
+    assert [text[one.start : one.end] for one in path_at(text, text.index("Here"))] == ["b", "c", "d"]
 
 
 def test_headings_behind_a_place_are_not_above_it() -> None:
     found = path_among(headings_in(MARKED), MARKED.index("Berlin"))
-    assert [MARKED[start:end] for start, end, _ in found] == ["Travel policy", "Hotels", "Limits"]
+    assert [MARKED[one.start : one.end] for one in found] == ["Travel policy", "Hotels", "Limits"]

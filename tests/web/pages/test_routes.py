@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from datafari_rag.web.admin.charts import charts_of, counts_of, quantile
 from datafari_rag.web.app import register
 from datafari_rag.web.pages.demo_menu import _own_address
 from datafari_rag.web.runtime import ServiceSnapshot
-from datafari_rag.web.signing import Signer
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, fake_snapshot
 
 HTML = {"Accept": "text/html"}
@@ -282,9 +280,8 @@ def office(tmp_path: Path, *more: str, keeping: type[AdminSettings] = AdminSetti
     file = SettingsFile(conf, overrides={"server.port": "0"})
     service = FakeService(fake_snapshot(settings=file.snapshot().settings))
 
-    house = SimpleNamespace(clock=service.clock, snapshot=service.snapshot, signer=Signer())
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    register(app, service, keeper=keeping(file, house))  # type: ignore[arg-type]
+    register(app, service, keeper=keeping(file, service.clock))
     return app.test_client(), conf
 
 

@@ -1,0 +1,166 @@
+"""Every request works with one snapshot of the settings, taken when it comes, and detects the language once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from datafari_rag.bootstrap import TEMPLATES, Application, create_app
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
+from datafari_rag.web.admission import OPEN_PATHS
+from datafari_rag.web.app import register
+from datafari_rag.web.runtime import ServiceSnapshot
+from tests.fakes import FakeService, app_of, fake_snapshot
+from tests.loopback import Asked, Reply, serving
+
+QUESTION = "What is the default of the setting for files?"
+BODY = {"messages": [{"role": "user", "content": QUESTION}]}
+ORIGIN = "https://intranet.example"
+
+PATHS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ragapi": ("/search/select", {"query_string": {"action": "rag", "q": QUESTION}}),
+    "ragapi, streamed": ("/search/select", {"query_string": {"action": "rag", "q": QUESTION, "stream": "true"}}),
+    "plain search": ("/search/select", {"query_string": {"q": QUESTION}}),
+    "choices": ("/ask", {"json": {**BODY, "stream": False}}),
+    "choices, streamed": ("/chat", {"json": {**BODY, "stream": True}}),
+    "chat": ("/chat/stream", {"json": BODY}),
+    "published": ("/api/chat", {"json": BODY}),
+    "published, streamed": ("/api/chat/stream", {"json": BODY}),
+    "openai": ("/v1/chat/completions", {"json": {**BODY, "index_name": "default"}}),
+    "openai, streamed": ("/v1/chat/completions", {"json": {**BODY, "index_name": "default", "stream": True}}),
+    "page with an answer": ("/", {"query_string": {"q": QUESTION, "answer": "page"}}),
+    "talk": ("/talk", {"json": BODY}),
+    "document": ("/documents", {"query_string": {"id": "doc-1"}}),
+    "document as JSON": ("/documents", {"query_string": {"id": "doc-1"}, "headers": {"Accept": "application/json"}}),
+}
+"""Each way in behind which something is searched for."""
+
+OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "first page": ("/", {}),
+    "models": ("/v1/models", {}),
+    "openapi": ("/openapi.json", {}),
+    "ready": ("/health/ready", {}),
+    "admin": ("/admin", {}),
+    "admin, saved": ("/admin", {"method": "POST"}),
+    "feedback": ("/feedback", {"json": {}}),
+    "demo user": ("/demo/user", {"method": "POST"}),
+    "no such path": ("/nothing", {}),
+    "wrong method": ("/chat", {}),
+    "wrong body": ("/chat", {"data": "{", "content_type": "application/json"}),
+    "no question": ("/search/select", {"query_string": {"action": "rag"}}),
+    "no static file": ("/static/nothing.js", {}),
+}
+
+
+class Changing(FakeService):
+    """Has other settings each time it is asked."""
+
+    taken = 0
+
+    def line(self) -> ServiceSnapshot:
+        self.taken += 1
+        return replace(self.the_line, settings=replace(self.the_line.settings, rag_max_files=self.taken))
+
+
+def sent(client: Any, path: str, options: dict[str, Any]) -> Any:
+    method = "POST" if "json" in options or "data" in options else "GET"
+    response = client.open(path, **{"method": method, **options})
+    response.get_data()
+    return response
+
+
+@pytest.mark.parametrize("name", [*PATHS, *OTHERS])
+def test_a_request_takes_one_snapshot(name: str) -> None:
+    service = Changing(fake_snapshot(settings=Settings()))
+    app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
+    register(app, service)
+
+    sent(app.test_client(), *{**PATHS, **OTHERS}[name])
+
+    assert service.taken == 1
+
+
+@pytest.mark.parametrize("name", [name for name in PATHS if "search" not in name and "document" not in name])
+def test_the_language_of_a_question_is_detected_once(name: str) -> None:
+    client = app_of(fake_snapshot()).test_client()
+    counts: Counter[str] = Counter()
+
+    def note(frame: Any, event: str, argument: object) -> None:
+        counts["detect"] += event == "call" and frame.f_code is detect.__code__
+
+    sys.setprofile(note)
+    try:
+        assert sent(client, *PATHS[name]).status_code == 200
+    finally:
+        sys.setprofile(None)
+    assert counts["detect"] == 1
+
+
+ROWS = [
+    {"id": f"doc-{number}", "title": "Files", "exactContent": [f"The default of the setting for files is {number}."]}
+    for number in (1, 2)
+]
+FOUND = {"responseHeader": {"QTime": 1}, "response": {"numFound": 2, "start": 0, "docs": ROWS}}
+FIELDS = {"schema": {"fields": [{"name": name, "type": "s"} for name in ("id", "title", "exactContent")]}}
+
+ONE = {"server.cors.origins": ORIGIN, "rag.maxFiles": "1", "openai.maxFiles": "1", "solr.facets": "extension"}
+TWO = {
+    "server.cors.origins": "",
+    "rag.maxFiles": "2",
+    "openai.maxFiles": "2",
+    "solr.facets": "author",
+    "rag.documents.shape": "object",
+    "demo.users": "true",
+}
+
+
+def shown(app: Application, path: str, options: dict[str, Any]) -> tuple[object, ...]:
+    """Return what a caller sees that does not change from one request to the next."""
+    origin = {"Origin": ORIGIN} if path in OPEN_PATHS else {}
+    headers = {**origin, "X-Request-ID": "one", **options.get("headers", {})}
+    response = sent(app.test_client(), path, {**options, "headers": headers})
+    text = response.get_data(as_text=True)
+    lines = [line.split('"ts":')[0].split('"csrf_token"')[0] for line in text.replace("data: ", "").splitlines()]
+    allowed = response.headers.get("Access-Control-Allow-Origin")
+    return response.status_code, allowed, [line for line in lines if "token" not in line and "created" not in line]
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_settings_reloaded_in_the_middle_of_a_request_are_those_of_the_next_one(name: str, tmp_path: Path) -> None:
+    conf = tmp_path / "rag.properties"
+    reloads: list[Application] = []
+
+    def write(settings: dict[str, str]) -> None:
+        conf.write_text("".join(f"{key}={value}\n" for key, value in (base | settings).items()), encoding="utf-8")
+
+    def answer(asked: Asked) -> Reply:
+        if asked.path.endswith("/schema"):
+            return Reply(json.dumps(FIELDS).encode())
+        if reloads:
+            write(TWO)
+            reloads.pop().reload()
+        return Reply(json.dumps(FOUND).encode())
+
+    with serving(answer) as solr:
+        base = {
+            "solr.url": f"{solr.url}/solr/docs",
+            "rag.api.endpoint": "builtin:extractive",
+            "server.host": "127.0.0.1",
+        }
+        write(ONE)
+        app = create_app(conf)
+        before = shown(app, *PATHS[name])
+        reloads.append(app)
+        during, after = shown(app, *PATHS[name]), shown(app, *PATHS[name])
+
+    assert not reloads
+    assert during == before
+    assert during != after
