@@ -30,6 +30,14 @@ _SPELLINGS = {
 }
 _EXPONENT = "^"
 _BLANKS = re.compile("  +")
+_PLAIN, _VANISHES, _GROWS, _MARK, _GROWING_MARK = "-", "v", "g", "m", "M"
+"""The kinds of characters, as each stands for one in the text that is searched for what does not fold one to one."""
+
+_MIXED = re.compile("[^ vmM][mM]+|[ v]{2,}|[vgM]")
+"""An accent apart from its letter, blanks among which others vanish, what vanishes, what grows."""
+
+_FEW = 50
+"""So many different characters are replaced one after the other; a hostile text has thousands."""
 
 
 class Folded:
@@ -148,10 +156,13 @@ def _regular(text: str, odd: Mapping[str, str]) -> str:
     """
     if text.isascii():
         return text.translate(_ASCII_SAME_LENGTH)
-    # Beyond ASCII a translation asks for each character; to replace the few that there are is ten times faster. What
-    # folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is grown.
+    # What folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is
+    # grown.
     small = lowered(text)
     changed = {one.lower(): other for one, other in odd.items() if len(other) == 1 and one.lower() != other}
+    if len(changed) > _FEW:
+        return small.translate(str.maketrans(_PLAIN_CHANGED | changed))
+    # A translation looks up each character; to replace the few that there are is ten times faster.
     for one, other in (_PLAIN_CHANGED | changed).items():
         small = small.replace(one, other)
     return small
@@ -159,36 +170,26 @@ def _regular(text: str, odd: Mapping[str, str]) -> str:
 
 def _irregular(text: str, regular: str, odd: Mapping[str, str]) -> list[tuple[int, int]]:
     """Return what does not fold one to one: blanks in a row, what vanishes, grows or is composed; in order."""
-    dropped = _class_of(one for one, other in odd.items() if not other)
-    grown = _class_of(one for one, other in odd.items() if len(other) > 1 or _is_raised(one))
-    marks = _marks(text, odd)
-    if dropped or marks:
-        return [match.span() for match in _mixed(dropped, grown, marks).finditer(text)]
-    # A pattern that begins with one character, or with one class, lets the engine skip ahead; a choice would not.
+    kinds = {one: _kind(one, other) for one, other in odd.items()}
+    grown = [one for one, kind in kinds.items() if kind == _GROWS]
+    marks = [] if unicodedata.is_normalized("NFC", text) else list(filter(unicodedata.combining, odd))
+    if marks or len(grown) > _FEW or _VANISHES in kinds.values():
+        kinds |= {one: _GROWING_MARK if kinds[one] == _GROWS else _MARK for one in marks}
+        return [match.span() for match in _MIXED.finditer(text.translate(_PLAIN_KINDS | str.maketrans(kinds)))]
+    # To look for the few that there are is some times faster than to sort all characters into kinds.
     found = [match.span() for match in _BLANKS.finditer(regular)]
     if grown:
-        found.extend(match.span() for match in re.finditer(f"[{grown}]", text))
+        found.extend(match.span() for match in re.finditer(f"[{''.join(map(re.escape, grown))}]", text))
         found.sort()
     return found
 
 
-def _marks(text: str, odd: Iterable[str]) -> str:
-    """Return the accents of *text* that stand apart from their letters; none when it is composed."""
-    if unicodedata.is_normalized("NFC", text):
-        return ""
-    return _class_of(one for one in odd if unicodedata.combining(one))
-
-
-def _mixed(dropped: str, grown: str, marks: str) -> re.Pattern[str]:
-    """Return the pattern of all that does not fold one to one, where blanks and what vanishes may be mixed."""
-    choices = [f"[^\\s{dropped}{marks}][{marks}]+"] if marks else []
-    choices.append(rf"[\s{dropped}]{{2,}}")
-    choices.extend(f"[{members}]" for members in (dropped, grown) if members)
-    return re.compile("|".join(choices))
-
-
-def _class_of(characters: Iterable[str]) -> str:
-    return "".join(map(re.escape, characters))
+def _kind(character: str, spelling: str) -> str:
+    if not spelling:
+        return _VANISHES
+    if len(spelling) > 1 or _is_raised(character):
+        return _GROWS
+    return " " if character.isspace() else _PLAIN
 
 
 def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str], raised: Collection[str]) -> str:
@@ -232,5 +233,6 @@ def _composed(cluster: str) -> str:
 
 _PLAIN_SPELLINGS = {character: _spelling(character) for character in PLAIN}
 _PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
+_PLAIN_KINDS = {ord(character): _kind(character, spelling) for character, spelling in _PLAIN_SPELLINGS.items()}
 _ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
 _ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}
