@@ -33,13 +33,13 @@ class Followups:
     def feed(self, text: str) -> str:
         """Return what of the text so far is certainly not the beginning of a mark, without the marks."""
         self._held += text
-        shown = []
-        while (match := _MARK.search(self._held)) is not None:
+        shown, at = [], 0
+        for match in _MARK.finditer(self._held) if "<<" in self._held else ():
             self._note(match.group(1))
-            shown.append(self._shown(self._before_mark(match.start())))
-            self._held = self._held[match.end() :]
-        cut = self._before_mark(self._open_at())
-        shown.append(self._shown(cut))
+            shown.append(self._shown(at, self._before_mark(match.start(), at)))
+            at = match.end()
+        cut = self._before_mark(self._open_at(at), at)
+        shown.append(self._shown(at, cut))
         self._held = self._held[cut:]
         return "".join(shown)
 
@@ -47,7 +47,7 @@ class Followups:
         """Return what was held back; half a mark is dropped, and white space after the last mark too."""
         half = _OPEN.search(self._held)
         if half is not None and len(half.group()) > 2:
-            self._held = self._held[: self._before_mark(half.start())]
+            self._held = self._held[: self._before_mark(half.start(), 0)]
         rest, self._held = self._held, ""
         return rest.rstrip() if self._questions else rest
 
@@ -59,21 +59,24 @@ class Followups:
     def _note(self, question: str) -> None:
         self._questions[question.strip()] = None
 
-    def _open_at(self) -> int:
-        match = _OPEN.search(self._held, max(0, len(self._held) - MAX_QUESTION_CHARS - 4))
+    def _open_at(self, begin: int) -> int:
+        """Return where behind *begin* a mark may have begun; the end of what is held when none has."""
+        match = _OPEN.search(self._held, max(begin, len(self._held) - MAX_QUESTION_CHARS - 4))
         return len(self._held) if match is None else match.start()
 
-    def _before_mark(self, at: int) -> int:
-        """Return where the white space and the bullet before a mark at *at* begin, as far back as is looked."""
-        low = max(0, at - MAX_BLANK_CHARS)
+    def _before_mark(self, at: int, begin: int) -> int:
+        """Return where behind *begin* the white space and the bullet before a mark at *at* begin, as far as is looked."""
+        low = max(begin, at - MAX_BLANK_CHARS)
         text = self._held[low:at]
-        match = _BULLET.search(text, max(0, len(text) - _LINE_CHARS))
-        if match is not None and (match.group().startswith("\n") or (low + match.start() == 0 and self._is_line_start)):
+        line = text[-_LINE_CHARS:]
+        match = None if line.isspace() else _BULLET.search(text, max(0, len(text) - _LINE_CHARS))
+        if match is not None and (
+            match.group().startswith("\n") or (low + match.start() == begin and self._is_line_start)
+        ):
             text = text[: match.start()]
         return low + len(text.rstrip())
 
-    def _shown(self, end: int) -> str:
-        shown = self._held[:end]
-        if shown:
+    def _shown(self, start: int, end: int) -> str:
+        if end > start:
             self._is_line_start = False
-        return shown
+        return self._held[start:end]

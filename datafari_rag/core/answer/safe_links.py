@@ -28,9 +28,15 @@ MAX_DEPTH = 8
 MAX_OPEN = 32
 """Brackets in brackets beyond this are text; so are those of which more than this are open at once."""
 
-_SPECIAL = re.compile(r"[!\[\]<【［]")
+MAX_BRACKETS = 2000
+"""So many brackets and tags of an answer are looked at; behind these there are no square brackets and no tags."""
+
+# A "!" is text unless a bracket follows, or may follow. The class stands first, so that the engine can skip ahead.
+_SPECIAL = re.compile(r"[!\[\]<【［](?:(?<!!)|(?=\[)|\Z)")
+_HARMLESS = str.maketrans("[]<【】［］", "()‹()()")
 # What begins a line in any reader: JavaScript's patterns (snarkdown) know two ends of lines more than Markdown.
 _LINE_ENDS = "\n\r\u2028\u2029"
+_LINE_END = re.compile(f"[{_LINE_ENDS}]")
 _PLAIN = re.compile(rf"[^!\[\]<【［{_LINE_ENDS}]+")
 _CLASHING = frozenset("]<!")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
@@ -44,6 +50,11 @@ _CROWDED = {
     for opener, closer in _CLOSERS.items()
 }
 _TAG_END = re.compile(rf"{_BLANK_LINE}|>")
+# What a piece must hold, for `_close` to find more than it found without that piece.
+_AWAITED = {_BRACKETS[opener]: re.compile(rf"[\{opener}\{closer}\n\r]") for opener, closer in _CLOSERS.items()} | {
+    _PARENTHESES: re.compile(r"[()\n\r]"),
+    _TAG_END: re.compile(r"[>\n\r]"),
+}
 # CommonMark ends an autolink at ASCII controls and the space alone: a no-break space may stand in it.
 _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>]*|[^\x00-\x20<>@/]+@[^\x00-\x20<>@]+")
 _SPACES = re.compile(r"\s*")
@@ -82,6 +93,7 @@ class SafeLinks:
         """Let through links to *urls*, the documents' (none: an empty collection), and marks that name *labels*."""
         self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
         self._marks = DocumentLabels(labels)
+        self._left = MAX_BRACKETS
         self._begin(0)
 
     def _begin(self, depth: int) -> None:
@@ -94,6 +106,7 @@ class SafeLinks:
         self._is_bracket_line = False
         self._is_behind_bracket = False
         self._scanned: dict[int, tuple[int, int]] = {}
+        self._awaited: tuple[re.Pattern[str], int] | None = None
 
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
@@ -102,7 +115,13 @@ class SafeLinks:
         if not is_open and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
+        if not self._left:
+            text = text.translate(_HARMLESS)
+        if not self._held and not self._is_behind_bracket and _SPECIAL.search(text) is None:
+            return self._put(_Step(text, len(text)))
         self._held += text
+        if self._awaited is not None and len(self._held) < self._awaited[1] and not self._awaited[0].search(text):
+            return ""
         return self._run(is_end=False)
 
     def end(self) -> str:
@@ -113,6 +132,7 @@ class SafeLinks:
 
     def _run(self, *, is_end: bool) -> str:
         text, at, shown = self._held, 0, []
+        self._awaited = None
         while at < len(text):
             if self._is_behind_bracket:
                 blanks = _SPACES.match(text, at)
@@ -138,7 +158,12 @@ class SafeLinks:
             shown.append(self._put(step))
             at += step.taken
             self._scanned.clear()
+            self._left = max(0, self._left - 1)
+            if not self._left:
+                text = text[:at] + text[at:].translate(_HARMLESS)
         self._held = text[at:]
+        if self._awaited is not None:
+            self._awaited = self._awaited[0], self._awaited[1] - at
         self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
         return "".join(shown)
 
@@ -148,7 +173,7 @@ class SafeLinks:
             return ""
         shown = " " + step.shown if self._is_clash(step.shown) else step.shown
         self._is_label = step.is_label and not self._is_lead
-        begins = max(map(shown.rfind, _LINE_ENDS)) + 1
+        begins = max(map(shown.rfind, _LINE_ENDS)) + 1 if _LINE_END.search(shown) else 0
         if begins or self._is_lead:
             leads = _LEADS.match(shown, begins)
             first = begins if leads is None else leads.end()
@@ -269,7 +294,10 @@ class SafeLinks:
                 return match.start()
             if depth > MAX_OPEN:
                 return -1
-        return -1 if len(text) >= start + limit else None
+        if len(text) >= start + limit:
+            return -1
+        self._awaited = _AWAITED[pattern], start + limit
+        return None
 
     def _inner(self, text: str) -> str:
         """Return the text between two brackets without links of its own."""
@@ -277,7 +305,9 @@ class SafeLinks:
             return text
         filter_ = copy(self)
         filter_._begin(self._depth + 1)
-        return filter_.feed(text) + filter_._run(is_end=True)
+        inner = filter_.feed(text) + filter_._run(is_end=True)
+        self._left = filter_._left
+        return inner
 
     def _allowed(self, target: str) -> str | None:
         """Return the document's URL that *target* is, None when it is none."""

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from datafari_rag.core.text.cleaning import is_invisible
 from datafari_rag.core.text.lowering import lowered
-from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 
-_PLAIN = "".join(map(chr, range(0x20, 0x7F)))
+_VISIBLE_ASCII = "".join(map(chr, range(0x20, 0x7F)))
 """What can be seen in ASCII, and the space."""
 
-_PLAIN_BYTES = _PLAIN.encode("ascii")
+_PLAIN_BYTES = _VISIBLE_ASCII.encode("ascii")
 
 _SPELLINGS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
@@ -35,18 +35,36 @@ _SPELLINGS = {
 }
 _EXPONENT = "^"
 _BLANKS = re.compile("  +")
+_PLAIN, _VANISHES, _GROWS, _MARK, _GROWING_MARK = "-", "v", "g", "m", "M"
+"""The kinds of characters, as each stands for one in the text that is searched for what does not fold one to one."""
+
+_MIXED = re.compile("[^ vmM][mM]+|[ v]{2,}|[vgM]")
+"""An accent apart from its letter, blanks among which others vanish, what vanishes, what grows."""
+
+_FEW = 50
+"""So many different characters are replaced one after the other; a hostile text has thousands."""
 
 
 class Folded:
-    """A folded text: *text*, and the way back to the code points of the original, which is not kept."""
+    """
+    A folded text: *text*, and the way back to the code points of the original, which is not kept.
 
-    __slots__ = ("_ends", "_origins", "text")
+    It is made of pieces. In most of them each character stands for one of the original; the characters of a cluster
+    stand together for all that it was made of.
+    """
 
-    def __init__(self, text: str, origins: OffsetMap, ends: Mapping[int, int]) -> None:
-        """Hold what `fold` found; *ends* says where several characters became one."""
+    __slots__ = ("_clusters", "_starts", "_stored", "text")
+
+    def __init__(self, text: str, starts: Sequence[int], stored: Sequence[int], clusters: Collection[int]) -> None:
+        """
+        Hold what `fold` found: where each piece begins in *text*, and where it was *stored* in the original.
+
+        Behind the last piece stands where both end. *clusters* are numbers of pieces.
+        """
         self.text = text
-        self._origins = origins
-        self._ends = ends
+        self._starts = starts
+        self._stored = stored
+        self._clusters = clusters
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
         """
@@ -55,48 +73,53 @@ class Folded:
         None when the stretch is empty or begins or ends inside a character as a reader sees it: half a ligature, or a
         letter without its accent.
         """
-        first, last = self._origins.at(start), self._origins.at(end - 1)
-        if end <= start or first is None or last is None:
+        if not 0 <= start < end <= len(self.text):
             return None
-        if first == self._origins.at(start - 1) or last == self._origins.at(end):
+        first, last = bisect_right(self._starts, start) - 1, bisect_right(self._starts, end - 1) - 1
+        into, beyond = start - self._starts[first], self._starts[last + 1] - end
+        if (into and first in self._clusters) or (beyond and last in self._clusters):
             return None
         if any(unicodedata.combining(mark) for mark in (self.text[start], self.text[end : end + 1] or " ")):
             return None
-        return first, self._ends.get(end - 1, last + 1)
+        # What vanished behind a piece belongs to its last character.
+        stop = self._stored[last] + end - self._starts[last] if beyond else self._stored[last + 1]
+        return self._stored[first] + into, stop
 
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
     odd = {character: _spelling(character) for character in set(_unusual(text))}
-    spellings = _PLAIN_SPELLINGS | odd
+    spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
     pieces: list[str] = []
-    runs: list[OffsetRun] = []
-    ends: dict[int, int] = {}
+    starts: list[int] = []
+    stored: list[int] = []
+    clusters: set[int] = set()
     length = 0
     for start, stop in _irregular(text, regular, odd):
         if stop <= at or start >= end:
             continue
-        if regular[start] == " ":
-            # Most of them are blanks in a row, of which the first stays: one run, where two would say the same.
-            spelled, kept = "", start + 1
-        else:
-            spelled, kept = _spelled(text, start, stop, spellings), start
+        # Most of them are blanks in a row, of which the first stays.
+        kept = start + 1 if regular[start] == " " else start
         if kept > at:
-            runs.append(OffsetRun(length, at, kept - at))
+            starts.append(length)
+            stored.append(at)
             pieces.append(regular[at:kept])
             length += kept - at
-        if spelled:
-            runs.extend(OffsetRun(length + number, start, 1) for number in range(len(spelled)))
+        if kept == start and (spelled := _spelled(text, start, stop, spellings, raised)):
+            clusters.add(len(starts))
+            starts.append(length)
+            stored.append(start)
             pieces.append(spelled)
             length += len(spelled)
         at = stop
-        ends[length - 1] = at
     if at < end:
-        runs.append(OffsetRun(length, at, end - at))
+        starts.append(length)
+        stored.append(at)
         pieces.append(regular[at:end])
-    return Folded("".join(pieces), OffsetMap(tuple(runs)), ends)
+        length += end - at
+    return Folded("".join(pieces), [*starts, length], [*stored, max(at, end)], clusters)
 
 
 def aligned(text: str) -> Folded | None:
@@ -109,7 +132,7 @@ def aligned(text: str) -> Folded | None:
     odd = {character: _spelling(character) for character in set(_unusual(text))}
     if not all(map(_keeps_place, odd, odd.values())):
         return None
-    return Folded(_regular(text, odd), OffsetMap((OffsetRun(0, 0, len(text)),)), {})
+    return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
 
 
 def folded(text: str) -> str:
@@ -143,10 +166,13 @@ def _regular(text: str, odd: Mapping[str, str]) -> str:
     """
     if text.isascii():
         return text.translate(_ASCII_SAME_LENGTH)
-    # Beyond ASCII a translation asks for each character; to replace the few that there are is ten times faster. What
-    # folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is grown.
+    # What folds to one character folds as its lower case does; of all Unicode one letter is longer in that, and it is
+    # grown.
     small = lowered(text)
     changed = {one.lower(): other for one, other in odd.items() if len(other) == 1 and one.lower() != other}
+    if len(changed) > _FEW:
+        return small.translate({ord(one): other for one, other in (_PLAIN_CHANGED | changed).items()})
+    # A translation looks up each character; to replace the few that there are is ten times faster.
     for one, other in (_PLAIN_CHANGED | changed).items():
         small = small.replace(one, other)
     return small
@@ -154,47 +180,38 @@ def _regular(text: str, odd: Mapping[str, str]) -> str:
 
 def _irregular(text: str, regular: str, odd: Mapping[str, str]) -> list[tuple[int, int]]:
     """Return what does not fold one to one: blanks in a row, what vanishes, grows or is composed; in order."""
-    dropped = _class_of(one for one, other in odd.items() if not other)
-    grown = _class_of(one for one, other in odd.items() if len(other) > 1 or _is_raised(one))
-    marks = _marks(text, odd)
-    if dropped or marks:
-        return [match.span() for match in _mixed(dropped, grown, marks).finditer(text)]
-    # A pattern that begins with one character, or with one class, lets the engine skip ahead; a choice would not.
+    kinds = {one: _kind(one, other) for one, other in odd.items()}
+    grown = [one for one, kind in kinds.items() if kind == _GROWS]
+    marks = [] if unicodedata.is_normalized("NFC", text) else list(filter(unicodedata.combining, odd))
+    if marks or len(grown) > _FEW or _VANISHES in kinds.values():
+        kinds |= {one: _GROWING_MARK if kinds[one] == _GROWS else _MARK for one in marks}
+        return [match.span() for match in _MIXED.finditer(text.translate(_PLAIN_KINDS | str.maketrans(kinds)))]
+    # To look for the few that there are is some times faster than to sort all characters into kinds.
     found = [match.span() for match in _BLANKS.finditer(regular)]
     if grown:
-        found.extend(match.span() for match in re.finditer(f"[{grown}]", text))
+        found.extend(match.span() for match in re.finditer(f"[{''.join(map(re.escape, grown))}]", text))
         found.sort()
     return found
 
 
-def _marks(text: str, odd: Iterable[str]) -> str:
-    """Return the accents of *text* that stand apart from their letters; none when it is composed."""
-    if unicodedata.is_normalized("NFC", text):
-        return ""
-    return _class_of(one for one in odd if unicodedata.combining(one))
+def _kind(character: str, spelling: str) -> str:
+    if not spelling:
+        return _VANISHES
+    if len(spelling) > 1 or _is_raised(character):
+        return _GROWS
+    return " " if character.isspace() else _PLAIN
 
 
-def _mixed(dropped: str, grown: str, marks: str) -> re.Pattern[str]:
-    """Return the pattern of all that does not fold one to one, where blanks and what vanishes may be mixed."""
-    choices = [f"[^\\s{dropped}{marks}][{marks}]+"] if marks else []
-    choices.append(rf"[\s{dropped}]{{2,}}")
-    choices.extend(f"[{members}]" for members in (dropped, grown) if members)
-    return re.compile("|".join(choices))
-
-
-def _class_of(characters: Iterable[str]) -> str:
-    return "".join(map(re.escape, characters))
-
-
-def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str]) -> str:
+def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str], raised: Collection[str]) -> str:
+    if stop - start == 1:
+        character = text[start]
+        if character in raised and start > 0 and text[start - 1].isdigit():
+            return _EXPONENT + spellings[character]
+        return spellings[character]
     found = text[start:stop]
-    if found.isspace() or (len(found) > 1 and not spellings[found[0]].strip()):
+    if found.isspace() or not spellings[found[0]].strip():
         return " " if any(map(str.isspace, found)) else ""
-    if len(found) > 1:
-        return _composed(found)
-    if _is_raised(found) and start > 0 and text[start - 1].isdigit():
-        return _EXPONENT + spellings[found]
-    return spellings[found]
+    return _composed(found)
 
 
 def _keeps_place(character: str, spelling: str) -> bool:
@@ -224,7 +241,8 @@ def _composed(cluster: str) -> str:
     return "".join(_SPELLINGS.get(part, part) for part in plain)
 
 
-_PLAIN_SPELLINGS = {character: _spelling(character) for character in _PLAIN}
+_PLAIN_SPELLINGS = {character: _spelling(character) for character in _VISIBLE_ASCII}
 _PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
+_PLAIN_KINDS = {ord(character): _kind(character, spelling) for character, spelling in _PLAIN_SPELLINGS.items()}
 _ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
 _ASCII_SAME_LENGTH = {code: other or chr(code) for code, other in _ASCII.items()}

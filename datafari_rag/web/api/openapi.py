@@ -59,7 +59,7 @@ class Operation:
 
 def openapi_view(worker: WorkerContext, rules: Map) -> Response:
     """Return the description under the settings of now."""
-    return json_response(plain(description(rules, worker.line().settings)))
+    return json_response(plain(description(rules, worker.snapshot().settings)))
 
 
 def description(rules: Map, settings: Settings) -> Json:
