@@ -1,4 +1,4 @@
-"""The table of attacks, printed at the end: a row for each that was tried, with how often and how many holes it found."""
+"""The table of attacks, printed at the end: one row for each, with how often it was tried and its holes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts and tables of passing properties: what they have seen is part of their result, printed at the end of the run."""
+"""Counts and tables of passing properties: what they saw is part of their result, printed at the end."""
 
 from __future__ import annotations
 
