@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +19,7 @@ import requests
 
 from datafari_rag.commands.demo_index import build_demo_index
 from tests.end_to_end.matrix import Record, tell
-from tests.end_to_end.processes import Running, service, stub_llm, write_settings
+from tests.end_to_end.processes import Running, free_port, service, stub_llm, write_settings
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
 
@@ -53,6 +55,35 @@ def slow(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -
     folder = tmp_path_factory.mktemp("slow")
     with service(folder, settings_for(index, stub, "words-40-gap-50ms"), workers=2) as found:
         yield found
+
+
+ANNOUNCED = """
+import socket, sys
+from pathlib import Path
+from datafari_rag import server
+
+server.prepare()
+from datafari_rag.commands.serve import start
+
+port = int(sys.argv[2])
+open_port = lambda: print(socket.create_connection(("127.0.0.1", port), 30).getpeername()[1], flush=True)
+start(Path(sys.argv[1]), {"server.port": port, "server.workers": 2}, on_ready=open_port)
+"""
+
+
+def test_it_announces_itself_once_when_the_port_is_open(tmp_path: Path, index: Path, stub: Running) -> None:
+    write_settings(tmp_path, settings_for(index, stub, "echo"))
+    port = free_port()
+    command = [sys.executable, "-c", ANNOUNCED, str(tmp_path / "rag.properties"), str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        # The second worker has long been built when the first one has answered so often.
+        codes = {requests.get(f"http://127.0.0.1:{port}/health/live", timeout=60).status_code for _ in range(8)}
+        process.terminate()
+        rest = process.stdout.read()
+
+    assert (first, codes, rest, process.returncode) == (f"{port}\n", {200}, "", 0)
 
 
 def connections_to(port: int) -> int:
