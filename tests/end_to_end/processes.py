@@ -16,8 +16,8 @@ from pathlib import Path
 
 import requests
 
-START_S = 40.0
-STOP_S = 40.0
+START_S = 120.0
+STOP_S = 120.0
 
 
 PORTS = (10_000, 15_000)
