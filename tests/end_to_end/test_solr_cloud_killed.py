@@ -39,10 +39,11 @@ PUMP = Search("pump", Step("asked", ("pump",)), 100)
 STAFF = filter_for(User("ann", frozenset({"staff"})), mode="tokens", anonymous="public")
 DOCUMENTS = 40
 LIMITS = {"solr.timeout_s": "5", "solr.connect_timeout_s": "2"}
-LIMIT_S = 7.0
-"""What those two add up to."""
+LIMIT_S = 12.0
+"""Those two add up to seven; another request after them would make it fourteen."""
 
-CALLERS = 4
+CALLERS, PAUSE_S = 4, 0.02
+"""Callers at the same time, and their pause: without one they would take the cores on which a node has to come up."""
 ASK = "/search/select?action=rag&q=What+does+the+pump+need"
 
 
@@ -104,6 +105,7 @@ def loaded(ask: Callable[[Load], None]) -> Iterator[Load]:
                 load.why[error.log] += 1
                 is_over.wait(0.05)
             load.took_s.append(time.monotonic() - began)
+            is_over.wait(PAUSE_S)
 
     threads = [threading.Thread(target=caller) for _ in range(CALLERS)]
     for thread in threads:
