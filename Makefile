@@ -6,10 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
-CLIENT_STAMP := .venvs/.clients
+CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.litellm
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long clients peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
+.PHONY: run test test-quick test-long setup clients solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -29,20 +29,33 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/pytho
 	@touch $@ $(RUN_STAMP)
 
 # Clients that others wrote: two from npm, two in Python, each in an environment of its own.
-clients: $(CLIENT_STAMP)
+clients: $(CLIENT_STAMPS)
 
-$(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requirements*.txt) | $(VENV)/bin/python
+.venvs/.npm: tests/clients/package-lock.json | programs
 	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error; \
-	else echo "No npm here: the tests with its clients will be skipped."; fi
-	@$(VENV)/bin/python -m venv .venvs/langchain
-	@.venvs/langchain/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
-	@$(VENV)/bin/python -m venv .venvs/litellm
-	@.venvs/litellm/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements-litellm.txt
+	else echo "NOT TESTED: the clients from npm, which is not there"; test "$$CI" != true; fi
+	@mkdir -p .venvs && touch $@
+
+.venvs/.langchain: tests/clients/requirements.txt | $(VENV)/bin/python
+.venvs/.litellm: tests/clients/requirements-litellm.txt | $(VENV)/bin/python
+.venvs/.langchain .venvs/.litellm: .venvs/.%:
+	@$(VENV)/bin/python -m venv .venvs/$*
+	@.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-# Real processes on a busy machine are asked up to three times; how often that was needed is in the summary.
-test: $(DEV_STAMP) clients programs
-	$(BIN)/python -m pytest --reruns 2 --reruns-delay 1
+# Three processes on two cores: while one waits for a server, another one computes. WORKERS=0 runs all in one.
+WORKERS ?= 3
+test:
+	@$(MAKE) --no-print-directory --jobs=4 setup
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+# All that the suite needs; the parts do not wait for each other.
+setup: $(DEV_STAMP) clients programs solr-jars
+
+# The real Solr's jars from Maven Central, 85 MB, once. Needs nothing of $(DEV_STAMP).
+solr-jars: programs | $(VENV)/bin/python
+	@if command -v mvn >/dev/null; then \
+	  $(BIN)/python -c "from datafari_rag.devtools.solr_jars import jars; jars(print)"; fi
 
 # A minute: the rules, and the protocols over the real application; starts no other program.
 test-quick: $(DEV_STAMP)
@@ -52,10 +65,11 @@ test-quick: $(DEV_STAMP)
 test-long: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest -m slow
 
-# Programs of Debian that tests need, installed where this may do that: the browser, two proxies, checkers of unit files
-# and manifests.
+# Programs of Debian that tests need, installed where this may do that: Java and Maven for the real Solr, Node for
+# clients, the browser, two proxies, checkers of unit files and manifests. On CI none may be missing.
 # policy-rc.d keeps the proxies from being started by their installation.
-PROGRAMS := systemd-analyze=systemd chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client
+PROGRAMS := java=default-jdk-headless mvn=maven node=nodejs npm=npm systemd-analyze=systemd \
+  chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client
 programs: export PATH := $(PATH):/usr/sbin
 programs:
 	@missing=""; for one in $(PROGRAMS); do command -v $${one%%=*} >/dev/null || missing="$$missing,$${one#*=}"; done; \
@@ -63,9 +77,9 @@ programs:
 	  printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
 	    $$(echo "$$missing" | tr , ' ') >/dev/null; rm -f /usr/sbin/policy-rc.d; \
-	fi; for one in $(PROGRAMS); do \
-	  command -v $${one%%=*} >/dev/null || echo "NOT TESTED: what needs $${one%%=*}, which is not there"; \
-	done
+	fi; absent=0; for one in $(PROGRAMS); do \
+	  command -v $${one%%=*} >/dev/null || { absent=1; echo "NOT TESTED: what needs $${one%%=*}, which is not there"; }; \
+	done; test "$$CI" != true || test $$absent = 0
 
 # The promise of docs/security.md on 100,000 new random cases, both engines; the seed is printed. Takes about half an hour.
 rights: $(DEV_STAMP)

@@ -95,7 +95,7 @@ def counting() -> Iterator[None]:
 
 
 def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM; *on_ready* is called once, when the port is open."""
+    """Serve until SIGTERM; *on_ready* is called once, in the first worker, when it can answer."""
     _allow_files(listening.max_connections)
     _Arbiter(Server(make_app, listening, on_ready)).run()
 
@@ -150,7 +150,8 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "forwarder_headers": "",
             "loglevel": "warning",
             "proc_name": "datafari-rag",
-            "when_ready": lambda arbiter: self._on_ready(),
+            # Not gunicorn's `when_ready`, which comes before the workers open the port.
+            "post_worker_init": lambda worker: self._on_ready() if worker.age == 1 else None,
             "child_exit": lambda arbiter, worker: _forget(worker),
         }
         for name, value in options.items():

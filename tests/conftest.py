@@ -1,4 +1,4 @@
-"""Fixtures that several folders share: the real Solr, started once for the whole run."""
+"""The real Solr that several folders share, started once for each process of the run, and who runs which test."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from tests.real_solr import Collection, put_other_collection, running
 
 pytest.register_assert_rewrite("tests.adapters.retriever_suite")
 
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say of each test that failed and was asked again why it failed: nobody can look into that otherwise."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"asked again: {report.nodeid}")
-        terminalreporter.line(report.longreprtext[-2000:])
+# Each prints a table at the end of the run. Here, since with several processes only this file is read by the one that
+# prints.
+pytest_plugins = (
+    "tests.attack.report",
+    "tests.clients.sights",
+    "tests.conformance.table",
+    "tests.end_to_end.matrix",
+    "tests.security.telling",
+    "tests.sharing",
+)
 
 
 @pytest.fixture(scope="session")

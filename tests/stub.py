@@ -29,7 +29,7 @@ class Stub:
 
     def requests(self, model: str | None = None) -> list[dict[str, Any]]:
         """Return what it was asked, oldest first; with *model* only for that one."""
-        with urllib.request.urlopen(f"{self.base}/requests", timeout=10) as reply:
+        with urllib.request.urlopen(f"{self.base}/requests", timeout=60) as reply:
             kept: list[dict[str, Any]] = json.load(reply)["requests"]
         return [one for one in kept if model is None or one["body"].get("model") == model]
 

@@ -290,7 +290,7 @@ def test_a_token_that_came_alone_is_read_by_few_calls() -> None:
             connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in range(tokens):
                 connection.sendall(b"%x\r\n%s\r\n" % (len(event), event))
-                assert wanted.acquire(timeout=10)
+                assert wanted.acquire(timeout=60)
 
         with raw_server(talk) as url, counted() as counts:
             prompt = Prompt(question="?", extracts=(), instructions=None, nonce="k3j9x2m5q8w1", model="m")

@@ -155,7 +155,7 @@ def backend() -> Iterator[Loopback]:
 def proxy(command: list[str], port: int) -> Iterator[str]:
     """Run a web server in the foreground until the block ends."""
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        limit = time.monotonic() + 15
+        limit = time.monotonic() + 60
         while time.monotonic() < limit and process.poll() is None:
             try:
                 requests.get(f"http://127.0.0.1:{port}/none", timeout=5)

@@ -72,25 +72,33 @@ def is_closed_well(answer: bytes) -> bool:
     return b"\r\nconnection: close\r\n" in answer.partition(b"\r\n\r\n")[0].lower() + b"\r\n"
 
 
-def flood(running: Running, first: bytes, block: bytes, *, ends: float, most: int) -> None:
-    """Send *first* and then *block* again and again, on new connections, until *ends* or *most* bytes are sent."""
+WANTED = 12
+"""Requests of others that must be answered during a flood, within `FLOOD_S`; one that a flood stops answers two."""
+
+FLOOD_S = (1.0, 30.0)
+"""How long a flood goes on at least, and at most."""
+
+
+def flood(running: Running, first: bytes, block: bytes, *, over: threading.Event, most: int) -> None:
+    """Send *first* and then *block* again and again, on new connections, until *over* or *most* bytes are sent."""
     sent = 0
-    while time.monotonic() < ends and sent < most:
+    while not over.is_set() and sent < most:
         with contextlib.suppress(OSError), calling(running, wait_s=2.0) as caller:
             caller.sendall(first)
-            while time.monotonic() < ends and sent < most:
+            while not over.is_set() and sent < most:
                 caller.sendall(block)
                 sent += len(block)
 
 
-def served_during(running: Running, attack: Sequence[threading.Thread], *, ends: float) -> int:
-    """Return how many requests of others are answered while *attack* runs."""
+def served_during(running: Running, attack: Sequence[threading.Thread], over: threading.Event) -> int:
+    """Return how many requests of others are answered while *attack* runs, as soon as they are `WANTED`."""
     for thread in attack:
         thread.start()
-    served = 0
-    while time.monotonic() < ends:
+    began, served = time.monotonic(), 0
+    while (past_s := time.monotonic() - began) < FLOOD_S[0] or (served < WANTED and past_s < FLOOD_S[1]):
         with contextlib.suppress(requests.RequestException):
-            served += requests.get(f"{running.url}/health/live", timeout=max(0.1, ends - time.monotonic())).ok
+            served += requests.get(f"{running.url}/health/live", timeout=max(0.1, FLOOD_S[1] - past_s)).ok
+    over.set()
     for thread in attack:
         thread.join(10)
     return served

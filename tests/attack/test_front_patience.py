@@ -82,7 +82,7 @@ def test_a_head_that_drips_is_closed_in_its_time(patient: Running, record_proper
     """Each byte begins no new wait."""
     with contextlib.ExitStack() as stack:
         many = [(stack.enter_context(calling(patient)), bytearray(text)) for text in DRIPS.values()]
-        is_open, ends = set(DRIPS), time.monotonic() + 15
+        is_open, ends = set(DRIPS), time.monotonic() + 60
         while is_open and time.monotonic() < ends:
             for name, (caller, text) in zip(DRIPS, many, strict=True):
                 if name in is_open and not _is_taken(caller, bytes(text[:1])):
@@ -176,7 +176,7 @@ def test_settings_that_are_rewritten_all_the_time_show_nobody_more(tmp_path: Pat
         stop.set()
         writer.join(10)
         write_settings(tmp_path, good)
-        ends = time.monotonic() + 15
+        ends = time.monotonic() + 60
         while time.monotonic() < ends and found.get("/health/ready").status_code != 200:
             time.sleep(0.1)
         holes += [] if found.get("/health/ready").status_code == 200 else [found.get("/health/ready").text]
@@ -193,7 +193,7 @@ def test_a_body_that_ends_early_is_a_400_and_nothing_is_left(patient: Running, r
             caller.shutdown(socket.SHUT_WR)
             answer = heard(caller)
             holes += [] if status_of(answer) in (0, 400) else [f"{answer[:100]!r}"]
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     while _open_files(patient) > before + 5 and time.monotonic() < limit:
         time.sleep(0.05)
     left = _open_files(patient) - before

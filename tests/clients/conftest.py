@@ -29,16 +29,6 @@ def saw(request: pytest.FixtureRequest) -> Saw:
     return lambda *said: request.node.user_properties.append(("saw", f"{name}: {' '.join(str(one) for one in said)}"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what the clients saw."""
-    reports = terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", [])
-    told = [said for report in reports for key, said in report.user_properties if key == "saw"]
-    if told:
-        terminalreporter.write_sep("=", "what clients written by others saw")
-        for said in told:
-            terminalreporter.write_line(said[:400])
-
-
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("clients")

@@ -22,7 +22,7 @@ def served() -> Iterator[Stub]:
 
 @pytest.fixture
 def client(served: Stub) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{served.base}/v1", api_key="sk-1", max_retries=0, timeout=10) as made:
+    with openai.OpenAI(base_url=f"{served.base}/v1", api_key="sk-1", max_retries=0, timeout=60) as made:
         yield made
 
 

@@ -41,7 +41,7 @@ def test_a_stub_with_a_token_lets_nobody_else_in() -> None:
     with running_stub("--token", "t") as stub:
         request = urllib.request.Request(stub.url, data=b'{"messages": []}')
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(request, timeout=10)
+            urllib.request.urlopen(request, timeout=60)
         assert refused.value.code == 401
         refused.value.close()
 

@@ -34,6 +34,15 @@ PATIENT = {
 }
 """Limits for what is no time-out, on a machine that has other work."""
 
+ROOMY = {
+    "solr.timeout_s": "120",
+    "solr.connect_timeout_s": "60",
+    "security.authority.timeout_s": "60",
+    "security.authority.connect_timeout_s": "60",
+    **PATIENT,
+}
+"""The same for every part."""
+
 CANARY = "canary-7f3a"
 """Stands in every document, token and bad answer: no failure, log line or metric may repeat it."""
 
@@ -54,9 +63,15 @@ QUESTION = "/search/select?action=rag&q=What+does+the+pump+need"
 
 @dataclass
 class Scene:
-    """A service and what it stands on, each behind a wire that can be cut and a face that can tell lies."""
+    """
+    A service and what it stands on, each behind a wire that can be cut and a face that can tell lies.
+
+    *patient* is the same service with limits that no fault but silence reaches: where a limit is not what ends a
+    request, a short one would only measure how busy the machine is, and take a cut for a time-out.
+    """
 
     service: Running
+    patient: Running
     solr: solr_process.Running
     folder: Path
     solr_wire: Wire
@@ -156,11 +171,14 @@ def scene(folder: Path, settings: dict[str, str]) -> Iterator[Scene]:
             **SETTINGS,
             **settings,
         }
-        with service(folder, given) as found:
+        (folder / "patient").mkdir()
+        with service(folder, given) as found, service(folder / "patient", given | ROOMY) as patient:
             says = solr_face.answer, authority_face.answer
             assert isinstance(says[0], Lies)
             assert isinstance(says[1], Lies)
-            yield Scene(found, solr, folder / "solr", solr_wire, says[0], authority_wire, says[1], model_wire, given)
+            yield Scene(
+                found, patient, solr, folder / "solr", solr_wire, says[0], authority_wire, says[1], model_wire, given
+            )
 
 
 SETTINGS = {

@@ -1,9 +1,16 @@
-"""The fault matrix: one row for each fault that a test tried on real parts, printed and written into a page."""
+"""
+The fault matrix: one row for each fault that a test tried on real parts, printed at the end of the run.
+
+FAULTS_PAGE names a page to write it into.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pytest
 
 Record = Callable[[str, object], None]
 """pytest's `record_property` of the test that tries the fault."""
@@ -54,3 +61,19 @@ def _rows_in(table: str) -> list[Row]:
         fault, saw, label, after, then = (cell.replace("\0", "|") for cell in cells)
         found.append((fault, saw, label, after, then))
     return found
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write one row for each fault whose test passed; the others are listed as failures."""
+    rows = [
+        row
+        for report in terminalreporter.stats.get("passed", [])
+        for name, row in getattr(report, "user_properties", [])
+        if name == PROPERTY
+    ]
+    if rows:
+        terminalreporter.write_sep("=", "faults, tried on real parts")
+        for line in lines_of(rows):
+            terminalreporter.write_line(line)
+        if os.environ.get("FAULTS_PAGE"):
+            write_page(rows, Path(os.environ["FAULTS_PAGE"]))

@@ -25,8 +25,8 @@ import requests
 from tests.end_to_end.faults import (
     CANARY,
     PATIENCE_S,
-    PATIENT,
     QUESTION,
+    ROOMY,
     SECRET,
     Scene,
     garbage,
@@ -37,12 +37,12 @@ from tests.end_to_end.faults import (
     status,
 )
 from tests.end_to_end.matrix import Record, tell
-from tests.end_to_end.processes import service
+from tests.end_to_end.processes import Running, service
 
 pytestmark = pytest.mark.solr
 
-ANY_TIME_S = 8.0
-"""Longest time of an answer with a fault on this machine under load; the limits of the settings add up to less."""
+ANY_TIME_S = 25.0
+"""Longest time of an answer with a fault: the limits add up to six seconds, a body that drips would take thirty."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,10 @@ class Fault:
     @property
     def id(self) -> str:
         return f"{self.part}: {self.name}"
+
+    def service_in(self, parts: Scene) -> Running:
+        """Return the service to ask: short limits where they are what must end the request."""
+        return parts.service if self.label.endswith("Timeout") else parts.patient
 
 
 def solr(name: str, label: str, code: int, break_it: Callable[[Scene], None]) -> Fault:
@@ -144,17 +148,18 @@ def told(fault: Fault, status_code: int, body: str) -> tuple[str, int]:
 def test_a_fault_is_named_in_time_and_the_next_good_request_works(
     fault: Fault, parts: Scene, record_property: Record
 ) -> None:
-    assert parts.ask()[0] == 200, parts.service.logged()[-1500:]
+    found = fault.service_in(parts)
+    assert parts.ask(found)[0] == 200, found.logged()[-1500:]
     fault.break_it(parts)
     began = time.monotonic()
     try:
-        status_code, body = parts.ask(is_streamed=fault.is_streamed)
+        status_code, body = parts.ask(found, is_streamed=fault.is_streamed)
         took_s = time.monotonic() - began
         part = readiness_of(fault, parts)
-        live = parts.service.get("/health/live").status_code
+        live = found.get("/health/live").status_code
     finally:
         parts.mend()
-    again, answer = parts.ask()
+    again, answer = parts.ask(found)
 
     label, code = told(fault, status_code, body)
     saw = f"HTTP {status_code}, words, then an error" if fault.is_streamed else f"HTTP {status_code}"
@@ -180,7 +185,7 @@ def readiness_of(fault: Fault, parts: Scene) -> dict[str, Any]:
     found: dict[str, Any] = {}
 
     def is_found() -> bool:
-        ready = parts.service.get("/health/ready").json()
+        ready = fault.service_in(parts).get("/health/ready").json()
         found.update(next(one for one in ready["dependencies"] if one["what"] == what))
         return is_noticed(fault, is_ok=found["ok"])
 
@@ -192,10 +197,6 @@ def peak_mb(process: int) -> float:
     """Return the most memory that a process ever had, in megabytes."""
     rows = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
     return next(int(row.split()[1]) / 1000 for row in rows if row.startswith("VmHWM"))
-
-
-ROOMY = {"solr.timeout_s": "120", "security.authority.timeout_s": "60", **PATIENT}
-"""Only the size is on trial: a machine that has other work must not fail it."""
 
 
 def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(
@@ -250,7 +251,7 @@ def test_a_full_disk_for_log_and_audit_stops_no_answer_and_is_told(
     parts: Scene, tmp_path: Path, record_property: Record
 ) -> None:
     log, audit = tmp_path / "service.log", tmp_path / "audit"
-    with service(tmp_path, parts.settings | {"log.file": str(log), "audit.folder": str(audit)}) as found:
+    with service(tmp_path, parts.settings | ROOMY | {"log.file": str(log), "audit.folder": str(audit)}) as found:
         (worker,) = found.workers()
         assert parts.ask(found)[0] == 200
         before = log.stat().st_size
@@ -281,7 +282,7 @@ def test_a_full_disk_for_log_and_audit_stops_no_answer_and_is_told(
 
 def until(holds: Callable[[], bool]) -> bool:
     """Return whether *holds* came true within some seconds."""
-    limit = time.monotonic() + 15
+    limit = time.monotonic() + 60
     while not holds():
         if time.monotonic() > limit:
             return False
@@ -297,7 +298,7 @@ def test_slow_and_dead_connections_do_not_stop_readiness(
     lines: list[socket.socket] = []
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, many + 2000), hard))
-    with service(tmp_path, parts.settings | settings) as found, contextlib.ExitStack() as open_lines:
+    with service(tmp_path, parts.settings | ROOMY | settings) as found, contextlib.ExitStack() as open_lines:
         place = ("127.0.0.1", int(found.url.rpartition(":")[2]))
         for number in range(many):
             line = open_lines.enter_context(socket.create_connection(place, timeout=30))
@@ -330,7 +331,12 @@ def is_closed(line: socket.socket) -> bool:
 
 def test_nothing_secret_stands_in_logs_and_metrics_after_all_this(parts: Scene) -> None:
     parts.ask()
-    text = parts.service.logged() + parts.service.get("/metrics").text + parts.service.get("/health/ready").text
+    text = (
+        parts.service.logged()
+        + parts.patient.logged()
+        + parts.service.get("/metrics").text
+        + parts.service.get("/health/ready").text
+    )
 
     assert "outcome=ok" in text
     assert CANARY not in text

@@ -65,7 +65,7 @@ def rejected(found: Running) -> str:
 
 
 def becomes(found: Running, wanted: str) -> str:
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + 60
     while rejected(found) != wanted and time.monotonic() < limit:
         time.sleep(0.05)
     return rejected(found)

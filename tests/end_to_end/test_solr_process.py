@@ -70,7 +70,7 @@ def test_a_solr_ends_with_the_process_that_it_was_started_for(tmp_path: Path, no
         try:
             owner.kill()
             owner.wait()
-            limit = time.monotonic() + 30
+            limit = time.monotonic() + 60
             # Counted at the moment of asking: what still runs is what `stopped` would have to end.
             while any(is_running(process) for process in one.processes):
                 assert time.monotonic() < limit

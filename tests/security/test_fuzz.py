@@ -17,7 +17,7 @@ import pytest
 from tests.real_solr import Collection
 from tests.security.asking import Request
 from tests.security.corpora import NS, Corpus, Doc
-from tests.security.telling import tell
+from tests.security.telling import Record, tell
 from tests.security.worlds import DIALECTS, World, embedded_engine, world
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
@@ -139,11 +139,11 @@ def fuzz(running: World) -> str:
 
 
 def test_every_string_gets_an_answer_or_a_clean_refusal_embedded(
-    embedded_world: World, pytestconfig: pytest.Config
+    embedded_world: World, record_property: Record
 ) -> None:
-    tell(pytestconfig, fuzz(embedded_world))
+    tell(record_property, fuzz(embedded_world))
 
 
 @pytest.mark.solr
-def test_every_string_gets_an_answer_or_a_clean_refusal_solr(solr_world: World, pytestconfig: pytest.Config) -> None:
-    tell(pytestconfig, fuzz(solr_world))
+def test_every_string_gets_an_answer_or_a_clean_refusal_solr(solr_world: World, record_property: Record) -> None:
+    tell(record_property, fuzz(solr_world))

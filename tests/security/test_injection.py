@@ -40,7 +40,7 @@ from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Dependencies, answer, collect
 from datafari_rag.ports import Ending, Model, TextChunk
-from tests.security.telling import tell
+from tests.security.telling import Record, tell
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"
 
@@ -201,7 +201,7 @@ def right(answers: list[str]) -> int:
 
 
 def test_no_attack_passes_all_layers_and_each_layer_stops_some(
-    retriever: EmbeddedRetriever, pytestconfig: pytest.Config
+    retriever: EmbeddedRetriever, record_property: Record
 ) -> None:
     total = len(ATTACKS) * len(CARRIERS)
     usual = honest(retriever, ALL)
@@ -213,7 +213,7 @@ def test_no_attack_passes_all_layers_and_each_layer_stops_some(
             f"  {name:20} {obeyed:4} {foreign:4} {hidden:4}   honest questions: {right(answers)} of "
             f"{len(answers)} right, {same} word for word as with all layers"
         )
-    tell(pytestconfig, "\n".join(rows))
+    tell(record_property, "\n".join(rows))
     assert table["all layers on"][:3] == (0, 0, 0)
     assert table["without fences"][0] > total // 10
     assert table["without link filter"][1] >= 5

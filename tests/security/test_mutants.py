@@ -6,7 +6,7 @@ A mutant stands in for one function of the real code; the property is run as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,8 +16,7 @@ from datafari_rag import pipeline
 from datafari_rag.adapters.embedded import filters, retriever
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, Filter, User, filter_for
 from datafari_rag.core.solr import parameters
-from tests.real_solr import Collection
-from tests.security.telling import tell
+from tests.security.telling import Record, tell
 from tests.security.test_nobody_learns import embedded_world, run, solr_world  # noqa: F401 - fixtures
 from tests.security.worlds import World
 
@@ -114,17 +113,8 @@ SOLR: dict[str, Mutant] = {
     ),
 }
 
-TABLE: list[str] = []
 
-
-@pytest.fixture(scope="module", autouse=True)
-def told(pytestconfig: pytest.Config) -> Iterator[None]:
-    """Show the table of the mutants at the end."""
-    yield
-    tell(pytestconfig, "MUTANTS " + "\n        ".join(TABLE))
-
-
-def must_fail(running: World, name: str, mutant: Mutant) -> None:
+def must_fail(running: World, name: str, mutant: Mutant, record: Record) -> None:
     """Run the property with *mutant* in place; it must find the leak or the loss."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(*mutant)
@@ -134,15 +124,23 @@ def must_fail(running: World, name: str, mutant: Mutant) -> None:
     # A mutant that only breaks the service would prove nothing.
     assert " told " in reason or " did not find " in reason or " for " in reason, reason
     assert "internal error" not in reason and "500" not in reason, reason
-    TABLE.append(f"{running.engine:8} | {name:55} | found: {reason[:90]}")
+    tell(record, f"MUTANT {running.engine:8} | {name:55} | found: {reason[:90]}")
 
 
 @pytest.mark.parametrize("name", [*EVERYWHERE, *EMBEDDED])
-def test_a_broken_filter_is_noticed_embedded(embedded_world: World, name: str) -> None:  # noqa: F811 - the fixture
-    must_fail(embedded_world, name, {**EVERYWHERE, **EMBEDDED}[name])
+def test_a_broken_filter_is_noticed_embedded(
+    embedded_world: World,  # noqa: F811 - the fixture
+    name: str,
+    record_property: Record,
+) -> None:
+    must_fail(embedded_world, name, {**EVERYWHERE, **EMBEDDED}[name], record_property)
 
 
 @pytest.mark.solr
 @pytest.mark.parametrize("name", SOLR)
-def test_a_broken_filter_is_noticed_solr(solr_world: World, solr_collection: Collection, name: str) -> None:  # noqa: F811
-    must_fail(solr_world, name, SOLR[name])
+def test_a_broken_filter_is_noticed_solr(
+    solr_world: World,  # noqa: F811 - the fixture
+    name: str,
+    record_property: Record,
+) -> None:
+    must_fail(solr_world, name, SOLR[name], record_property)

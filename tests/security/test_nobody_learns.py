@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.real_solr import Collection
 from tests.security.asking import ACL_NAMES, Case, cases, request_for
 from tests.security.corpora import Corpus, Doc, corpora
-from tests.security.telling import tell
+from tests.security.telling import Record, tell
 from tests.security.worlds import DIALECTS, World, embedded_engine, world
 
 CASES = int(os.environ.get("PROPERTY_CASES", "2100"))
@@ -153,13 +153,13 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
         assert '"code":428' in re.sub(r"\s", "", body)
 
 
-def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World, pytestconfig: pytest.Config) -> None:
-    tell(pytestconfig, run(embedded_world, CASES))
+def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World, record_property: Record) -> None:
+    tell(record_property, run(embedded_world, CASES))
 
 
 @pytest.mark.solr
-def test_nobody_learns_of_what_he_may_not_read_solr(solr_world: World, pytestconfig: pytest.Config) -> None:
-    tell(pytestconfig, run(solr_world, CASES))
+def test_nobody_learns_of_what_he_may_not_read_solr(solr_world: World, record_property: Record) -> None:
+    tell(record_property, run(solr_world, CASES))
 
 
 def run(running: World, number: int) -> str:
