@@ -25,16 +25,18 @@ from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
     NoDocuments,
+    NoRoomForDocuments,
     RagError,
     SearchError,
     SearchUnavailable,
 )
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, bare
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
+from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
 from datafari_rag.core.passages.stream_retention import Kept, given_back, kept_of
-from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
+from datafari_rag.core.query.plan import language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, Found, Search
@@ -111,7 +113,7 @@ def fetch(document_id: str, field: str, user: User, *, settings: Settings, parts
 
 def found_for(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Found:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    return _search(ask, language_for(ask, detect), _access(user, settings), settings=settings, parts=parts)[0]
+    return _search(ask, question_language_for(ask, detect), _access(user, settings), settings=settings, parts=parts)[0]
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -187,14 +189,14 @@ def _access(user: User, settings: Settings) -> Filter:
 def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: Laps) -> Generator[Event, None, Prompt]:
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
-    language = language_for(ask, detect)
+    language, asked_in = language_for(ask, detect), question_language_for(ask, detect)
     ask = _rewritten(ask, language, settings=settings, parts=parts)
-    found, tried, searched = _search(ask, language, access, settings=settings, parts=parts)
+    found, tried, searched = _search(ask, asked_in, access, settings=settings, parts=parts)
     ask = ask if searched is None else replace(ask, search_text=searched)
     laps.lap("search")
-    selected = _selected(ask, found.documents, language=language, settings=settings, parts=parts)
+    selected = _selected(ask, found.documents, language=asked_in, settings=settings, parts=parts)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
-    if not is_passed(text, selected.extracts, language=language, least=least):
+    if not is_passed(text, selected.extracts, language=asked_in, least=least):
         selected = Selected((), stopped(selected.candidates))
     laps.lap("passages")
     trace = Trace(
@@ -210,7 +212,9 @@ def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: L
     if not selected.extracts:
         yield Sources((), _thoughts(trace, user, settings), language, laps.ms, is_partial=found.is_partial)
         # What a missing shard holds nobody knows: "there is nothing" would be a guess.
-        raise SearchUnavailable(log="a part of the collection did not answer") if found.is_partial else NoDocuments
+        if found.is_partial:
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        raise NoRoomForDocuments if selected.is_without_room else NoDocuments
     prompt = prompt_for(
         ask, selected.extracts, language=language, settings=settings, written=(parts.instructions, parts.new_nonce())
     )
@@ -265,7 +269,9 @@ def _search(
     found, tried = Found((), 0), []
     for search in searches_for(ask, language=language, settings=settings):
         found, searched = parts.retriever.search(search, access), search.question
-        tried.append(Tried(search.step.name, found.query or " ".join(search.step.words), found.total))
+        tried.append(
+            Tried(search.step.name, found.query or f"{search.step.rule}: {' '.join(search.step.words)}", found.total)
+        )
         if found.documents:
             break
     return _with_meaning(found, search, access, settings=settings, parts=parts), tuple(tried), searched
@@ -309,11 +315,13 @@ def _spoken(ask: Ask, prompt: Prompt, *, settings: Settings, parts: Parts, laps:
                 yield Delta(text, known)
             if extracts and ask.is_streamed:
                 kept, extracts = kept_of(extracts), ()
+    rest = voice.end()
+    _log_model(ending, len(voice.text), settings)
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
-    if text := voice.end():
-        yield Delta(text, ending.facts)
+    if rest:
+        yield Delta(rest, ending.facts)
     laps.lap("model")
     if not voice.text.strip():
         yield Failed(NoAnswer(), ending.facts)
@@ -343,9 +351,17 @@ def _finished(
     )
 
 
+def _log_model(ending: Ending, chars: int, settings: Settings) -> None:
+    """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
+    if settings.rag_enable_logs:
+        outcome = ending.finish_reason if ending.failure is None else ending.failure.label
+        log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
+
+
 def _log_steps(found: Found, tried: tuple[Tried, ...], selected: Selected) -> None:
     """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
     for step in tried:
         log.info("search step=%r found=%d", step.name, step.total)
-    log.info("documents ids=%r took_ms=%s", [document.id for document in found.documents], found.took_ms)
+    took_ms = 0.0 if found.took_ms is None else found.took_ms
+    log.info("documents ids=%r took_ms=%.1f", [document.id for document in found.documents], took_ms)
     log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))

@@ -32,6 +32,29 @@ CONTEXTS: dict[str, tuple[str, str, tuple[Given, ...]]] = {
         (Given(1, "", "Once uppon a time, a rabbit ate a carot."), Given(2, "", "Boarding pass to Nice.")),
     ),
     "RagAPI's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (Given(1, "", "Text."),)),
+    r"RagAPI's own example, with \n as two characters": (
+        r"Document 1. Once upon a time a rabbit ate.\n Document 2. Boarding pass to Nice\n. Your flight is at 15h50.",
+        "",
+        (
+            Given(1, "", "Once upon a time a rabbit ate."),
+            Given(2, "", "Boarding pass to Nice\n. Your flight is at 15h50."),
+        ),
+    ),
+    "documents after a blank": (
+        "Document 1. A rabbit ate. Document 2. Boarding pass.",
+        "",
+        (Given(1, "", "A rabbit ate."), Given(2, "", "Boarding pass.")),
+    ),
+    "a text that names a document which is not the next": (
+        "Document 1. It was lost. Document 7. is missing.\nDocument 2. Two.",
+        "",
+        (Given(1, "", "It was lost. Document 7. is missing."), Given(2, "", "Two.")),
+    ),
+    "a path is no line end": (
+        r"Document 1. See C:\new and C:\Users\nina.",
+        "",
+        (Given(1, "", r"See C:\new and C:\Users\nina."),),
+    ),
     "no numbers at all": (" Just text. ", "", (Given(1, "", "Just text."),)),
     "an empty document": ("Document 1. \nDocument 2. Two.", "", (Given(2, "", "Two."),)),
     "nothing": ("  ", "", ()),

@@ -85,7 +85,7 @@ class EmbeddedRetriever:
             documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
-        return Found(documents, total, took_ms=took_ms, query=f"{search.step.operator}: {' '.join(search.step.words)}")
+        return Found(documents, total, took_ms=took_ms, query=f"{search.step.rule}: {' '.join(search.step.words)}")
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search. Raises: SearchUnavailable, BadSetting (mode plugin)."""
