@@ -59,6 +59,8 @@ class HttpModel:
         """
         self._server = ModelServer(endpoint)
         self._model = endpoint.model
+        # Its replies name no model, and callers are to see what answered.
+        self._name = "" if template == "openai" else template
         self._template: Template = TEMPLATES[template]
         self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
 
@@ -74,7 +76,7 @@ class HttpModel:
             prompt = replace(prompt, model=self._model)
         body = self._template.body(prompt, is_streamed)
         most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
-        tally = ReplyTotals(prompt.model)
+        tally = ReplyTotals(prompt.model or self._name)
         failure: RagError | None = None
         try:
             patience = ReadDeadline(

@@ -23,8 +23,16 @@ FOLLOWUP_INSTRUCTIONS = (
 
 def language_for(ask: Ask, detect: Callable[[str, str], str]) -> str:
     """Return the answer's language: asked for, else the question's, else the browser's first, else en (contract §8)."""
-    if ask.language:
-        return ask.language
+    return ask.language or question_language_for(ask, detect)
+
+
+def question_language_for(ask: Ask, detect: Callable[[str, str], str]) -> str:
+    """
+    Return the language that the question is written in: its own, else the browser's first, else en.
+
+    The language asked for has no say here: a page sends its own, and the stop words of another language than the
+    question's would be searched for.
+    """
     return detect(ask.question, _first_language(ask.accept_language))
 
 

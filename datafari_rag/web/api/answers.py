@@ -17,7 +17,7 @@ from datafari_rag.core.access import User
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
+from datafari_rag.core.errors import Internal, InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for
@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 
 RETRIEVAL_HEADER = "X-RAG-Retrieval"
 """Says what the documents were found by: words, vector, both."""
+
+INVALID = 'realm="datafari_rag", error="invalid_token"'
+"""What a challenge says of a credential that was sent and refused (RFC 6750)."""
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -223,7 +226,11 @@ def failed(worker: WorkerContext, row: DialectRoute, error: RagError, settings: 
 
 
 def told_when(error: RagError, response: Response) -> Response:
-    """Return *response* with the seconds after which a repeat can help, where *error* knows them."""
+    """Return *response* with what HTTP wants beside *error*: when a repeat can help, and how to sign in."""
+    if response.status_code == NotAuthenticated.code:
+        response.headers["WWW-Authenticate"] = (
+            f"Bearer {INVALID}" if isinstance(error, InvalidSignIn) else 'Bearer realm="datafari_rag"'
+        )
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     return response
