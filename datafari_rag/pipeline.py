@@ -26,15 +26,17 @@ from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
     NoDocuments,
+    NoRoomForDocuments,
     RagError,
     SearchError,
     SearchUnavailable,
 )
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
+from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
+from datafari_rag.core.query.plan import language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
@@ -118,7 +120,8 @@ def fetch(
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    return _search(ask, language_for(ask), _access(user, settings), settings=settings, dependencies=dependencies)[0]
+    language = question_language_for(ask)
+    return _search(ask, language, _access(user, settings), settings=settings, dependencies=dependencies)[0]
 
 
 def collect(events: Iterator[Event]) -> Answer:
@@ -193,14 +196,14 @@ def _prompted(
 ) -> Generator[Event, None, Prompt]:
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
-    language = language_for(ask)
+    language, asked_in = language_for(ask), question_language_for(ask)
     ask = _rewritten(ask, language, settings=settings, dependencies=dependencies)
-    found, tried, searched = _search(ask, language, access, settings=settings, dependencies=dependencies)
+    found, tried, searched = _search(ask, asked_in, access, settings=settings, dependencies=dependencies)
     ask = ask if searched is None else replace(ask, search_text=searched)
     stopwatch.lap("search")
-    selected = _selected(ask, found.documents, language=language, settings=settings, dependencies=dependencies)
+    selected = _selected(ask, found.documents, language=asked_in, settings=settings, dependencies=dependencies)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
-    if not is_passed(text, selected.extracts, language=language, least=least):
+    if not is_passed(text, selected.extracts, language=asked_in, least=least):
         selected = Selected((), stopped(selected.candidates))
     stopwatch.lap("passages")
     trace = Trace(
@@ -216,7 +219,9 @@ def _prompted(
     if not selected.extracts:
         yield Sources((), _thoughts(trace, user, settings), language, stopwatch.ms, is_partial=found.is_partial)
         # What a missing shard holds nobody knows: "there is nothing" would be a guess.
-        raise SearchUnavailable(log="a part of the collection did not answer") if found.is_partial else NoDocuments
+        if found.is_partial:
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        raise NoRoomForDocuments if selected.is_without_room else NoDocuments
     prompt = prompt_for(
         ask,
         selected.extracts,
@@ -279,7 +284,11 @@ def _search(
     found, tried = SearchResult((), 0), []
     for search in searches_for(ask, language=language, settings=settings):
         found, searched = dependencies.retriever.search(search, access), search.question
-        tried.append(SearchAttempt(search.step.name, found.query or " ".join(search.step.words), found.total))
+        tried.append(
+            SearchAttempt(
+                search.step.name, found.query or f"{search.step.rule}: {' '.join(search.step.words)}", found.total
+            )
+        )
         if found.documents:
             break
     return _with_meaning(found, search, access, settings=settings, dependencies=dependencies), tuple(tried), searched
@@ -326,11 +335,13 @@ def _spoken(
             known = known or said.facts
             if text := dependencies.offload(partial(output.feed, said.text), len(said.text)):
                 yield Delta(text, known)
+    rest = output.end()
+    _log_model(ending, len(output.text), settings)
     if ending.failure is not None:
         yield Failed(ending.failure, ending.facts)
         return
-    if text := output.end():
-        yield Delta(text, ending.facts)
+    if rest:
+        yield Delta(rest, ending.facts)
     stopwatch.lap("model")
     if not output.text.strip():
         yield Failed(NoAnswer(), ending.facts)
@@ -359,9 +370,17 @@ def _finished(
     )
 
 
+def _log_model(ending: Ending, chars: int, settings: Settings) -> None:
+    """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
+    if settings.rag_enable_logs:
+        outcome = ending.finish_reason if ending.failure is None else ending.failure.label
+        log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
+
+
 def _log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
     """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
     for step in tried:
         log.info("search step=%r found=%d", step.name, step.total)
-    log.info("documents ids=%r took_ms=%s", [document.id for document in found.documents], found.took_ms)
+    took_ms = 0.0 if found.took_ms is None else found.took_ms
+    log.info("documents ids=%r took_ms=%.1f", [document.id for document in found.documents], took_ms)
     log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))

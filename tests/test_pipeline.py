@@ -19,6 +19,7 @@ from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
     NoDocuments,
+    NoRoomForDocuments,
     NotAuthenticated,
     RagError,
     SearchUnavailable,
@@ -114,6 +115,33 @@ def test_a_question_that_finds_nothing_is_relaxed_step_by_step_and_then_gives_up
     assert names == list(dict.fromkeys(names))
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, NoDocuments)
+
+
+def test_the_language_asked_for_changes_the_answers_language_and_nothing_that_is_found() -> None:
+    plain, french = FakeRetriever(FLIGHT), FakeRetriever(FLIGHT)
+    model = FakeModel("x")
+    events_of(retriever=plain)
+    events_of(replace(ASK, language="fr"), retriever=french, model=model)
+
+    assert [search for search, _ in french.searches] == [search for search, _ in plain.searches]
+    assert model.prompts[0].language == "fr"
+
+
+def test_the_thoughts_name_the_operator_that_was_used() -> None:
+    (sources, *_) = events_of()
+
+    assert isinstance(sources, Sources)
+    assert sources.thoughts[1].description == "OR: plane take"
+
+
+@pytest.mark.parametrize("operator", ["AND", "OR"])
+def test_documents_without_any_room_are_not_called_nothing_found(operator: Any) -> None:
+    settings = replace(Settings(), rag_max_tokens=20_000, rag_operator=operator)
+    failed = events_of(settings=settings)[-1]
+
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, NoRoomForDocuments)
+    assert (failed.error.label, failed.error.code) == ("contextTooLong", 400)
 
 
 def test_without_relaxing_one_search_is_all() -> None:
@@ -220,7 +248,13 @@ def test_with_logs_enabled_each_step_is_a_line_without_anybodys_words(caplog: py
     with caplog.at_level(logging.INFO, "datafari_rag"):
         events_of(replace(ASK, question="boarding time"), settings=replace(Settings(), rag_enable_logs=True))
 
-    assert len(caplog.records) == 3
+    assert [record.getMessage().split(" ")[0] for record in caplog.records] == [
+        "search",
+        "documents",
+        "passages",
+        "model",
+    ]
+    assert "model fake-model; tries=1; fallback=0 chars=34 ended='stop'" in caplog.text
     assert not any(word in caplog.text for word in ("plane", "15h50", "s1", "Boarding"))
 
 

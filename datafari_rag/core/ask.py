@@ -79,6 +79,8 @@ class Ask:
     """What to search for when that is not the question itself (merged turns, earlier turns)."""
     history: tuple[ChatMessage, ...] = ()
     language: str | None = None
+    question_language: str | None = None
+    """The language that the question is written in, where it was detected already; the search goes by it alone."""
     accept_language: str | None = None
     answer_format: AnswerFormat | None = None
     linebreaks: LineBreaks | None = None

@@ -7,9 +7,12 @@ never holds a library's message, a filter, a document's text or a secret in what
     RagError
         BadRequest              400 badRequest
             ContextTooLong      400 contextTooLong
+                NoRoomForDocuments 400 contextTooLong
             RefusedByModel      400 badRequest
             TooManyValues       400 tooManyValues
         NotAuthenticated        401 notAuthenticated
+            InvalidSignIn       401 notAuthenticated
+            ExpiredSignIn       401 notAuthenticated
         NotAllowed              403 notAllowed
         NotFound                404 notFound
             NoSuchIndex         404 notFound
@@ -48,6 +51,7 @@ never holds a library's message, a filter, a document's text or a secret in what
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -92,6 +96,14 @@ class ContextTooLong(BadRequest):
     label, code, sentence = "contextTooLong", 400, "Prompt length exceeds context window."
 
 
+class NoRoomForDocuments(ContextTooLong):
+    """Documents were found, and question, history and the answer's own tokens leave none of them any room."""
+
+    sentence = (
+        "The question and the tokens kept for the answer leave no room for documents in the language model's window."
+    )
+
+
 class RefusedByModel(BadRequest):
     """
     The model's own 400, 404 or 422 to a passed-through body (contract §3).
@@ -115,6 +127,18 @@ class NotAuthenticated(RagError):
     """An identity is required and there is none."""
 
     label, code, sentence = "notAuthenticated", 401, "Sign in to ask this service."
+
+
+class InvalidSignIn(NotAuthenticated):
+    """A credential was sent, and it cannot be believed."""
+
+    sentence = "Your sign-in is not valid here. Sign in again."
+
+
+class ExpiredSignIn(InvalidSignIn):
+    """A credential was sent that was good once."""
+
+    sentence = "Your sign-in has expired. Sign in again."
 
 
 class NotAllowed(RagError):
@@ -149,6 +173,11 @@ class UnsupportedMediaType(RagError):
     """The body is of a type this path does not read."""
 
     label, code, sentence = "unsupportedMediaType", 415, "This address does not take a body of this media type."
+
+    @classmethod
+    def wanting(cls, types: Sequence[str]) -> UnsupportedMediaType:
+        """Return the error that names what the Content-Type must be."""
+        return cls(f"{cls.sentence} Send it with Content-Type: {' or '.join(types)}.")
 
 
 class QueryTooLong(RagError):

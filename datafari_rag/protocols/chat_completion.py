@@ -104,7 +104,7 @@ def _chunk(delta: Json, reply_context: ReplyContext, facts: ModelFacts, /, **of_
         "created": created_s(reply_context, facts),
         "model": model_name(reply_context, facts),
         "choices": [{"index": 0, "delta": delta, "finish_reason": None, **of_choice}],
-        "system_fingerprint": None,
+        "system_fingerprint": facts.extras.get("system_fingerprint"),
     }
 
 

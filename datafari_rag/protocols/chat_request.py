@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.answer import session_state
+from datafari_rag.core.answer.token_budget import ESTIMATE, Window, checked
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage
 from datafari_rag.core.errors import (
     BadRequest,
-    ContextTooLong,
     NoAnswer,
     NoDocuments,
     NoQuery,
@@ -24,7 +24,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import PATH, applied
-from datafari_rag.core.query.plan import language_for
+from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.request import Incoming
 
@@ -112,8 +112,8 @@ def state_of(body: Mapping[str, object], settings: Settings) -> object:
     Raises:
         BadRequest: it is too large to go back in the first line of a stream.
     """
-    key = next((key for key in STATE_KEYS if body.get(key) is not None), None)
-    if key is None:
+    key = state_key(body)
+    if body.get(key) is None:
         return None
     most = MAX_STATE_BYTES
     if settings.chat_memory_enabled and session_state.is_ours(body[key]):
@@ -122,6 +122,11 @@ def state_of(body: Mapping[str, object], settings: Settings) -> object:
     if len(json.dumps(body[key])) > most:
         raise BadRequest(f"{key} must have at most {most} bytes.", field=key)
     return body[key]
+
+
+def state_key(body: Mapping[str, object]) -> str:
+    """Return the spelling under which the client sent its session state; the older one where it sent none."""
+    return next((key for key in STATE_KEYS if body.get(key) is not None), STATE_KEYS[0])
 
 
 def _said(body: Mapping[str, object]) -> ChatMessages:
@@ -166,15 +171,15 @@ def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Se
     remembered: tuple[ChatMessage, ...] = ()
     if settings.chat_memory_enabled and session_state.is_ours(state):
         seal = session_state.Seal(settings.chat_memory_secret, incoming.user_name, incoming.now_s)
-        remembered = session_state.recalled(state, seal, memory_limits(settings))
+        key = state_key(body_of(incoming))
+        remembered = session_state.recalled(state, seal, memory_limits(settings), key=key)
     has_own = any(turn.role != "system" for turn in said.turns)
     turns: Sequence[ChatMessage] = said.turns if has_own else (*said.turns, *remembered)
     if not settings.chat_client_system:
         turns = [turn for turn in turns if turn.role != "system"]
     asked = incoming.count_tokens(said.question)
-    if asked > settings.llm_context_window:
-        raise ContextTooLong
-    budget = min(settings.chat_history_tokens, (settings.llm_context_window - asked) // HISTORY_SHARE)
+    window = Window(settings.llm_context_window, is_estimated=settings.token_counter == ESTIMATE)
+    budget = min(settings.chat_history_tokens, checked(asked, window) // HISTORY_SHARE)
     return conversation.within(turns, budget_tokens=budget, count=incoming.count_tokens)
 
 
@@ -186,10 +191,10 @@ def memory_limits(settings: Settings) -> session_state.StateLimits:
 
 
 def _searchable(ask: Ask) -> Ask:
-    language = language_for(ask)
+    language = question_language_for(ask)
     return replace(
         ask,
-        language=language,
+        question_language=language,
         search_text=conversation.search_text_for(ask.question, ask.history, language=language),
         earlier_text=conversation.earlier_text(ask.history),
     )

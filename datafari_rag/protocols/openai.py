@@ -162,7 +162,8 @@ def _ask(
     """Return the ask with its token budget, after the turns and the window were checked."""
     question, history = openai_request.split(openai_request.turns_of(messages))
     said = incoming.count_tokens("\n\n".join([*(turn.text for turn in history), question]))
-    window = token_budget.Window(settings.llm_context_window, settings.openai_reserve_tokens)
+    is_estimated = settings.token_counter == token_budget.ESTIMATE
+    window = token_budget.Window(settings.llm_context_window, settings.openai_reserve_tokens, is_estimated)
     token_budget.checked(said, window)
     if len(question) > MAX_QUESTION_CHARS:
         raise QueryTooLong(field="messages")

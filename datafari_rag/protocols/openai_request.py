@@ -6,6 +6,7 @@ Each function is one step: index and parameters, the shape of the messages, what
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ _READ = frozenset(
 )
 _MAX_NOTED = 20
 _MAX_SHOWN = 100
+_MAX_RATIO_SHOWN = 40
 
 MAX_PARTS = 100
 """Most parts of one message's content."""
@@ -152,11 +154,11 @@ def _index(name: object, settings: Settings) -> str | None:
 def _ratio(value: object) -> float:
     if value is None:
         return RATIO
-    shown: object = "value"
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if RATIO_LOWEST <= value <= RATIO_HIGHEST:
-            return float(value)
-        shown = value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and RATIO_LOWEST <= value <= RATIO_HIGHEST:
+        return float(value)
+    is_plain = value is None or isinstance(value, (str, int, float))
+    # As JSON has it, so that a number in quotation marks is seen to be none.
+    shown = json.dumps(value)[:_MAX_RATIO_SHOWN] if is_plain else type(value).__name__
     reason = f"Invalid context_token_ratio: {shown}. Must be between {RATIO_LOWEST} and {RATIO_HIGHEST}."
     raise BadRequest(reason, field="context_token_ratio")
 

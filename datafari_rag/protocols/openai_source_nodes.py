@@ -13,7 +13,7 @@ Node = dict[str, object]
 
 def nodes_of(extracts: Sequence[Extract]) -> list[Node]:
     """
-    Return one node for each passage: documents best first, within one the order of its text.
+    Return one node for each passage: documents best first, within one its best passage first.
 
     The protocol wants a number for a score: all passages of a document have that of the document, which is 1/rank for
     everybody but administrators.
@@ -25,7 +25,7 @@ def _nodes(extract: Extract) -> Iterator[Node]:
     if extract.document.field == "highlighting" or not extract.passages:
         yield _node(extract, extract.text, start=0, end=len(extract.text))
         return
-    for passage in extract.passages:
+    for passage in sorted(extract.passages, key=lambda passage: -passage.score):
         text = _text_of(extract, passage)
         if text.strip():
             yield _node(extract, text, start=passage.start, end=passage.end)

@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 
 _FENCED = re.compile(r"Document (\d+)\. <data (\w{8,})>\n\[([^\n]*)\]\n(.*?)\n</data \2>", re.DOTALL)
-_BARE = re.compile(r"(?:^|\n)\s*Document (\d+)\. ")
+_BARE = re.compile(r"(?:^|\n)\s*Document (\d+)\. |(?<=[.!?…»”\"')\]]) +Document (\d+)\. ")
+_WRITTEN_LINE_END = re.compile(r"(?<![:\\/])\\n(?![a-z])")
+r"""The two characters `\n` for a line end, as Datafari RagAPI's example has them; those of `C:\new` are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +25,39 @@ class PromptDocument:
 
 
 def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
-    """
+    r"""
     Return what stands before the first document, and the documents in order.
 
     A context without any "Document N. " is one document of number 1 without words before it; a blank one has none.
+    In bare contexts a line end may be the two characters `\n`. A document begins on a line of its own, or behind the
+    end of a sentence when its number is the next one.
     """
     fenced = tuple(PromptDocument(int(found[1]), found[3], found[4]) for found in _FENCED.finditer(context))
     if fenced:
         return context[: _start(_FENCED, context)].strip(), fenced
-    heads = list(_BARE.finditer(context))
+    context = _WRITTEN_LINE_END.sub("\n", context)
+    heads = _heads(context)
     if not heads:
         return "", (PromptDocument(1, "", context.strip()),) if context.strip() else ()
     ends = [*(head.start() for head in heads[1:]), len(context)]
     bare = (
-        PromptDocument(int(head[1]), "", context[head.end() : end].strip())
+        PromptDocument(_number(head), "", context[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
     )
     return context[: heads[0].start()].strip(), tuple(given for given in bare if given.text)
+
+
+def _heads(context: str) -> list[re.Match[str]]:
+    """Return where bare documents begin; on the line of another one only with the number after that one's."""
+    heads: list[re.Match[str]] = []
+    for head in _BARE.finditer(context):
+        if head[2] is None or (heads and _number(head) == _number(heads[-1]) + 1):
+            heads.append(head)
+    return heads
+
+
+def _number(head: re.Match[str]) -> int:
+    return int(head[1] or head[2])
 
 
 def first_sentence(text: str) -> str:

@@ -16,6 +16,13 @@ from datafari_rag.web.forms import whole_body
 
 FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
+WANTED = {
+    "json": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "files": "multipart/form-data",
+}
+"""The media type of each kind of body that a path takes."""
+
 MAX_FIELDS = 1000
 """Most fields of a JSON body, of its context and of the overrides in it."""
 
@@ -52,7 +59,7 @@ def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incom
         return replace(bare, body=_json(whole_body(request)))
     if not request.content_length and "Transfer-Encoding" not in request.headers and "form" in takes:
         return bare
-    raise UnsupportedMediaType
+    raise UnsupportedMediaType.wanting([name for kind, name in WANTED.items() if kind in takes])
 
 
 def _multipart(request: Request, bare: Incoming) -> Incoming:

@@ -546,6 +546,21 @@ def test_a_snippet_is_plain_text_from_the_document_once(retriever: Retriever, lo
     assert found.text in text
 
 
+@pytest.mark.parametrize("size", [60, 200, 500])
+def test_a_snippet_is_whole_sentences_of_at_least_the_size_asked_for(
+    retriever: Retriever, load: Load, size: int
+) -> None:
+    sentences = [f"Sentence {number} tells who looks after the harbour and who pays for it." for number in range(40)]
+    sentences[20] = "Sentence 20 tells where the pump of the harbour stands and who may use it."
+    load([doc("it", " ".join(sentences))])
+
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=size), NOBODY).documents
+
+    assert sentences[20] in found.text
+    assert found.text.startswith("Sentence ") and found.text.endswith(".")
+    assert size <= len(found.text) <= size + 2 * len(sentences[20])
+
+
 def test_a_snippet_of_no_size_is_the_whole_field(retriever: Retriever, load: Load) -> None:
     text = "pump. " + "Many other sentences stand here. " * 200
     load([doc("it", text)])

@@ -110,9 +110,25 @@ def test_a_blank_question_and_one_that_is_too_long_are_told_apart() -> None:
     assert len(read(asking("x" * 4000)).question) == 4000
 
 
-def test_a_question_larger_than_the_window_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("counter", "is_refused"),
+    [
+        pytest.param("tiktoken:o200k_base", True, id="by an exact count"),
+        pytest.param("estimate", False, id="not by an estimate that may be too high"),
+    ],
+)
+def test_a_question_larger_than_the_window_is_refused(counter: str, is_refused: bool) -> None:
+    settings = replace(SETTINGS, llm_context_window=512, token_counter=counter)
+    if is_refused:
+        with pytest.raises(ContextTooLong):
+            read(asking("word " * 500), settings)
+    else:
+        assert read(asking("word " * 500), settings).question
+
+
+def test_a_question_sure_to_be_larger_than_the_window_is_refused_by_an_estimate_too() -> None:
     with pytest.raises(ContextTooLong):
-        read(asking("word " * 700), replace(SETTINGS, llm_context_window=512))
+        read(asking("word " * 790), replace(SETTINGS, llm_context_window=512))
 
 
 def test_the_clients_system_message_is_left_out_and_named() -> None:

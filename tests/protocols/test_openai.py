@@ -299,13 +299,30 @@ def test_the_ratio_is_checked_with_and_without_an_index(ratio: object, index: st
         openai.parse(incoming(with_index(USER, index_name=index, context_token_ratio=ratio)), SETTINGS)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "shown"),
+    [
+        (0.9, "0.9"),
+        ("0.5", '"0.5"'),
+        (True, "true"),
+        ([1], "list"),
+        ("x" * 99, '"' + "x" * 39),
+        ("é\n", '"\\u00e9\\n"'),
+    ],
+)
+def test_a_ratio_that_cannot_be_taken_is_shown_as_it_was_sent(ratio: object, shown: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        openai.parse(incoming(with_index(USER, context_token_ratio=ratio)), SETTINGS)
+    assert caught.value.reason == f"Invalid context_token_ratio: {shown}. Must be between 0.2 and 0.8."
+
+
 @pytest.mark.parametrize("ratio", [0.2, 0.8, 0.5, None])
 def test_the_bounds_of_the_ratio_are_inside(ratio: object) -> None:
     assert read(with_index(USER, context_token_ratio=ratio)).question == "What is KAITO?"
 
 
 IMAGE = {"role": "user", "content": [{"type": "image_url"}]}
-LONG = {"role": "user", "content": "word " * 9000}
+LONG = {"role": "user", "content": "word " * 17_000}
 
 
 @pytest.mark.parametrize(

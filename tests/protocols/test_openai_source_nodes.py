@@ -44,3 +44,10 @@ def test_a_passage_of_which_nothing_is_visible_is_no_node() -> None:
     document = Document("d", "words \u200b\u200b")
     extracts = extracts_for([(document, (Passage(0, 5), Passage(6, 8)))], is_cleaned=True)
     assert [node["node_id"] for node in nodes_of(extracts)] == ["d#0-5"]
+
+
+def test_the_best_passage_of_a_document_is_its_first_node() -> None:
+    document = Document("doc 1", TEXT)
+    passages = (Passage(0, 19, 0.2), Passage(35, len(TEXT), 0.9))
+    nodes = nodes_of(extracts_for([(document, passages)], is_cleaned=True))
+    assert [node["text"] for node in nodes] == ["It slept until noon.", "Paris ate a carrot."]

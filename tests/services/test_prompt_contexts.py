@@ -35,6 +35,29 @@ CONTEXTS: dict[str, tuple[str, str, tuple[PromptDocument, ...]]] = {
         ),
     ),
     "RagAPI's with instructions": ("Answer.\nDocument 1. Text.", "Answer.", (PromptDocument(1, "", "Text."),)),
+    r"RagAPI's own example, with \n as two characters": (
+        r"Document 1. Once upon a time a rabbit ate.\n Document 2. Boarding pass to Nice\n. Your flight is at 15h50.",
+        "",
+        (
+            PromptDocument(1, "", "Once upon a time a rabbit ate."),
+            PromptDocument(2, "", "Boarding pass to Nice\n. Your flight is at 15h50."),
+        ),
+    ),
+    "documents after a blank": (
+        "Document 1. A rabbit ate. Document 2. Boarding pass.",
+        "",
+        (PromptDocument(1, "", "A rabbit ate."), PromptDocument(2, "", "Boarding pass.")),
+    ),
+    "a text that names a document which is not the next": (
+        "Document 1. It was lost. Document 7. is missing.\nDocument 2. Two.",
+        "",
+        (PromptDocument(1, "", "It was lost. Document 7. is missing."), PromptDocument(2, "", "Two.")),
+    ),
+    "a path is no line end": (
+        r"Document 1. See C:\new and C:\Users\nina.",
+        "",
+        (PromptDocument(1, "", r"See C:\new and C:\Users\nina."),),
+    ),
     "no numbers at all": (" Just text. ", "", (PromptDocument(1, "", "Just text."),)),
     "an empty document": ("Document 1. \nDocument 2. Two.", "", (PromptDocument(2, "", "Two."),)),
     "nothing": ("  ", "", ()),

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.core.errors import ModelBusy, ModelUnavailable, NotAuthenticated, RefusedByModel
+from datafari_rag.core.errors import (
+    ExpiredSignIn,
+    InvalidSignIn,
+    ModelBusy,
+    ModelUnavailable,
+    NotAuthenticated,
+    RagError,
+    RefusedByModel,
+)
 from datafari_rag.core.events import UNKNOWN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending
@@ -59,6 +67,29 @@ def test_what_cannot_be_read_is_told_in_the_paths_own_shape(path: str, how: dict
     response = client_of(fake_snapshot(settings=replace(Settings(), server_max_body_bytes=limit))).post(path, **how)
     assert (response.status_code, response.mimetype) == (status, "application/json")
     assert shape_of(path, response.get_json())
+
+
+@pytest.mark.parametrize("path", CHAT_PATHS)
+def test_a_media_type_that_is_not_taken_is_answered_with_the_one_that_is(path: str) -> None:
+    response = client_of().post(path, data="{}", content_type="text/plain")
+    assert "Content-Type: application/json" in response.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("path", CHAT_PATHS)
+@pytest.mark.parametrize(
+    ("error", "said", "challenge"),
+    [
+        pytest.param(NotAuthenticated(), "Sign in", 'Bearer realm="datafari_rag"', id="none"),
+        pytest.param(
+            InvalidSignIn(), "not valid", 'Bearer realm="datafari_rag", error="invalid_token"', id="a bad one"
+        ),
+        pytest.param(ExpiredSignIn(), "expired", 'Bearer realm="datafari_rag", error="invalid_token"', id="an old one"),
+    ],
+)
+def test_who_is_not_signed_in_is_told_why_and_how(path: str, error: RagError, said: str, challenge: str) -> None:
+    response = client_of(fake_snapshot(identity=FakeIdentity(error))).post(path, json={"messages": []})
+    assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, challenge)
+    assert said in response.get_data(as_text=True)
 
 
 @pytest.mark.parametrize("path", CHAT_PATHS)

@@ -18,9 +18,16 @@ from tantivy import Query, Schema, Searcher, SnippetGenerator
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.text.sentences import bounds_around, index_at
 
 MARK_START, MARK_END = '<span class="em">', "</span>"
 """Tags around the words found, as Datafari's handler has them."""
+
+JOINT = " … "
+"""Stands between snippets of one document that are not the same, as with Solr."""
+
+SENTENCE_CHARS = 1000
+"""How far from a word the sentence that it stands in may begin and end."""
 
 BROWSE_FRAGMENT_CHARS = 200
 FACET_LIMIT = 100
@@ -40,9 +47,18 @@ class Snippets:
     query: Query
     _generators: dict[str, SnippetGenerator] = field(default_factory=dict)
 
-    def of(self, text: str, language: str | None, max_chars: int) -> str | None:
-        """Return the best stretch of at most *max_chars* characters (0: all), None when no word is in *text*."""
-        return next((cut for _, cut, _ in self._cuts(text, language, max_chars)), None)
+    def of(self, text: str, language: str | None, least_chars: int) -> str | None:
+        """
+        Return the best stretch of each field, whole sentences of *least_chars* characters or more (0: all), joined.
+
+        None when no word is in *text*. So does Solr; cut at words instead, half as many answers are in them.
+        """
+        found: list[str] = []
+        for _, cut, _ in self._cuts(text, language, least_chars):
+            stretch = _in_sentences(text, cut, least_chars) if least_chars else cut
+            if not any(stretch in other or other in stretch for other in found):
+                found.append(stretch)
+        return JOINT.join(found) or None
 
     def marked(self, text: str, language: str | None) -> dict[str, list[str]]:
         """Return HTML-escaped stretches with marks, by field; empty when no word is in *text*."""
@@ -62,6 +78,17 @@ class Snippets:
             spans = [(span.start, span.end) for span in snippet.highlighted()]
             if spans:
                 yield name, snippet.fragment() if max_chars else text, spans
+
+
+def _in_sentences(text: str, cut: str, least_chars: int) -> str:
+    """Return the sentences of *text* that *cut* is of, with those after it until there are *least_chars*."""
+    start = text.find(cut)
+    bounds = bounds_around(text, start, start + len(cut), reach=max(SENTENCE_CHARS, least_chars))
+    first, last = index_at(bounds, start), index_at(bounds, start + len(cut) - 1)
+    begin = min(start, bounds[first][0])
+    while last + 1 < len(bounds) and bounds[last][1] - begin < least_chars:
+        last += 1
+    return text[begin : max(start + len(cut), bounds[last][1])]
 
 
 def stored_of(document: Stored) -> dict[str, list[Any]]:

@@ -86,7 +86,7 @@ class EmbeddedRetriever:
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
         return SearchResult(
-            documents, total, took_ms=took_ms, query=f"{search.step.operator}: {' '.join(search.step.words)}"
+            documents, total, took_ms=took_ms, query=f"{search.step.rule}: {' '.join(search.step.words)}"
         )
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:

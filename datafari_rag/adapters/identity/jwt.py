@@ -15,7 +15,7 @@ from typing import Any
 import jwt
 
 from datafari_rag.adapters.identity.jwks import Jwk, JwkSet
-from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
+from datafari_rag.core.errors import AuthorityUnavailable, ExpiredSignIn, InvalidSignIn
 from datafari_rag.core.identity import believed_name, qualified_name
 from datafari_rag.ports import VerifiedIdentity
 
@@ -64,7 +64,7 @@ class JwtIdentity:
         Return who the token names, nobody without an Authorization header.
 
         Raises:
-            NotAuthenticated: another scheme, or a token that is not valid.
+            InvalidSignIn: another scheme, or a token that is not valid; ExpiredSignIn when it was.
             AuthorityUnavailable: the provider's keys cannot be read, or the token leaves the user's groups out.
             AuthorityTimeout: the provider did not answer in time.
         """
@@ -73,12 +73,12 @@ class JwtIdentity:
             return NOBODY
         scheme, _, token = values[0].strip().partition(" ")
         if len(values) > 1 or scheme.lower() != "bearer" or len(token) > MAX_TOKEN_CHARS:
-            raise NotAuthenticated
+            raise InvalidSignIn
         claims = self._verified(token.strip())
         user = _user(claims, self._rules.user_claim)
         name = believed_name(user, self._rules.domain, principal=qualified_name)
         if name is None:
-            raise NotAuthenticated
+            raise InvalidSignIn
         return VerifiedIdentity(name=name, claims=_tokens(claims, self._rules.tokens_claim))
 
     def _kinds_with_keys(self) -> frozenset[str]:
@@ -88,17 +88,19 @@ class JwtIdentity:
         try:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError as error:
-            raise NotAuthenticated(log=type(error).__name__) from error
+            raise InvalidSignIn(log=type(error).__name__) from error
         algorithm = header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in self._allowed or "crit" in header or "b64" in header:
-            raise NotAuthenticated(log="algorithm or extension not allowed")
+            raise InvalidSignIn(log="algorithm or extension not allowed")
         failure = "no such key"
         for key in self._keys_for(algorithm, header.get("kid")):
             try:
                 return self._claims(token, key, algorithm)
+            except jwt.ExpiredSignatureError as error:  # the signature is checked first, and was good
+                raise ExpiredSignIn(log=type(error).__name__) from error
             except (jwt.PyJWTError, ValueError, TypeError) as error:
                 failure = type(error).__name__
-        raise NotAuthenticated(log=failure)
+        raise InvalidSignIn(log=failure)
 
     def _keys_for(self, algorithm: str, key_id: str | None) -> Sequence[jwt.PyJWK | str]:
         if KINDS[algorithm] == "oct":
@@ -173,7 +175,7 @@ def _tokens(claims: Mapping[str, Any], path: str | None) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(token, str) for token in value):
-        raise NotAuthenticated(log="the tokens claim is no list of strings")
+        raise InvalidSignIn(log="the tokens claim is no list of strings")
     return tuple(value)
 
 

@@ -59,6 +59,8 @@ class HttpModel:
         """
         self._server = ModelServer(endpoint)
         self._model = endpoint.model
+        # Its replies name no model, and callers are to see what answered.
+        self._name = "" if template == "openai" else template
         self._template: Template = TEMPLATES[template]
         self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
 
@@ -72,7 +74,7 @@ class HttpModel:
         """
         if self._model is not None:
             prompt = replace(prompt, model=self._model)
-        tally = ReplyTotals(prompt.model)
+        tally = ReplyTotals(prompt.model or self._name)
         failure: RagError | None = None
         try:
             reply, patience = self._sent(prompt, is_streamed=is_streamed, until=until)

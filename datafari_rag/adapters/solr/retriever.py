@@ -58,9 +58,8 @@ class SolrRetriever:
         total, rows = hits_of(reply)
         found = tuple(self._document(row, reply, search, schema) for row in rows)
         ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
-        return SearchResult(
-            tuple(ranked), total, is_partial(reply), took_ms(reply), query=f"{params['q']} (mm={params['mm']})"
-        )
+        query = f"{search.step.rule}: {params['q']} (mm={params['mm']})"
+        return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""

@@ -63,19 +63,29 @@ def issued(turns: Sequence[ChatMessage], seal: Seal, limits: StateLimits) -> dic
     return {KEY: text}
 
 
-def recalled(state: object, seal: Seal, limits: StateLimits) -> tuple[ChatMessage, ...]:
+class _Unusable(ValueError):
+    """Why a state is refused, as the end of a sentence about it."""
+
+
+def recalled(state: object, seal: Seal, limits: StateLimits, *, key: str = "session_state") -> tuple[ChatMessage, ...]:
     """
-    Return the turns that *state* carries, oldest first.
+    Return the turns that *state* carries, oldest first; *key* is the field in which the client sent it.
 
     Raises:
         BadRequest: it was changed, issued for somebody else, or is too old.
     """
-    payload = _opened(state, seal.secret)
+    try:
+        return _turns(_opened(state, seal.secret), seal, limits)
+    except _Unusable as why:
+        raise BadRequest(f"{key} {why}; start a new conversation without it.", field=key) from None
+
+
+def _turns(payload: Mapping[str, object], seal: Seal, limits: StateLimits) -> tuple[ChatMessage, ...]:
     issued_s = payload.get("t")
     if payload.get("u") != _owner(seal):
-        raise _refused("was issued for another user")
+        raise _Unusable("was issued for another user")
     if not isinstance(issued_s, (int, float)) or not -_CLOCK_SKEW_S <= seal.now_s - issued_s <= limits.max_age_s:
-        raise _refused("is too old")
+        raise _Unusable("is too old")
     turns = payload.get("m")
     return tuple(ChatMessage(role, text) for role, text in turns) if isinstance(turns, list) else ()
 
@@ -89,14 +99,14 @@ def _sealed(turns: Sequence[ChatMessage], seal: Seal) -> str:
 def _opened(state: object, secret: str) -> Mapping[str, object]:
     sealed = state.get(KEY) if isinstance(state, Mapping) else None
     if not secret or not isinstance(sealed, str) or not sealed.isascii() or sealed.count(".") != 2:
-        raise _refused("is not one that was issued here")
+        raise _Unusable("is not one that was issued here")
     version, body, signature = sealed.split(".")
     if version != _VERSION or not hmac.compare_digest(_text(_signature(body, secret)), signature):
-        raise _refused("was changed on its way")
+        raise _Unusable("was changed on its way")
     try:
         payload = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     except (ValueError, binascii.Error) as error:
-        raise _refused("cannot be read") from error
+        raise _Unusable("cannot be read") from error
     return payload if isinstance(payload, dict) else {}
 
 
@@ -114,7 +124,3 @@ def _signature(body: str, secret: str) -> bytes:
 
 def _text(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode("ascii").rstrip("=")
-
-
-def _refused(why: str) -> BadRequest:
-    return BadRequest(f"session_state {why}; start a new conversation without it.", field="session_state")

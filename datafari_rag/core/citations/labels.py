@@ -48,7 +48,7 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
 def plain_label(text: str) -> str:
     """Return *text* without what a label cannot have, at most 60 characters; may be empty."""
     text = _SPACES.sub(" ", clean(_LINE_ENDS.sub(" ", _BRACKETS.sub("", text)), is_full=False)[0])
-    text = _COLONS.sub("", text)
+    text = _SPACES.sub(" ", _COLONS.sub("", text))
     return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")
 
 

@@ -188,7 +188,8 @@ def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
         old,
         name=new.name or old.name,
         id=new.id if old.id is None else old.id,
-        created=new.created if old.created is None else old.created,
+        # Azure's first chunk, which has the filter's results alone, says 0.
+        created=old.created or new.created,
         extras={**old.extras, **new.extras} if new.extras else old.extras,
     )
 

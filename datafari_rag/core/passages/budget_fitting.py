@@ -33,13 +33,21 @@ NODES_AT_LEAST = 3
 LEAST_TOKENS = 64
 """Below this many tokens for the documents nothing of use fits."""
 
+LEAST_CHARS = 4 * LEAST_TOKENS
+"""About as many characters as that, in the languages that have most of them in a token."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What was chosen and why; *extracts* may be empty, and the caller decides what that means."""
+    """
+    What was chosen and why; *extracts* may be empty, and the caller decides what that means.
+
+    *is_without_room* says that there were texts, and that the model's window had no room for any of them.
+    """
 
     extracts: tuple[Extract, ...]
     candidates: tuple[Candidate, ...] = ()
+    is_without_room: bool = False
 
 
 def evidence_for(
@@ -56,7 +64,7 @@ def evidence_for(
     candidates = [*sent_along, *documents]
     if ask.token_budget is not None:
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
-        asked = replace(ask, language=language)
+        asked = replace(ask, question_language=language)
         return _nodes(asked, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
     room = _room(ask, settings, count)
     most = _max_documents(ask, settings)
@@ -69,7 +77,9 @@ def evidence_for(
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
         taken = sum(_tokens(extract, count) for extract in extracts)
         if taken <= room or not extracts:
-            return Selected(extracts, selection.candidates)
+            has_texts = any(candidate.text.strip() for candidate in candidates)
+            is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag_max_json_length)
+            return Selected(extracts, selection.candidates, not extracts and has_texts and is_narrow)
         limit = _narrowed(limit, extracts, taken=taken, room=room)
 
 
@@ -154,8 +164,8 @@ def _nodes(
     small budget drops the last documents and not the first.
     """
     # In a small budget smaller nodes: one that holds the answer must not be skipped for what stands around it.
-    node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, LEAST_TOKENS))
-    text, language = ask.search_text or ask.question, ask.language or "en"
+    node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, min(LEAST_TOKENS, budget.documents)))
+    text, language = ask.search_text or ask.question, ask.question_language or "en"
     ranked = nodes(text, documents, language=language, node_size=node_size, size_of=count)
     places = {document.id: place for place, document in enumerate(documents)} if budget.max_documents else {}
     left = budget.documents

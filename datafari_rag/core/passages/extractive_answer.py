@@ -26,6 +26,7 @@ from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.snippet import clipped
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.tables import begins_with_row, cells_of, ends_with_row
 
 MAX_CHARS = 400
@@ -97,10 +98,15 @@ def answer(
 def pieces(
     question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
 ) -> tuple[str, ...]:
-    """Return the answer quotation by quotation; joined they are `answer`. Never empty."""
+    """
+    Return the answer quotation by quotation; joined they are `answer`. Never empty.
+
+    *language* is the answer's: how it quotes, and how it says that there is nothing. Sentences are chosen by the
+    words of the question in the question's own language.
+    """
     code = language.lower().split("-")[0]
     texts = [_seen(extract) for extract in extracts]
-    said = best(question, extracts, texts, language=code, overhead=len(_quoted("", 10, code)) + 4)
+    said = best(question, extracts, texts, language=detect(question, code), overhead=len(_quoted("", 10, code)) + 4)
     if not said:
         return (_NOTHING.get(code, _NOTHING["en"]),)
     written, headers = [], set[tuple[int, tuple[int, int]]]()

@@ -24,7 +24,7 @@ from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.term_matching import Term, TermPositions, sentence_scores, terms_of, weights_in
 from datafari_rag.core.text.sentences import blocks
-from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
+from datafari_rag.core.text.truncation import cut_at, longest_prefix, word_end
 
 JOINT_CHARS = 3
 """Length of " … ", which stands between passages that do not touch and counts in the budget."""
@@ -384,7 +384,9 @@ def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[
     while start < end:
         stop = start + longest_prefix(text[start:end], end - start, size_of, node_size)
         if stop < end:
-            stop = max(start + 1, between_characters(text, stop))
+            stop = max(start + 1, word_end(text, start, stop))
         found.append((start, stop))
         start = stop
+        while start < end and text[start].isspace():
+            start += 1
     return found

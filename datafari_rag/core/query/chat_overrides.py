@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 
 PATH = "context.overrides"
@@ -43,12 +44,25 @@ class OverrideKind:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What must be so for an override to reach the model; *unmet* is what the thoughts say where it is not."""
+
+    is_met: Callable[[Settings], bool]
+    unmet: str
+
+
+@dataclass(frozen=True, slots=True)
 class Override:
-    """One key: the *kind* of its values, the sentence for the thoughts, and the *effect* that changes the ask."""
+    """
+    One key: the *kind* of its values, the sentence for the thoughts, and the *effect* that changes the ask.
+
+    The first of its *needs* that the settings do not meet replaces the sentence: "In use" is said of what is used.
+    """
 
     kind: OverrideKind
     says: str
     effect: Effect | None = None
+    needs: tuple[Need, ...] = ()
 
 
 def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> Ask:
@@ -95,9 +109,7 @@ def _checked(name: str, value: object, row: Override, settings: Settings) -> obj
 def _sentence(name: str, row: Override, settings: Settings, *, taken: object) -> str:
     if row.effect is not None and (taken is False or taken == ""):
         return "Not asked for."
-    if name == "prompt_template" and not settings.chat_prompt_template_allowed:
-        return "Not in use here: chat.prompt_template.allowed is off."
-    return row.says
+    return next((need.unmet for need in row.needs if not need.is_met(settings)), row.says)
 
 
 # Kinds: each check returns the value, or raises ValueError with what "must be …" is completed by.
@@ -219,6 +231,25 @@ _CODE = OverrideKind(_check_language, {"type": "string", "pattern": f"^({_LANGUA
 _NAMES = OverrideKind(_check_names, {"type": ["string", "array"], "items": {"type": "string"}})
 _ANYTHING = OverrideKind(_check_nothing, {})
 
+_A_MODEL = Need(
+    lambda settings: settings.rag_api_endpoint != BUILTIN_MODEL,
+    "Not in use here: the built-in model says sentences of the documents, as they are.",
+)
+_INSTRUCTIONS = Need(
+    lambda settings: settings.rag_template == "openai" or settings.rag_add_instructions,
+    "Not in use here: rag.addInstructions is off, so the model gets no instructions.",
+)
+_OPENAI = Need(
+    lambda settings: settings.rag_template == "openai",
+    "Not in use here: a Datafari External LLM service takes no such parameter.",
+)
+_TEMPLATES = Need(
+    lambda settings: settings.chat_prompt_template_allowed,
+    "Not in use here: chat.prompt_template.allowed is off.",
+)
+_TOLD = (_A_MODEL, _INSTRUCTIONS)
+"""What reaches the model as a part of the instructions."""
+
 _VECTORS = "Not in use here: documents are found by their words, not by vectors."
 _IMAGES = "Not in use here: only the text of documents is used."
 _RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
@@ -227,20 +258,22 @@ _INPUTS = ("text", "texts", "textAndImages", "images")
 
 OVERRIDES: Mapping[str, Override] = {
     "top": Override(_TOP, "In use: the most documents of this answer.", _set("max_documents")),
-    "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature")),
+    "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature"), (_A_MODEL,)),
     "retrieval_mode": Override(
         _one_of("text", "vectors", "hybrid"), "Documents are found by their words (text), whatever is sent."
     ),
     "semantic_ranker": Override(_FLAG, "Not in use here: documents are ranked by BM25."),
     "semantic_captions": Override(_FLAG, "In use: the model sees highlighted snippets.", _set("wants_captions")),
     "query_rewriting": Override(_FLAG, "Decided by chat.query.rewriting.enabled, not by the request."),
-    "suggest_followup_questions": Override(_FLAG, "In use: follow-up questions.", _set("wants_followups")),
+    "suggest_followup_questions": Override(_FLAG, "In use: follow-up questions.", _set("wants_followups"), _TOLD),
     "use_oid_security_filter": Override(_FLAG, _RIGHTS),
     "use_groups_security_filter": Override(_FLAG, _RIGHTS),
     "vector_fields": Override(_NAMES, _VECTORS),
     "use_gpt4v": Override(_FLAG, _IMAGES),
     "gpt4v_input": Override(_one_of(*_INPUTS), _IMAGES),
-    "prompt_template": Override(_text(MAX_TEMPLATE_CHARS), "In use: changes the instructions.", _template),
+    "prompt_template": Override(
+        _text(MAX_TEMPLATE_CHARS), "In use: changes the instructions.", _template, (_TEMPLATES, *_TOLD)
+    ),
     "prompt_template_prefix": Override(_ANYTHING, "Not in use here."),
     "prompt_template_suffix": Override(_ANYTHING, "Not in use here."),
     "minimum_search_score": Override(
@@ -249,8 +282,8 @@ OVERRIDES: Mapping[str, Override] = {
     "minimum_reranker_score": Override(_number(0), "Not in use here: there is no second ranking."),
     "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
     "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
-    "language": Override(_CODE, "In use: the language of the answer.", _set("language")),
-    "seed": Override(_INTEGER, "In use: sent to the model.", _seed),
+    "language": Override(_CODE, "In use: the language of the answer.", _set("language"), _TOLD),
+    "seed": Override(_INTEGER, "In use: sent to the model.", _seed, (_A_MODEL, _OPENAI)),
     "reasoning_effort": Override(_ANYTHING, "Not in use here: the model's own default is used."),
     "send_text_sources": Override(_FLAG, "Not in use here: the text of the documents is always sent."),
     "send_image_sources": Override(_FLAG, _IMAGES),

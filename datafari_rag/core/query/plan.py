@@ -23,10 +23,18 @@ FOLLOWUP_INSTRUCTIONS = (
 
 
 def language_for(ask: Ask) -> str:
-    """Return the answer's language: asked for, else the question's, else the browser's first, else en (contract §8)."""
-    if ask.language:
-        return ask.language
-    return detect(ask.question, _first_language(ask.accept_language))
+    """Return the answer's language: the one the caller chose, else the question's (contract §8)."""
+    return ask.language or question_language_for(ask)
+
+
+def question_language_for(ask: Ask) -> str:
+    """
+    Return the language that the question is written in: its own, else the browser's first, else en.
+
+    The language that the caller chose for the answer has no say here: a page sends its own, and the search would use
+    the stop words of another language than the question's.
+    """
+    return ask.question_language or detect(ask.question, _first_language(ask.accept_language))
 
 
 def searches_for(ask: Ask, *, language: str, settings: Settings) -> Iterator[Search]:

@@ -15,6 +15,9 @@ Content = Literal["exactContent", "preview_content", "highlighting"]
 Retrieval = Literal["words", "vector", "both"]
 """What documents were found by."""
 
+ANY_WORD = 1
+"""The share of the words, in percent, that one word always is: a question has at most 60."""
+
 MAX_ROWS = 100
 """Most hits of a plain search in one page (contract §5)."""
 
@@ -32,6 +35,13 @@ class Step:
     words: tuple[str, ...]
     operator: Operator = "AND"
     min_match: int | None = None
+
+    @property
+    def rule(self) -> str:
+        """Return how many words must be there, as the trace names it: AND, OR, or a share of them."""
+        if self.min_match is None:
+            return self.operator
+        return "OR" if self.min_match == ANY_WORD else f"{self.min_match}%"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
-from datafari_rag.core.query.search_request import Operator, Step
+from datafari_rag.core.query.search_request import ANY_WORD, Operator, Step
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tokenizer import is_unspaced, sought_in, words_of
 
@@ -23,7 +23,7 @@ FEW_KEY_WORDS, FEW_WORDS = 3, 9
 MANY_PIECES = 5
 """More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
 
-_THIRD, _FIFTH, _ONE = 34, 20, 1
+_THIRD, _FIFTH, _ONE = 34, 20, ANY_WORD
 
 
 def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:

@@ -109,14 +109,17 @@ class AnswerSettings:
         "rag.hl.fragsize",
         200,
         check=checks.integer(0, 100_000_000),
-        help="Size of a snippet in characters, for rag.solrField=highlighting. 0: the whole field.",
+        help="Least size of a snippet in characters, for rag.solrField=highlighting; a snippet is made of whole "
+        "sentences. 0: the whole field.",
         browser=True,
     )
     rag_operator: Operator = setting(
         "rag.operator",
         "AND",
         check=checks.choice("AND", "OR"),
-        help="Whether a document must have all words of the question (AND) or any (OR).",
+        help="OR: any word of the question is enough. AND: all words are needed. With rag.query.relax, AND needs all "
+        "key words first, then a third of them, then any; of a whole sentence any of its own words, or a fifth of "
+        "many. The trace names what was used.",
         browser=True,
     )
     rag_query_relax: bool = setting(
@@ -235,7 +238,8 @@ class AnswerSettings:
         "llm.retries",
         2,
         check=checks.integer(0, 20),
-        help="How often a failed call to the model is repeated, before its first token and where that can help.",
+        help="How often a failed call to the model is repeated, before its first token: after a refused connection and "
+        "the statuses 429, 502, 503 and 504. 408, 500 and all other statuses are not repeated.",
         browser=True,
     )
     llm_connect_timeout_s: float = setting(

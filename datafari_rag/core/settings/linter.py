@@ -42,7 +42,7 @@ ELSEWHERE: Mapping[str, str] = {
 }
 """Keys of other Datafari versions that have no equal here, and what to use in their place."""
 
-NEAR = 0.5
+NEAR = 0.7
 """How alike a known key must be to be proposed, from 0 to 1 (difflib's ratio)."""
 
 

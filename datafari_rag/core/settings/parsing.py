@@ -20,6 +20,9 @@ from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings, fields_of, row_for, without_password
 
+ROOM_TOKENS = 128
+"""Below this many tokens for documents no answer has any: the frame of one, and a sentence."""
+
 MAX_SHOWN_CHARS = 80
 """Longest part of a value that a message repeats."""
 
@@ -147,6 +150,11 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings).acl.values()},
         "chat.category.field",
         "A field without access rights is expected.",
+    )
+    yield (
+        settings.rag_max_tokens + settings.openai_reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
+        "rag.maxTokens",
+        "With openai.reserve_tokens it leaves no room for documents in llm.context.window.",
     )
     yield (
         len(settings.llm_fallback_models) > len(settings.llm_fallback),

@@ -33,6 +33,14 @@ def cut_at(text: str, end: int) -> int:
     return space if space > 0 else between_characters(text, end)
 
 
+def word_end(text: str, start: int, end: int) -> int:
+    """Return the last place up to *end* behind which no word is cut; in a very long word between characters."""
+    if end >= len(text) or text[end].isspace():
+        return end
+    space = text.rfind(" ", start + (end - start) // 2, end)
+    return space if space > start else between_characters(text, end)
+
+
 def between_characters(text: str, offset: int) -> int:
     """Return the nearest place at or before *offset* that is not inside a character as a reader sees it."""
     low, place = max(0, offset - MAX_CHARACTER_CHARS), offset

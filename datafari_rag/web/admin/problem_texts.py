@@ -72,6 +72,7 @@ def _between_settings(_: Translate) -> tuple[str, ...]:
         _("false is expected, because server.host is not this machine alone."),
         _("With true, chat.memory.secret is expected."),
         _("A field without access rights is expected."),
+        _("With openai.reserve_tokens it leaves no room for documents in llm.context.window."),
         _("At most one name for each endpoint of llm.fallback is expected."),
         _("At most one token for each endpoint of llm.fallback is expected."),
         _("With jwt, security.jwt.jwks or security.jwt.secret is expected."),

@@ -17,10 +17,10 @@ from datafari_rag.core.access import User
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
+from datafari_rag.core.errors import Internal, InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
 from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
 from datafari_rag.core.model.replies import header_value
-from datafari_rag.core.query.plan import language_for
+from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import StartedAnswer, answer, collect, started
@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 
 RETRIEVAL_HEADER = "X-RAG-Retrieval"
 """Says what the documents were found by: words, vector, both."""
+
+INVALID = 'realm="datafari_rag", error="invalid_token"'
+"""What a challenge says of a credential that was sent and refused (RFC 6750)."""
 
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -143,7 +146,7 @@ class AnswerRun:
         events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         softened = self.row.softened(settings) if self.row.softened is not None else ()
         if softened:
-            events = with_empty_answer(events, softened, language=ask.language or "en")
+            events = with_empty_answer(events, softened, language=language_for(ask))
         return AnswerEvents(events, self.worker.new_id)
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
@@ -195,7 +198,7 @@ def _answered(
         raise snapshot.bad_setting
     user = user_for(identified, snapshot)
     if not isinstance(read, PassThrough):
-        read = replace(read, language=language_for(read))
+        read = replace(read, question_language=question_language_for(read))
         context = ReplyContext(read, snapshot.settings, worker.new_id(), incoming.now_s, identified.name, worker.now)
         run = AnswerRun(worker, row, snapshot, context, user.is_admin, began)
         _note(run, incoming)
@@ -234,7 +237,11 @@ def failed(worker: WorkerContext, row: DialectRoute, error: RagError, settings: 
 
 
 def told_when(error: RagError, response: Response) -> Response:
-    """Return *response* with the seconds after which a repeat can help, where *error* knows them."""
+    """Return *response* with what HTTP wants beside *error*: when a repeat can help, and how to sign in."""
+    if response.status_code == NotAuthenticated.code:
+        response.headers["WWW-Authenticate"] = (
+            f"Bearer {INVALID}" if isinstance(error, InvalidSignIn) else 'Bearer realm="datafari_rag"'
+        )
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
     return response

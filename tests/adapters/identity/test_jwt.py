@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from datafari_rag.adapters.identity.jwks import MIN_REFETCH_S, JwkSet
 from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
-from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated
+from datafari_rag.core.errors import AuthorityUnavailable, ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.ports import VerifiedIdentity
 from tests.adapters.http.test_single_flight import together
 from tests.loopback import Loopback, Reply, serving
@@ -170,6 +170,15 @@ def test_a_token_that_is_not_valid_is_refused_and_nothing_of_it_is_told(key_file
     with pytest.raises(NotAuthenticated) as caught:
         ask(JwtIdentity(RULES, keys=JwkSet(key_file)), text)
     assert "ann" not in f"{caught.value} {caught.value.log}"
+
+
+def test_a_token_that_was_good_is_told_apart_from_one_that_never_was(key_file: str) -> None:
+    identity = JwtIdentity(RULES, keys=JwkSet(key_file))
+    with pytest.raises(ExpiredSignIn):
+        ask(identity, FORGED["expired"])
+    with pytest.raises(InvalidSignIn) as forged:
+        ask(identity, token(key=NEW_RSA_KEY, exp=NOW - 3600))
+    assert not isinstance(forged.value, ExpiredSignIn)
 
 
 @pytest.mark.parametrize(

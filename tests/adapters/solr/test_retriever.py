@@ -393,7 +393,7 @@ def test_documents_are_read_whatever_shape_their_fields_have() -> None:
     ]
     assert found.documents[2].version == "17"
     assert (found.documents[0].url, found.documents[0].meta) == ("u", {"source": "s"})
-    assert (found.total, found.took_ms, found.query) == (3, 7.0, "pump (mm=100%)")
+    assert (found.total, found.took_ms, found.query) == (3, 7.0, "AND: pump (mm=100%)")
 
 
 @pytest.mark.parametrize(

@@ -111,3 +111,9 @@ def test_a_signed_state_without_turns_recalls_none() -> None:
 )
 def test_our_own_states_are_told_from_clients(state: object, expected: bool) -> None:
     assert is_ours(state) is expected
+
+
+def test_a_refusal_names_the_field_that_was_sent() -> None:
+    with pytest.raises(BadRequest, match=r"^sessionState ") as caught:
+        recalled({"datafari_rag": "v1.x.y"}, SEAL, LIMITS, key="sessionState")
+    assert caught.value.field == "sessionState"

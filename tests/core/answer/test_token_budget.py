@@ -43,3 +43,14 @@ def test_a_conversation_as_large_as_the_window_is_allowed_and_one_token_more_is_
 
 def test_absent_max_tokens_stay_absent() -> None:
     assert clamped(None, 500, Window(8192)) is None
+
+
+def test_an_estimate_refuses_only_what_is_sure_not_to_fit() -> None:
+    estimated = Window(8192, is_estimated=True)
+    assert checked(16_384, estimated) == 0
+    with pytest.raises(ContextTooLong):
+        checked(16_385, estimated)
+
+
+def test_an_answer_has_one_token_at_least() -> None:
+    assert clamped(100, 9000, Window(8192, is_estimated=True)) == 1

@@ -203,6 +203,14 @@ def test_a_refused_relay_shows_its_sender_the_models_message_and_logs_none_of_it
     assert failure.log == "status=404 bytes=9"
 
 
+def test_a_time_of_zero_is_none() -> None:
+    """Azure's first chunk, with the results of its filter alone, has it."""
+    tally = ReplyTotals("asked")
+    tally.add(ReplyChunk(facts=ModelFacts(created=0)))
+    tally.add(ReplyChunk(facts=ModelFacts(created=1706302566)))
+    assert tally.facts.created == 1706302566
+
+
 @pytest.mark.parametrize("message", [None, "", " \n ", {"a": 1}])
 def test_a_refused_relay_without_a_message_has_a_sentence_all_the_same(message: object) -> None:
     assert refused_by_model(Rejection(422, error={"message": message})).reason == ModelRefused.sentence

@@ -88,7 +88,13 @@ def test_the_conversation_counts_in_the_window() -> None:
 
 
 def test_a_window_that_is_full_leaves_no_room_for_documents() -> None:
-    assert chosen(ASK, document(1), llm_context_window=400).extracts == ()
+    found = chosen(ASK, document(1), llm_context_window=400)
+    assert (found.extracts, found.is_without_room) == ((), True)
+
+
+def test_documents_without_text_and_few_characters_are_another_matter() -> None:
+    assert not chosen(ASK, document(1, " ")).is_without_room
+    assert not chosen(ASK, document(1), rag_max_json_length=1).is_without_room
 
 
 def test_a_file_sent_along_is_a_source_before_what_was_found() -> None:
@@ -147,3 +153,14 @@ def test_a_small_budget_drops_the_last_documents_and_not_the_first() -> None:
     for tokens in (20, 40, 60, 1000):
         nodes = [extract.document.id for extract in chosen(budget(tokens, most=3), *documents).extracts]
         assert nodes == shown[: len(nodes)]
+
+
+def test_the_passages_of_a_tiny_budget_are_whole_words_and_fit_it() -> None:
+    running = "ferries of the harbour and their times without any end " * 40
+    found = chosen(budget(20), document(1, running))
+
+    (extract,) = found.extracts
+    for passage in extract.passages:
+        cut = running[passage.start : passage.end]
+        assert cut.strip() and set(cut.split()) <= set(running.split())
+    assert words(extract.text.replace(" … ", " ")) <= 20

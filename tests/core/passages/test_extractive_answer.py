@@ -83,6 +83,12 @@ def test_the_language_sets_the_marks_and_the_words_for_nothing(language: str, op
     assert answer("bridge", (), language=language).startswith(nothing)
 
 
+def test_the_language_of_the_answer_does_not_change_which_sentences_are_said() -> None:
+    question = "How do I open the bridge and the when of it?"
+    english, french = (answer(question, BOTH, language=code) for code in ("en", "fr"))
+    assert re.sub("[“”]", "", english) == re.sub("« | »", "", french)
+
+
 def test_a_sentence_that_is_too_long_is_clipped() -> None:
     text = "The " + "very " * 100 + "old bridge opened in 1932 with a feast."
     said = answer("When was the bridge opened?", extracts(text), language="en")

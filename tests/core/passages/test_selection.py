@@ -169,6 +169,13 @@ def test_nodes_are_bounded_ranked_and_do_not_overlap() -> None:
         assert all(before[1] <= after[0] for before, after in pairwise(own))
 
 
+def test_a_sentence_longer_than_a_node_is_cut_between_words() -> None:
+    text = "every " + "ferry leaves the harbour before " * 30 + "noon"
+    found = nodes(QUESTION, [document("a", text)], language="en", node_size=50, size_of=len)
+    assert {word for _, p in found for word in text[p.start : p.end].split()} == set(text.split())
+    assert all(text[p.start] != " " for _, p in found)
+
+
 def test_a_word_longer_than_a_node_is_cut() -> None:
     found = nodes(QUESTION, [document("a", "x" * 95)], language="en", node_size=30, size_of=len)
     assert sorted((p.start, p.end) for _, p in found) == [(0, 30), (30, 60), (60, 90), (90, 95)]

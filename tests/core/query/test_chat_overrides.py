@@ -156,3 +156,33 @@ def test_every_row_says_a_sentence(name: str) -> None:
         assert ask.overrides[name].endswith(".")
         return
     pytest.fail(f"no sample value for {name}")
+
+
+DATAFARI = {"rag_template": "datafari"}
+BUILT_IN = {"rag_api_endpoint": "builtin:extractive"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "settings", "is_used"),
+    [
+        pytest.param("suggest_followup_questions", True, {}, True, id="follow-ups in the instructions"),
+        pytest.param("suggest_followup_questions", True, DATAFARI, True, id="follow-ups at the head of the context"),
+        pytest.param("suggest_followup_questions", True, BUILT_IN, False, id="no follow-ups of the built-in model"),
+        pytest.param(
+            "language", "fr", {**DATAFARI, "rag_add_instructions": False}, False, id="no language without instructions"
+        ),
+        pytest.param("language", "fr", {**DATAFARI, "rag_add_instructions": True}, True, id="a language with them"),
+        pytest.param("seed", 4, {}, True, id="a seed in OpenAI's request"),
+        pytest.param("seed", 4, DATAFARI, False, id="no seed in the other one"),
+        pytest.param("temperature", 0.2, DATAFARI, True, id="a temperature in either"),
+        pytest.param("temperature", 0.2, BUILT_IN, False, id="no temperature of the built-in model"),
+        pytest.param(
+            "prompt_template", "x", {"chat_prompt_template_allowed": True, **BUILT_IN}, False, id="no template for it"
+        ),
+    ],
+)
+def test_in_use_is_said_of_what_reaches_the_model(
+    name: str, value: object, settings: dict[str, Any], is_used: bool
+) -> None:
+    said = applied(Ask("q"), {name: value}, replace(SETTINGS, **settings)).overrides[name]
+    assert said.startswith("In use: " if is_used else "Not in use here: ")

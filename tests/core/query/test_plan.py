@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.ask import Ask, TokenBudget
-from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
+from datafari_rag.core.query.plan import language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.settings.table import Settings
 
 ASK = Ask("Where is the harbour master's office?")
@@ -24,6 +24,13 @@ ASK = Ask("Where is the harbour master's office?")
 )
 def test_the_answers_language_is_asked_for_or_the_questions_or_the_browsers(asked: Ask, expected: str) -> None:
     assert language_for(asked) == expected
+
+
+def test_the_language_asked_for_is_the_answers_alone() -> None:
+    asked = Ask("When does it leave?", language="fr")
+
+    assert (language_for(asked), question_language_for(asked)) == ("fr", "en")
+    assert question_language_for(replace(asked, question_language="de")) == "de"
 
 
 def test_searches_hold_what_the_settings_say() -> None:

@@ -112,3 +112,16 @@ def test_a_pasted_page_is_not_searched_word_by_word() -> None:
 )
 def test_a_question_has_words_of_its_own_or_not(question: str, language: str, has: bool) -> None:
     assert has_own_words(question, language) is has
+
+
+@pytest.mark.parametrize(
+    ("step", "rule"),
+    [
+        pytest.param(Step("asked", ("a", "b")), "AND", id="all words"),
+        pytest.param(Step("asked", ("a", "b"), "OR"), "OR", id="any word"),
+        pytest.param(Step("asked", ("a", "b"), "AND", 1), "OR", id="any word of a sentence"),
+        pytest.param(Step("asked", ("a", "b"), "AND", 20), "20%", id="a share"),
+    ],
+)
+def test_the_rule_of_a_step_is_what_is_sent_and_not_what_was_set(step: Step, rule: str) -> None:
+    assert step.rule == rule

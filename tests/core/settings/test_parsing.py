@@ -89,6 +89,10 @@ def test_mapped_fields_are_gathered() -> None:
 JWT = {"security.identity": "jwt"}
 
 CONTRADICTIONS = [
+    pytest.param({"rag.maxTokens": "20000"}, "rag.maxTokens", id="an answer longer than the window"),
+    pytest.param(
+        {"rag.maxTokens": "4000", "llm.context.window": "4096"}, "rag.maxTokens", id="an answer that fills the window"
+    ),
     pytest.param(JWT, "security.identity", id="jwt without a key"),
     pytest.param(
         JWT | {"security.jwt.jwks": "k", "security.jwt.algorithms": "HS256"},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from datafari_rag.core.answer.token_budget import LEAST_SHARE
 from datafari_rag.core.text.token_estimate import estimate
 
 TRUE_COUNTS = json.loads((Path(__file__).parents[2] / "data" / "token_counts.json").read_text("utf-8"))
@@ -35,3 +36,8 @@ def test_it_is_never_more_than_one_token_a_byte() -> None:
 
 def test_half_a_character_does_no_harm() -> None:
     assert estimate("\ud800") >= 1
+
+
+@pytest.mark.parametrize("row", [row for row in TRUE_COUNTS if len(row["text"]) > 1000], ids=lambda row: row["name"])
+def test_a_refusal_by_the_estimate_is_never_wrong_for_a_long_western_text(row: dict[str, object]) -> None:
+    assert estimate(str(row["text"])) * LEAST_SHARE <= min(int(str(row["cl100k_base"])), int(str(row["o200k_base"])))
