@@ -114,6 +114,23 @@ def found_for(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Foun
     return _search(ask, language_for(ask, detect), _access(user, settings), settings=settings, parts=parts)[0]
 
 
+def sources_for(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Sources:
+    """
+    Return what an answer to *ask* would be made from; no model is called, unless it words the search.
+
+    Raises:
+        NoDocuments: nothing usable was found.
+        RagError: the search or the rights failed.
+    """
+    with closing(answer(ask, user, settings=settings, parts=parts)) as events:
+        for event in events:
+            if isinstance(event, Sources) and event.extracts:
+                return event
+            if isinstance(event, Failed):
+                raise event.error
+    raise NoDocuments
+
+
 def collect(events: Iterator[Event]) -> Answer:
     """
     Fold the events of one answer into the whole.

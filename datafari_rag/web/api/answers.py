@@ -159,12 +159,24 @@ def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
     line = desk.service.line()
     try:
         identified = line.identity.identify(incoming.headers, peer)
-        incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
+    except RagError as error:
+        return _refused(desk, row, line, incoming=incoming, error=error)
+    return answered_as(desk, row, line, incoming=incoming, identified=identified)
+
+
+def answered_as(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
+    """Return the response to one question of whoever was *identified*, counted among his."""
+    incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
+    try:
         desk.limits.check_user(line.settings, identified.name)
         return _answered(desk, row, line, incoming=incoming, identified=identified)
     except RagError as error:
-        audit(line, Audited(incoming.now_s, desk.new_id(), row.name, incoming.user_name), error.label)
-        return failed(desk, row, error, line.settings)
+        return _refused(desk, row, line, incoming=incoming, error=error)
+
+
+def _refused(desk: Desk, row: Row, line: Line, *, incoming: Incoming, error: RagError) -> Response:
+    audit(line, Audited(incoming.now_s, desk.new_id(), row.name, incoming.user_name), error.label)
+    return failed(desk, row, error, line.settings)
 
 
 def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
