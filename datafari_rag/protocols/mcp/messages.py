@@ -137,7 +137,7 @@ def _checked(
     meta: Mapping[str, object],
     headers: Mapping[str, str],
 ) -> Request:
-    header = headers.get(VERSION_HEADER)
+    header = _field(headers, VERSION_HEADER)
     if VERSION_KEY in meta or header == MODERN:
         request = Request(request_id, method, params, "modern", MODERN, meta)
         _check_modern(request, headers)
@@ -149,7 +149,7 @@ def _checked(
 
 
 def _check_modern(request: Request, headers: Mapping[str, str]) -> None:
-    version, header = request.meta.get(VERSION_KEY), headers.get(VERSION_HEADER)
+    version, header = request.meta.get(VERSION_KEY), _field(headers, VERSION_HEADER)
     if not isinstance(version, str):
         raise request.rejected(INVALID_PARAMS, f"_meta must have {VERSION_KEY}.")
     if header != version:
@@ -158,16 +158,18 @@ def _check_modern(request: Request, headers: Mapping[str, str]) -> None:
         raise _unsupported(request, version)
     if not isinstance(request.meta.get(CAPABILITIES_KEY), Mapping):
         raise request.rejected(INVALID_PARAMS, f"_meta must have {CAPABILITIES_KEY}, an object.")
-    if headers.get(METHOD_HEADER) != request.method:
-        raise _mismatch(request, "Mcp-Method", headers.get(METHOD_HEADER))
+    method, name = _field(headers, METHOD_HEADER), _field(headers, NAME_HEADER)
+    if method != request.method:
+        raise _mismatch(request, "Mcp-Method", method)
     key = TARGETS.get(request.method)
-    if key is not None and decoded(headers.get(NAME_HEADER)) != request.params.get(key):
-        raise _mismatch(request, "Mcp-Name", headers.get(NAME_HEADER))
+    said = None if name is None else decoded(name)
+    if key is not None and (said is None or said != request.params.get(key)):
+        raise _mismatch(request, "Mcp-Name", name)
 
 
-def decoded(value: str | None) -> str | None:
+def decoded(value: str) -> str | None:
     """Return what a header says, its Base64 form resolved ("Value Encoding"); None when it cannot be read."""
-    if value is None or not (value.startswith("=?base64?") and value.endswith("?=")):
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
         return value
     try:
         return base64.b64decode(value[len("=?base64?") : -len("?=")], validate=True).decode("utf-8")
@@ -178,6 +180,12 @@ def decoded(value: str | None) -> str | None:
 def shown(name: str) -> str:
     """Return as much of a *name* that a client sent as is said back to it."""
     return name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
+
+
+def _field(headers: Mapping[str, str], name: str) -> str | None:
+    """Return the value of a header without the white space that HTTP allows around it, None where it is absent."""
+    value = headers.get(name)
+    return None if value is None else value.strip(" \t")
 
 
 def _is_id(value: object) -> TypeGuard[str | int]:

@@ -29,7 +29,7 @@ MOST_CHARS_PER_TOKEN = 16
 
 _ADDRESS = re.compile(
     r"(?:(?:https?|ftps?|sftp|davs?)://[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?|(?:file|smb|nfs|cifs)://[A-Za-z0-9.-]*)"
-    r"(?:[/?#][^\x00-\x20\x7f]*)?"
+    r"(?:[/?#][^\x00-\x1f\x7f]*)?"
 )
 _KEPT = "%/:=&?~#+!$,;'@()*[]"
 
@@ -65,7 +65,7 @@ def search_result(sources: Sources, room: Room) -> Json:
     is_cut = len(kept) < len(named)
     for place in range(max(map(len, passages), default=0)):
         for mine, taken in zip(passages, chosen, strict=True):
-            size = room.tokens_of(mine[place]) if place < len(mine) else 0
+            size = room.tokens_of([mine[place]]) if place < len(mine) else 0
             if size > left:
                 is_cut = True
             elif size:
@@ -165,10 +165,10 @@ def _passages(extract: Extract) -> list[Json]:
 
 
 def _within(items: Sequence[Json], left: int, room: Room) -> tuple[list[Json], int]:
-    """Return the first of *items* that together have at most *left* tokens, and what is left then."""
+    """Return the first of *items* that together have at most *left* tokens, commas included, and what is left then."""
     kept: list[Json] = []
     for item in items:
-        size = room.tokens_of(item)
+        size = room.tokens_of([item])
         if size > left:
             break
         kept.append(item)
