@@ -28,16 +28,18 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/pytho
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(RUN_STAMP)
 
-# Clients that others wrote: two from npm, two in Python, each in an environment of its own.
+# Clients that others wrote: those from npm, and Python ones in three environments of their own; all fetched at once.
 clients: $(CLIENT_STAMP)
 
+CLIENT_ENVS := langchain:requirements.txt litellm:requirements-litellm.txt mcp:requirements-mcp.txt
 $(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requirements*.txt) | $(VENV)/bin/python
-	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error; \
-	else echo "No npm here: the tests with its clients will be skipped."; fi
-	@$(VENV)/bin/python -m venv .venvs/langchain
-	@.venvs/langchain/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements.txt
-	@$(VENV)/bin/python -m venv .venvs/litellm
-	@.venvs/litellm/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements-litellm.txt
+	@fetched=""; \
+	if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error & \
+	  fetched=$$!; else echo "No npm here: the tests with its clients will be skipped."; fi; \
+	for one in $(CLIENT_ENVS); do \
+	  ( $(VENV)/bin/python -m venv .venvs/$${one%%:*} && .venvs/$${one%%:*}/bin/python -m pip install --quiet \
+	    --disable-pip-version-check -r tests/clients/$${one#*:} ) & fetched="$$fetched $$!"; \
+	done; for one in $$fetched; do wait $$one || exit 1; done
 	@touch $@
 
 # Real processes on a busy machine are asked up to three times; how often that was needed is in the summary.
