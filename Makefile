@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
-CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.litellm
+CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.litellm .venvs/.mcp
 PORT ?= 8080
 
 .PHONY: run test test-quick test-long setup clients solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
@@ -28,7 +28,7 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/pytho
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(RUN_STAMP)
 
-# Clients that others wrote: two from npm, two in Python, each in an environment of its own.
+# Clients that others wrote: those from npm, and Python ones in environments of their own.
 clients: $(CLIENT_STAMPS)
 
 .venvs/.npm: tests/clients/package-lock.json | programs
@@ -38,7 +38,8 @@ clients: $(CLIENT_STAMPS)
 
 .venvs/.langchain: tests/clients/requirements.txt | $(VENV)/bin/python
 .venvs/.litellm: tests/clients/requirements-litellm.txt | $(VENV)/bin/python
-.venvs/.langchain .venvs/.litellm: .venvs/.%:
+.venvs/.mcp: tests/clients/requirements-mcp.txt | $(VENV)/bin/python
+.venvs/.langchain .venvs/.litellm .venvs/.mcp: .venvs/.%:
 	@$(VENV)/bin/python -m venv .venvs/$*
 	@.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@

@@ -154,6 +154,12 @@ class Runtime:
             relay=model,
             bad_setting=snapshot.bad_setting,
             audit=kept("audit", settings.audit_folder, lambda: audit_for(settings)),
+            agent_identity=kept(
+                "agent_identity",
+                _those(settings, "security_", "demo_", "mcp_url"),
+                lambda: agent_identity_for(settings, self._signer),
+            ),
+            extractive=ExtractiveModel(self._aside),
         )
 
     def _kept(self, name: str, key: object, build: Callable[[], T]) -> T:
@@ -271,6 +277,14 @@ def identity_for(settings: Settings, signer: Signer) -> Identity:
     )
 
 
+def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
+    """Return what says who asks at /mcp: a token must be made for it, None where nothing says what it has to name."""
+    if settings.security_identity != "jwt":
+        return identity_for(settings, signer)
+    audiences = tuple(filter(None, (settings.security_jwt_audience, settings.mcp_url)))
+    return _jwt_identity(settings, audiences) if audiences else None
+
+
 def rights_for(settings: Settings) -> RightsSource:
     """Return where a user's tokens come from."""
     return RIGHTS[settings.security_tokens](settings)
@@ -325,7 +339,7 @@ def _header_identity(settings: Settings) -> Identity:
     return HeaderIdentity.of(settings.security_header, settings.security_trusted_proxies, settings.security_domain)
 
 
-def _jwt_identity(settings: Settings) -> Identity:
+def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identity:
     # Imported here: the extra `jwt` is only needed by those who use it.
     from datafari_rag.adapters.identity.jwks import JwkSet
     from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
@@ -333,7 +347,7 @@ def _jwt_identity(settings: Settings) -> Identity:
     rules = TokenRules(
         algorithms=settings.security_jwt_algorithms,
         issuer=settings.security_jwt_issuer,
-        audience=settings.security_jwt_audience,
+        audience=audiences or settings.security_jwt_audience,
         user_claim=settings.security_jwt_user_claim,
         tokens_claim=settings.security_jwt_tokens_claim if settings.security_tokens == "claims" else None,
         leeway_s=settings.security_jwt_leeway_s,

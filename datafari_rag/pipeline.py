@@ -124,6 +124,23 @@ def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depende
     return _search(ask, language, _access(user, settings), settings=settings, dependencies=dependencies)[0]
 
 
+def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Sources:
+    """
+    Return what an answer to *ask* would be made from; no model is called, unless it words the search.
+
+    Raises:
+        NoDocuments: nothing usable was found.
+        RagError: the search or the rights failed.
+    """
+    with closing(answer(ask, user, settings=settings, dependencies=dependencies)) as events:
+        for event in events:
+            if isinstance(event, Sources) and event.extracts:
+                return event
+            if isinstance(event, Failed):
+                raise event.error
+    raise NoDocuments
+
+
 def collect(events: Iterator[Event]) -> Answer:
     """
     Fold the events of one answer into the whole.

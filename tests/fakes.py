@@ -173,6 +173,8 @@ def fake_snapshot(
         ),
         identity=identity or FakeIdentity(),
         rights=rights or FakeRights(),
+        agent_identity=identity or FakeIdentity(),
+        extractive=FakeModel("Sentences of the documents."),
     )
 
 

@@ -64,3 +64,5 @@ ASCII_NDJSON = Encoding(plain, _line(ascii_only), "application/x-ndjson")
 JSON_LINES = Encoding(plain, _line(ascii_only), "application/json-lines")
 JSONL = Encoding(plain, _line(ascii_only), "application/jsonl")
 SSE = Encoding(plain, _event, "text/event-stream", b"data: [DONE]\n\n")
+EVENTS = Encoding(plain, _event, "text/event-stream")
+"""Server-sent events of which the last object is the end."""

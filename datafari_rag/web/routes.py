@@ -10,6 +10,7 @@ from flask import Response
 from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, openai, ragapi
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext
+from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.model_relay import relay
 from datafari_rag.web.api.models import models_view
 from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NDJSON, SSE
@@ -50,5 +51,7 @@ ROUTES = (
     Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),
     Route("published", ("/api/chat", "/api/chat/stream"), ("POST",), frozenset({"json", "files"}), (PUBLISHED,)),
     Route("openai", ("/v1/chat/completions",), ("POST",), _JSON, (OPENAI,)),
+    Route("mcp", (PATH,), ("POST",), _JSON, (MCP,), mcp_view),
+    Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
     Route("models", ("/v1/models",), ("GET",), frozenset(), (OPENAI,), models_view),
 )

@@ -10,7 +10,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Relay, RightsSource, Trail
+from datafari_rag.ports import Identity, Model, Relay, RightsSource, Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,10 @@ class ServiceSnapshot:
     relay: Relay | None = None
     bad_setting: RagError | None = None
     audit: Trail | None = None
+    agent_identity: Identity | None = None
+    """Who asks at /mcp: tokens must be made for it. None where nothing says what such a token names."""
+    extractive: Model | None = None
+    """Answers without a model of words: with sentences of the documents."""
 
 
 class SettingsPreview(Protocol):

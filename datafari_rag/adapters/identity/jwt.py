@@ -29,13 +29,13 @@ class TokenRules:
     """
     What makes a token valid, as `security.jwt.*` says.
 
-    Empty *issuer* or *audience* are not checked. *tokens_claim* None means that the rights come from elsewhere, so
-    that a token with too many groups to list is no failure.
+    Empty *issuer* or *audience* are not checked; of several audiences a token names one. *tokens_claim* None means that
+    the rights come from elsewhere, so that a token with too many groups to list is no failure.
     """
 
     algorithms: tuple[str, ...] = ("RS256", "ES256")
     issuer: str = ""
-    audience: str = ""
+    audience: str | tuple[str, ...] = ""
     user_claim: str = "preferred_username"
     tokens_claim: str | None = "groups"
     leeway_s: float = 30.0

@@ -86,6 +86,22 @@ def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], b
     return tuple(claims)
 
 
+def stated_in(
+    text: str, labels: Sequence[str], has_content: Callable[[str], bool]
+) -> tuple[tuple[tuple[int, int], Claim], ...]:
+    """
+    Return each sentence of *text* that states something: its place there, and its claim, marks left out.
+
+    *labels* are those that a mark may name; *has_content* is as in `claims_of`.
+    """
+    marks = marks_in(text, DocumentLabels(labels), lambda words: False)
+    plain = _masked(text, marks, ())
+    quotes = tuple(quotations(plain))
+    page = _AnswerText(plain, (), quotes, tuple(spans(_masked(plain, (), quotes))))
+    stated = (span for span in page.sentences if has_content(plain[slice(*span)]))
+    return tuple((span, _claim_in(page, span)) for span in stated)
+
+
 @dataclass(frozen=True, slots=True)
 class _AnswerText:
     """An answer with what was found in it; sentences are spans without white space around them."""

@@ -43,11 +43,12 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
             found.append(Citation(mark.inside.strip(), UNKNOWN, answer_start=mark.start, answer_end=mark.end))
-        found.extend(_citation(mark, claim, seen[place]) for place in mark.places)
+        found.extend(citation_for(mark, claim, seen[place]) for place in mark.places)
     return tuple(found)
 
 
-def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
+def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
+    """Return what *seen* proves of *claim*, at the place of *mark*."""
     status, place = _proof(claim, seen)
     document = seen.extract.document
     return Citation(

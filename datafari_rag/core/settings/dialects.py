@@ -1,5 +1,5 @@
 """
-Settings of the dialects with a conversation: `openai.*`, `chat.*`.
+Settings of the dialects with a conversation and of the one for agents: `openai.*`, `chat.*`, `mcp.*`.
 
 Rows only. As those of the answer, a bad value fails answers and never stops the service.
 """
@@ -17,10 +17,23 @@ from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
 from datafari_rag.core.settings.row import mapping, secret, setting
 
+MCP_TOOLS = ("search", "fetch", "answer", "check")
+
+
+def _described(tool: str) -> str:
+    """Declare what agents are told about one tool: it decides when a model calls it, so administrators may word it."""
+    return setting(
+        f"mcp.{tool}.description",
+        "",
+        check=checks.text(),
+        help=f"What agents are told about the tool {tool}. Empty: a built-in text.",
+        browser=True,
+    )
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DialectSettings(EmbeddingSettings):
-    """Rows of /v1 and of the chat paths; a chain, because slotted classes have one base."""
+    """Rows of /v1, of the chat paths and of /mcp; a chain, because slotted classes have one base."""
 
     openai_passthrough: bool = setting(
         "openai.passthrough",
@@ -162,3 +175,47 @@ class DialectSettings(EmbeddingSettings):
         check=checks.field_name(),
         help="Field that include_category and exclude_category of chat clients narrow.",
     )
+
+    mcp_enabled: bool = setting(
+        "mcp.enabled",
+        True,
+        check=checks.flag(),
+        help="Serve agents at /mcp (Model Context Protocol), each as the user who is proved to be asking.",
+    )
+    mcp_tools: tuple[str, ...] = setting(
+        "mcp.tools",
+        MCP_TOOLS,
+        check=checks.names(allowed=MCP_TOOLS),
+        help="Tools that agents are offered.",
+    )
+    mcp_max_tokens: int = setting(
+        "mcp.max_tokens",
+        2_000,
+        check=checks.integer(200, 1_000_000),
+        help="Most tokens of one result of a tool; what is left out is said (truncated).",
+        browser=True,
+    )
+    mcp_url: str = setting(
+        "mcp.url",
+        "",
+        check=addresses.url(is_optional=True),
+        help="Address of /mcp as its clients write it, such as https://search.example.org/mcp; needed behind a proxy. "
+        "It is an audience that tokens for /mcp may name. Empty: the address of the request.",
+    )
+    mcp_scopes: tuple[str, ...] = setting(
+        "mcp.scopes",
+        (),
+        check=checks.names(),
+        help="Scopes that clients request from the identity provider to get a token for /mcp. Empty: none are named.",
+    )
+    mcp_instructions: str = setting(
+        "mcp.instructions",
+        "",
+        check=checks.text(),
+        help="What agents are told about this service as a whole. Empty: a built-in text.",
+        browser=True,
+    )
+    mcp_search_description: str = _described("search")
+    mcp_fetch_description: str = _described("fetch")
+    mcp_answer_description: str = _described("answer")
+    mcp_check_description: str = _described("check")

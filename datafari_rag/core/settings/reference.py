@@ -22,6 +22,7 @@ GROUPS: Mapping[str, str] = {
     "token": "Counting tokens",
     "openai": "OpenAI-compatible callers (/v1)",
     "chat": "Chat callers (/chat, /ask, /api/chat)",
+    "mcp": "Agents (/mcp)",
     "solr": "The search engine",
     "security": "Who may see what",
     "server": "The server",

@@ -174,12 +174,33 @@ def answered(
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
     try:
         identified = snapshot.identity.identify(incoming.headers, peer)
-        incoming = replace(incoming, user_name=identified.name, count_tokens=snapshot.dependencies.counter.count)
+    except RagError as error:
+        return _refused(worker, row, snapshot, incoming=incoming, error=error)
+    return answered_as(worker, row, snapshot, incoming=incoming, identified=identified)
+
+
+def answered_as(
+    worker: WorkerContext,
+    row: DialectRoute,
+    snapshot: ServiceSnapshot,
+    *,
+    incoming: Incoming,
+    identified: VerifiedIdentity,
+) -> Response:
+    """Return the response to one question of whoever was *identified*, counted among his."""
+    incoming = replace(incoming, user_name=identified.name, count_tokens=snapshot.dependencies.counter.count)
+    try:
         worker.limits.check_user(snapshot.settings, identified.name)
         return _answered(worker, row, snapshot, incoming=incoming, identified=identified)
     except RagError as error:
-        audit(snapshot, Audited(incoming.now_s, worker.new_id(), row.name, incoming.user_name), error.label)
-        return failed(worker, row, error, snapshot.settings)
+        return _refused(worker, row, snapshot, incoming=incoming, error=error)
+
+
+def _refused(
+    worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, incoming: Incoming, error: RagError
+) -> Response:
+    audit(snapshot, Audited(incoming.now_s, worker.new_id(), row.name, incoming.user_name), error.label)
+    return failed(worker, row, error, snapshot.settings)
 
 
 def _answered(

@@ -17,10 +17,11 @@ from datafari_rag.core.settings.table import Settings
 
 ALLOWED = {
     "Access-Control-Allow-Methods": "GET, POST",
-    "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, X-Request-ID",
+    "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
+    "X-Request-ID",
     "Access-Control-Max-Age": "600",
 }
-EXPOSED = "X-RAG-Model, X-RAG-Retrieval, X-Request-ID, Retry-After, Server-Timing"
+EXPOSED = "X-RAG-Model, X-RAG-Retrieval, X-Request-ID, Retry-After, Server-Timing, WWW-Authenticate"
 
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})

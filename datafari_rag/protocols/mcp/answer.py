@@ -1,0 +1,106 @@
+"""
+The tool `answer` as a dialect of the pipeline: a question in, one result or a stream of progress and the result out.
+
+One of these is made for each call, since a reply repeats the call's id. Without a call it only tells of failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import Internal, RagError
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, bare
+from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.protocols.chat_request import ask_of
+from datafari_rag.protocols.mcp.arguments import Arguments
+from datafari_rag.protocols.mcp.messages import Request
+from datafari_rag.protocols.mcp.replies import error_result, failed, progress, succeeded, tool_result
+from datafari_rag.protocols.mcp.results import Room, answer_result, links
+from datafari_rag.protocols.mcp.tools import ANSWER, EFFORTS
+from datafari_rag.protocols.request import Incoming, ReplyContext
+
+Json = dict[str, object]
+
+STREAM = "text/event-stream"
+
+NO_ROOM = Room(0, len)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCall:
+    """One call of `answer`: *request* is the call, *room* how large its result may be."""
+
+    request: Request | None = None
+    room: Room = NO_ROOM
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask:
+        """
+        Read the ask out of the call's arguments.
+
+        Raises:
+            BadRequest: an argument does not fit; the reason names it.
+            NoQuery, QueryTooLong, ContextTooLong: the question cannot be taken.
+        """
+        given = self.arguments()
+        given.choice("effort", EFFORTS)
+        question = {"role": "user", "content": given.question("question")}
+        body = {"messages": [*given.turns("history"), question]}
+        ask = ask_of(replace(incoming, body=body), settings, is_streamed=self._is_streamed(incoming))
+        return replace(ask, restrictions=given.restrictions("filters", facets_of(settings)))
+
+    def arguments(self) -> Arguments:
+        """Return the call's arguments. Raises: BadRequest."""
+        call = self._call()
+        return Arguments.of(call.params.get("arguments", {}), tuple(ANSWER.takes))
+
+    def reply(self, answer: Answer, context: ReplyContext) -> Json:
+        """Return the whole answer as the tool's result."""
+        return self._finished(answer.sources, answer.finished)
+
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
+        """
+        Yield progress: how many documents there are, then the answer's words in order; the result comes last.
+
+        Joined, the messages after the first are the answer.
+        """
+        token, sources = self._call().progress_token, Sources(())
+        for done, event in enumerate(events, start=1):
+            match event:
+                case Sources():
+                    sources = bare(event)
+                    message = f"{len(sources.extracts)} documents found"
+                case Delta():
+                    message = event.text
+                case Finished():
+                    yield self._finished(sources, event)
+                    return
+                case _:  # Failed
+                    yield succeeded(self._call(), error_result(event.error))
+                    return
+            yield progress("" if token is None else token, done, message)
+
+    def failure(self, error: RagError, settings: Settings) -> tuple[int, Json]:
+        """Return HTTP status and body of a failure, before or instead of the result."""
+        return failed(error, self.request)
+
+    def _finished(self, sources: Sources, finished: Finished) -> Json:
+        documents = [extract.document for extract in sources.extracts]
+        structured = answer_result(sources, finished, self.room)
+        return succeeded(self._call(), tool_result(structured, links(documents, self.room)))
+
+    def _is_streamed(self, incoming: Incoming) -> bool:
+        accepted = incoming.headers.get("accept", "")
+        return self._call().progress_token is not None and STREAM in accepted
+
+    def _call(self) -> Request:
+        if self.request is None:
+            raise Internal(log="an answer without a call")
+        return self.request
+
+
+def facets_of(settings: Settings) -> frozenset[str]:
+    """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
+    return frozenset(settings.solr_facets) - {*fields_of(settings).acl.values(), *ACL_FIELDS}

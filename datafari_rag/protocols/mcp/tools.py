@@ -1,0 +1,268 @@
+"""
+The tools that agents may call: their names, texts and schemas, one row each.
+
+What a tool does is the edge's (`web/api/mcp_tools.py`). Every tool only reads, and reads as its caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.mcp.arguments import MAX_ID_CHARS, ROLES
+
+Json = dict[str, object]
+
+MAX_ROWS = 50
+DEFAULT_ROWS = 10
+MAX_CHECKED_CHARS = 20_000
+"""Longest text that is checked against documents."""
+
+MAX_CHECKED_DOCUMENTS = 10
+MAX_START = 2_000_000_000
+
+FIELDS = ("exactContent", "preview_content")
+"""Fields of a document whose stored text can be fetched."""
+
+EFFORTS = ("low", "minimal")
+"""One call of the model, which is what is meant where nothing is said; or none, and sentences of the documents."""
+
+READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: *takes* are the properties of its arguments, *gives* those of its result."""
+
+    name: str
+    title: str
+    about: str
+    takes: Mapping[str, object]
+    needs: tuple[str, ...]
+    gives: Mapping[str, object]
+    always: tuple[str, ...]
+    """Properties that every result has."""
+
+
+def listed(tool: Tool, settings: Settings) -> Json:
+    """Return *tool* as `tools/list` has it, with the administrator's text in place of ours."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": _written_text(tool, settings) or tool.about,
+        "inputSchema": {**_object(tool.takes, tool.needs), "additionalProperties": False},
+        "outputSchema": _object(tool.gives, tool.always),
+        "annotations": {"title": tool.title, **READ_ONLY},
+    }
+
+
+def _written_text(tool: Tool, settings: Settings) -> str:
+    """Return what the administrator has written about *tool*, the empty text where nothing."""
+    written = TEXTS.get(tool.name)
+    return "" if written is None else written(settings)
+
+
+def _object(properties: Mapping[str, object], required: tuple[str, ...]) -> Json:
+    return {"type": "object", "properties": dict(properties), "required": list(required)}
+
+
+def _text(about: str, **more: object) -> Json:
+    return {"type": "string", "description": about, **more}
+
+
+def _number(about: str, **more: object) -> Json:
+    return {"type": "integer", "description": about, **more}
+
+
+def _flag(about: str) -> Json:
+    return {"type": "boolean", "description": about}
+
+
+def _list(items: Json, about: str, **more: object) -> Json:
+    return {"type": "array", "items": items, "description": about, **more}
+
+
+_QUESTION: Json = {"minLength": 1, "maxLength": MAX_QUESTION_CHARS}
+_ID: Json = {"minLength": 1, "maxLength": MAX_ID_CHARS}
+_MAYBE_TEXT: Json = {"type": ["string", "null"]}
+_MAYBE_NUMBER: Json = {"type": ["integer", "null"]}
+_FILTERS: Json = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+    "description": "Narrows the search: a field and its value, or a range such as [2024-01-01T00:00:00Z TO *].",
+}
+_PARTIAL = _flag("A part of the index did not answer: there may be better documents.")
+_TRUNCATED = _flag("Something was left out, because the result was larger than it may be.")
+
+_DOCUMENT = _object(
+    {"id": _text("For fetch and check."), "title": _text("Its title."), "url": _text("Where a person can open it.")},
+    ("id", "title", "url"),
+)
+_PLACE: Json = {
+    "field": _text("The field whose stored text is meant."),
+    "start": _number("First character, in code points of the stored text."),
+    "end": _number("The character behind the last one."),
+}
+_PASSAGE = _object({**_PLACE, "text": _text("The passage.")}, ("field", "start", "end", "text"))
+_RESULT = _object(
+    {
+        "id": _text("For fetch and check."),
+        "title": _text("Its title."),
+        "url": _text("Where a person can open it."),
+        "last_modified": _MAYBE_TEXT,
+        "passages": _list(_PASSAGE, "The passages that answer the query best."),
+    },
+    ("id", "title", "url", "passages"),
+)
+_CITATION = _object(
+    {
+        "label": _text("The document's label in the answer."),
+        "status": _text("How far the document proves it.", enum=["verified", "supported", "unsupported", "unknown"]),
+        "document_id": _MAYBE_TEXT,
+        "title": _MAYBE_TEXT,
+        "url": _MAYBE_TEXT,
+        "field": _MAYBE_TEXT,
+        "start": _MAYBE_NUMBER,
+        "end": _MAYBE_NUMBER,
+        "quote": _MAYBE_TEXT,
+        "answer_start": _number("Where the mark stands in the answer."),
+        "answer_end": _number("Where the mark ends in the answer."),
+    },
+    ("label", "status"),
+)
+_PROOF = _object(
+    {
+        "document_id": _text("The document that proves the sentence."),
+        **_PLACE,
+        "quote": _text("The words of the document at that place."),
+    },
+    ("document_id", "field", "start", "end", "quote"),
+)
+_CLAIM = _object(
+    {
+        "text": _text("The sentence."),
+        "start": _number("Where it begins in the text that was checked, in code points."),
+        "end": _number("Where it ends there."),
+        "status": _text(
+            "verified: words that it quotes stand there. supported: its facts stand there. unsupported: neither.",
+            enum=["verified", "supported", "unsupported"],
+        ),
+        "proofs": _list(_PROOF, "The places that prove it, one for each document that does."),
+    },
+    ("text", "start", "end", "status", "proofs"),
+)
+
+SEARCH = Tool(
+    "search",
+    "Search documents",
+    "Search the organisation's documents that the present user may read. Returns the best documents with the passages "
+    "that fit the query and their places. Use fetch with a document's id to read more of it.",
+    {
+        "query": _text("The question, or the words to look for.", **_QUESTION),
+        "rows": _number("Most documents.", minimum=1, maximum=MAX_ROWS, default=DEFAULT_ROWS),
+        "filters": _FILTERS,
+    },
+    ("query",),
+    {
+        "results": _list(_RESULT, "The documents, best first."),
+        "truncated": _TRUNCATED,
+        "partial_results": _PARTIAL,
+    },
+    ("results", "truncated"),
+)
+
+FETCH = Tool(
+    "fetch",
+    "Read a document",
+    "Read the stored text of one document by the id that search gave. A long document comes in parts: call again with "
+    "start set to next_start.",
+    {
+        "id": _text("The document's id.", **_ID),
+        "start": _number("First character to read, in code points.", minimum=0, maximum=MAX_START, default=0),
+        "end": _number("The character to stop before.", minimum=0, maximum=MAX_START),
+        "field": _text("The field to read. Absent: the one that answers are made from.", enum=list(FIELDS)),
+        "max_tokens": _number("Most tokens of text; never more than the service allows.", minimum=1),
+    },
+    ("id",),
+    {
+        "id": _text("The document's id."),
+        "title": _text("Its title."),
+        "text": _text("The stored text from start to end."),
+        "url": _text("Where a person can open it."),
+        "metadata": _object(
+            {
+                **_PLACE,
+                "length": _number("Characters of the whole stored text."),
+                "last_modified": _MAYBE_TEXT,
+                "language": _MAYBE_TEXT,
+            },
+            ("field", "start", "end", "length"),
+        ),
+        "truncated": _TRUNCATED,
+        "next_start": _MAYBE_NUMBER,
+    },
+    ("id", "title", "text", "url", "metadata", "truncated"),
+)
+
+ANSWER = Tool(
+    "answer",
+    "Answer a question from documents",
+    "Answer a question from the organisation's documents that the present user may read, with citations that were "
+    "checked against the documents. Ask for progress to receive the answer's words as they are written.",
+    {
+        "question": _text("The question.", **_QUESTION),
+        "effort": _text(
+            "low: a language model answers. minimal: no model, sentences of the documents themselves.",
+            enum=list(EFFORTS),
+            default=EFFORTS[0],
+        ),
+        "history": _list(
+            _object({"role": _text("Who spoke.", enum=list(ROLES)), "content": _text("What.")}, ("role", "content")),
+            "The conversation before the question, the oldest turn first.",
+        ),
+        "filters": _FILTERS,
+    },
+    ("question",),
+    {
+        "answer": _text("The answer; marks such as [1] or [title] cite the documents."),
+        "citations": _list(_CITATION, "One for each mark, in order, with the place that proves it."),
+        "documents": _list(_DOCUMENT, "The documents of which the model saw text, best first."),
+        "finish_reason": _text("stop, or length where the answer was cut off."),
+        "truncated": _TRUNCATED,
+        "partial_results": _PARTIAL,
+    },
+    ("answer", "citations", "documents", "finish_reason", "truncated"),
+)
+
+CHECK = Tool(
+    "check",
+    "Check a text against documents",
+    "Check, sentence by sentence, whether given documents prove a text. No language model takes part: a sentence is "
+    "proved only where its facts, or the words that it quotes, stand in a document.",
+    {
+        "text": _text("The text.", minLength=1, maxLength=MAX_CHECKED_CHARS),
+        "document_ids": _list(
+            _text("An id that search gave.", **_ID), "The documents.", minItems=1, maxItems=MAX_CHECKED_DOCUMENTS
+        ),
+    },
+    ("text", "document_ids"),
+    {
+        "claims": _list(_CLAIM, "The sentences of the text that state something, in order."),
+        "documents": _list(_DOCUMENT, "The documents that were read."),
+        "not_found": _list(_text("An id."), "Ids under which this user finds no document."),
+        "truncated": _TRUNCATED,
+    },
+    ("claims", "documents", "not_found", "truncated"),
+)
+
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK)}
+
+TEXTS: Mapping[str, Callable[[Settings], str]] = {
+    "search": lambda settings: settings.mcp_search_description,
+    "fetch": lambda settings: settings.mcp_fetch_description,
+    "answer": lambda settings: settings.mcp_answer_description,
+    "check": lambda settings: settings.mcp_check_description,
+}
+"""Where the administrator's text of a tool is."""

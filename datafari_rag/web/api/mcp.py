@@ -1,0 +1,189 @@
+"""
+`POST /mcp`: what agents call (Model Context Protocol). Who asks is proved here, before a message is looked at.
+
+Nothing is kept between two requests. Every tool reads as its caller, by the same pipeline as every other dialect.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import replace
+
+from flask import Response, g, request
+
+from datafari_rag.core.errors import BadRequest, BadSetting, NotAllowed, NotAuthenticated, NotFound, RagError
+from datafari_rag.core.hosts import authority_of, is_same, normalized
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.protocols.mcp import messages, replies
+from datafari_rag.protocols.mcp.answer import AnswerCall
+from datafari_rag.protocols.mcp.messages import Notification, Rejected, Request
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, json_response
+from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
+from datafari_rag.web.json_bytes import EVENTS, plain
+from datafari_rag.web.ops import request_context
+from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.runtime import ServiceSnapshot
+
+MCP = DialectRoute("mcp", AnswerCall(), EVENTS)
+"""How a failure looks before a call is known."""
+
+PATH = "/mcp"
+RESOURCE_PATH = "/.well-known/oauth-protected-resource"
+
+_JSON = frozenset({"json"})
+_NO_AUDIENCE = (
+    "/mcp takes only tokens that were made for it, and nothing says what these name: set security.jwt.audience "
+    "or mcp.url."
+)
+
+
+def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) -> Response:
+    """Return the reply to one message; *offered* are the tools, of which the settings may leave some out."""
+    line = worker.service.snapshot()
+    try:
+        return _answered(worker, line, offered)
+    except RagError as error:
+        return _challenged(failed(worker, MCP, error, line.settings), error, line.settings)
+
+
+def resource_view(worker: WorkerContext) -> Response:
+    """Return where a client gets a token for `/mcp` (RFC 9728). Raises: NotFound: no token is taken here."""
+    settings = worker.service.snapshot().settings
+    if not _takes_tokens(settings):
+        raise NotFound
+    about: dict[str, object] = {
+        "resource": settings.mcp_url or f"{origin_of(settings)}{PATH}",
+        "resource_name": replies.SERVER["name"],
+        "bearer_methods_supported": ["header"],
+    }
+    if settings.security_jwt_issuer:
+        about["authorization_servers"] = [settings.security_jwt_issuer]
+    if settings.mcp_scopes:
+        about["scopes_supported"] = list(settings.mcp_scopes)
+    return Response(plain(about), mimetype="application/json")
+
+
+def origin_of(settings: Settings) -> str:
+    """Return what the addresses of our own pages begin with: as `mcp.url` has it, else as this request does."""
+    return settings.mcp_url.removesuffix(PATH).rstrip("/") or f"{request.scheme}://{request.host}"
+
+
+def _answered(worker: WorkerContext, line: ServiceSnapshot, offered: Mapping[str, Offered]) -> Response:
+    settings = line.settings
+    if not settings.mcp_enabled:
+        raise NotFound
+    _check_origin(settings)
+    incoming = _incoming(worker)
+    identified = _identified(line, incoming)
+    message = messages.message_of(incoming.body, incoming.headers)
+    if isinstance(message, Notification):
+        return Response(status=202)
+    request.environ.get("datafari_rag.watch", _nobody_watches)()
+    _join_trace(message)
+    try:
+        return _replied(worker, line, message, incoming=incoming, identified=identified, offered=offered)
+    except RagError as error:
+        row = replace(MCP, dialect=AnswerCall(message))
+        return _challenged(failed(worker, row, error, settings), error, settings)
+
+
+def _replied(
+    worker: WorkerContext,
+    line: ServiceSnapshot,
+    message: Request,
+    *,
+    incoming: Incoming,
+    identified: VerifiedIdentity,
+    offered: Mapping[str, Offered],
+) -> Response:
+    tools = {name: one for name, one in offered.items() if name in line.settings.mcp_tools or not one.is_chosen}
+    if message.method != "tools/call":
+        listed = [one.tool for one in tools.values()]
+        result = replies.listing(message, line.settings, listed, identified.name)
+        return json_response(plain(replies.succeeded(message, result)))
+    name = message.params.get("name")
+    if not isinstance(name, str) or name not in tools:
+        raise replies.unknown_tool(message)
+    return tools[name].run(Call(worker, line, message, incoming, identified, origin_of(line.settings)))
+
+
+def _identified(line: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
+    """Return who asks. Raises: NotAuthenticated, BadSetting, and what the identity provider's failures are."""
+    if line.agent_identity is None:
+        raise BadSetting(_NO_AUDIENCE)
+    identified = line.agent_identity.identify(incoming.headers, request.remote_addr or "")
+    if identified.name is None and line.settings.security_anonymous == "refuse":
+        raise NotAuthenticated
+    return identified
+
+
+def _incoming(worker: WorkerContext) -> Incoming:
+    try:
+        return incoming_from(request, takes=_JSON, now_s=worker.now())
+    except BadRequest as error:
+        if type(error) is not BadRequest:
+            raise
+        raise Rejected(messages.PARSE_ERROR, error.reason) from error
+
+
+def _check_origin(settings: Settings) -> None:
+    """
+    Refuse what a page of another site had sent, one included whose name was made to lead here (DNS rebinding).
+
+    That page's own name is in `Host` too, so that being the same proves something only where names are known
+    (`server.hosts`, which was checked) or cannot be made to lead elsewhere. Raises: NotAllowed.
+    """
+    origin = request.headers.get("Origin")
+    if origin is None or origin.lower() in settings.server_cors_origins:
+        return
+    named = authority_of(origin)
+    is_ours = named is not None and is_same(named, request.host)
+    if not is_ours or not (settings.server_hosts or _is_fixed(request.host)):
+        raise NotAllowed("Pages of other web sites may not send this.")
+
+
+def _is_fixed(authority: str) -> bool:
+    """Say whether no name service decides where *authority* leads: an address, or the machine itself."""
+    found = normalized(authority)
+    if found is None:
+        return False
+    try:
+        ipaddress.ip_address(found[0].strip("[]"))
+    except ValueError:
+        return found[0] == "localhost" or found[0].endswith(".localhost")
+    return True
+
+
+def _join_trace(message: Request) -> None:
+    """Go on with the trace that `_meta` names, where it does (MCP, "OpenTelemetry trace context")."""
+    named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
+    if "traceparent" in named:
+        request_context.begin(g.request_id, named)
+        request.environ.get("datafari_rag.join_trace", _no_trace)(named)
+
+
+def _takes_tokens(settings: Settings) -> bool:
+    return settings.mcp_enabled and settings.security_identity == "jwt"
+
+
+def _challenged(response: Response, error: RagError, settings: Settings) -> Response:
+    """Return *response*, to whoever lacks a valid token with where to get one (RFC 9728, RFC 6750)."""
+    if isinstance(error, NotAuthenticated) and _takes_tokens(settings):
+        parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
+        if settings.mcp_scopes:
+            parts.append(f'scope="{" ".join(settings.mcp_scopes)}"')
+        if "Authorization" in request.headers:
+            parts.append('error="invalid_token"')
+        response.headers["WWW-Authenticate"] = f"Bearer {', '.join(parts)}"
+    return response
+
+
+def _nobody_watches() -> None:
+    """Stand in for the server's eye on the reader where the server has none."""
+
+
+def _no_trace(named: Mapping[str, str]) -> None:
+    """Stand in for spans where none are made."""

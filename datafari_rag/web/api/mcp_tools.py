@@ -1,0 +1,204 @@
+"""What each tool of `/mcp` does: one row each, all of them as the user who asks, by the one pipeline."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from flask import Response
+
+from datafari_rag.core.access import User
+from datafari_rag.core.ask import Ask, TokenBudget
+from datafari_rag.core.citations.text_check import CheckedSentence, checked
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.errors import NoDocuments, NotFound, RagError
+from datafari_rag.core.events import Sources
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
+from datafari_rag.pipeline import fetch, sources_for
+from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.protocols.mcp import results, tools
+from datafari_rag.protocols.mcp.answer import AnswerCall, facets_of
+from datafari_rag.protocols.mcp.arguments import Arguments
+from datafari_rag.protocols.mcp.messages import Request
+from datafari_rag.protocols.mcp.replies import succeeded, tool_result
+from datafari_rag.protocols.mcp.results import Room
+from datafari_rag.protocols.mcp.tools import TOOLS, Tool
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, json_response
+from datafari_rag.web.json_bytes import EVENTS, plain
+from datafari_rag.web.ops.audit import Audited, audit
+from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.user import user_for
+
+log = logging.getLogger(__name__)
+
+PASSAGE_SHARE = 0.6
+"""Share of a search's result that its passages may take; the rest is for ids, titles, addresses and places."""
+
+PASSAGE_TOKENS = 300
+"""Most tokens of one passage of a search's result."""
+
+NAME = "mcp"
+"""The dialect in metrics, log and audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool: the *message* and its sender; the addresses of our own pages begin with *origin*."""
+
+    worker: WorkerContext
+    line: ServiceSnapshot
+    message: Request
+    incoming: Incoming
+    identified: VerifiedIdentity
+    origin: str
+
+    def arguments(self, tool: Tool) -> Arguments:
+        """Return what was given to *tool*. Raises: BadRequest."""
+        return Arguments.of(self.message.params.get("arguments", {}), tuple(tool.takes))
+
+    def user(self) -> User:
+        """Return the caller with his rights. Raises: AuthorityError."""
+        return user_for(self.identified, self.line)
+
+    def room(self) -> Room:
+        """Return how large the result may be."""
+        return Room(self.line.settings.mcp_max_tokens, self.line.parts.counter.count, self.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a tool found: *structured* is its result, *read* what was given to the caller, for the audit."""
+
+    structured: Mapping[str, object]
+    read: tuple[Extract, ...] = ()
+    linked: Sequence[Document] = ()
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A tool and what runs it; *is_chosen* says that `mcp.tools` decides whether it is there."""
+
+    tool: Tool
+    run: Callable[[Call], Response]
+    is_chosen: bool = True
+
+
+def answer(call: Call) -> Response:
+    """Return the answer to a question, as a stream where the client wants to see progress."""
+    answering = AnswerCall(call.message, call.room())
+    row, line = DialectRoute(NAME, answering, EVENTS), call.line
+    if _is_minimal(answering):
+        line = replace(line, parts=replace(line.parts, model=line.extractive or line.parts.model))
+    return answered_as(call.worker, row, line, incoming=call.incoming, identified=call.identified)
+
+
+def _is_minimal(answering: AnswerCall) -> bool:
+    """Say whether no model is wanted; what is wrong with the arguments the dialect says."""
+    given = answering.request.params.get("arguments") if answering.request is not None else None
+    return isinstance(given, Mapping) and given.get("effort") == "minimal"
+
+
+def _search(call: Call) -> Done:
+    given, settings = call.arguments(tools.SEARCH), call.line.settings
+    rows = given.integer("rows", tools.DEFAULT_ROWS, low=1, high=tools.MAX_ROWS)
+    ask = Ask(
+        question=given.question("query"),
+        # Short passages of many documents, the best of each before the second of any.
+        token_budget=TokenBudget(int(settings.mcp_max_tokens * PASSAGE_SHARE), PASSAGE_TOKENS, rows),
+        max_documents=rows,
+        restrictions=given.restrictions("filters", facets_of(settings)),
+    )
+    try:
+        found = sources_for(ask, call.user(), settings=settings, parts=call.line.parts)
+    except NoDocuments:
+        found = Sources(())
+    return Done(results.search_result(found, call.room()), found.extracts, question=ask.question)
+
+
+def _fetch(call: Call) -> Done:
+    given, settings = call.arguments(tools.FETCH), call.line.settings
+    field = given.choice("field", _fields(settings))
+    start = given.integer("start", 0, low=0, high=tools.MAX_START)
+    end = given.integer("end", tools.MAX_START, low=0, high=tools.MAX_START)
+    most_tokens = given.integer("max_tokens", tools.MAX_START, low=1, high=tools.MAX_START)
+    document = _read(call, given.document_id("id"), field, call.user())
+    if document is None:
+        # One sentence for what is not there and for what is not his, without the id.
+        raise NotFound("There is no document with this id.")
+    read = Extract(1, document.id, document, (Passage(start, min(end, len(document.text))),), "")
+    return Done(results.fetched(document, (start, end), call.room(), most_tokens), (read,))
+
+
+def _check(call: Call) -> Done:
+    given, settings = call.arguments(tools.CHECK), call.line.settings
+    text = given.text("text", most_chars=tools.MAX_CHECKED_CHARS)
+    ids = given.document_ids("document_ids", most=tools.MAX_CHECKED_DOCUMENTS)
+    user, field = call.user(), _fields(settings)[0]
+    read = {one: _read(call, one, field, user) for one in ids}
+    documents = [document for document in read.values() if document is not None]
+    missing = [one for one, document in read.items() if document is None]
+    chars = len(text) + sum(len(document.text) for document in documents)
+    extracts, found = call.line.parts.aside(partial(_proved, text, documents, settings), chars)
+    return Done(results.check_result(text, found, documents, missing, call.room()), extracts, documents)
+
+
+def _proved(
+    text: str, documents: Sequence[Document], settings: Settings
+) -> tuple[tuple[Extract, ...], tuple[CheckedSentence, ...]]:
+    extracts = _whole(documents, settings)
+    return extracts, checked(text, extracts, language=detect(text))
+
+
+def _whole(documents: Sequence[Document], settings: Settings) -> tuple[Extract, ...]:
+    """Return *documents* as a model would see them that is shown every word."""
+    chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
+    return extracts_for(chosen, is_cleaned=settings.rag_clean, has_paths=False)
+
+
+def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:
+    return fetch(document_id, field, user, settings=call.line.settings, parts=call.line.parts)
+
+
+def _fields(settings: Settings) -> tuple[str, ...]:
+    """Return the fields that can be read, the one that answers are made from first."""
+    return tuple(sorted(tools.FIELDS, key=lambda name: name != settings.rag_solr_field))
+
+
+def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
+    """Return *tool* with *work*, counted, limited and audited as every answer is."""
+
+    def run(call: Call) -> Response:
+        line, worker, name = call.line, call.worker, call.identified.name
+        started = line.parts.clock()
+        audited = Audited(call.incoming.now_s, worker.new_id(), NAME, name)
+        try:
+            worker.limits.check_user(line.settings, name)
+            if line.bad_setting is not None:
+                raise line.bad_setting
+            done = work(call)
+        except RagError as error:
+            audit(line, audited, error.label)
+            raise
+        worker.metrics.count_answer(NAME, "ok")
+        audit(line, replace(audited, question=done.question), "ok", extracts=done.read)
+        took_ms = (line.parts.clock() - started) * 1000
+        log.info("mcp id=%s tool=%s documents=%d ms=%.0f", worker.new_id(), tool.name, len(done.read), took_ms)
+        links = results.links(done.linked, call.room())
+        return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))
+
+    return Offered(tool, run)
+
+
+OFFERED: Mapping[str, Offered] = {
+    "search": _run(TOOLS["search"], _search),
+    "fetch": _run(TOOLS["fetch"], _fetch),
+    "answer": Offered(TOOLS["answer"], answer),
+    "check": _run(TOOLS["check"], _check),
+}
+"""Every tool with what runs it, in the order in which they are listed."""

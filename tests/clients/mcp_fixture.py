@@ -1,0 +1,118 @@
+"""
+The same router at /mcp with the diagnostic tools that the official conformance suite calls, beside ours.
+
+Without them the suite says "not testable" of what only they could show: how this router streams, refuses a client
+without a capability, sends other kinds of content.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from flask import Response
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from datafari_rag.bootstrap import create_app
+from datafari_rag.core.errors import NoAnswer
+from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, MISSING_CAPABILITY, Request
+from datafari_rag.protocols.mcp.replies import progress, succeeded
+from datafari_rag.protocols.mcp.tools import Tool
+from datafari_rag.web.api.answers import json_response
+from datafari_rag.web.api.mcp import mcp_view
+from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
+from datafari_rag.web.json_bytes import EVENTS, plain
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+
+Json = dict[str, object]
+
+TEXT: Json = {"type": "text", "text": "This is a simple text response for testing."}
+IMAGE: Json = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+AUDIO: Json = {"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}
+RESOURCE: Json = {
+    "type": "resource",
+    "resource": {"uri": "test://embedded-resource", "mimeType": "text/plain", "text": "An embedded resource."},
+}
+
+
+def _content(*blocks: Json) -> Callable[[Call], Response]:
+    def run(call: Call) -> Response:
+        return json_response(plain(succeeded(call.message, _result(*blocks))))
+
+    return run
+
+
+def _result(*blocks: Json) -> Json:
+    return {"content": list(blocks), "structuredContent": {}, "isError": False}
+
+
+def _fails(call: Call) -> Response:
+    raise NoAnswer
+
+
+def _needs_sampling(call: Call) -> Response:
+    offered = call.message.meta.get(CAPABILITIES_KEY)
+    if not isinstance(offered, Mapping) or "sampling" not in offered:
+        data = {"requiredCapabilities": {"sampling": {}}}
+        raise call.message.rejected(MISSING_CAPABILITY, "The client must offer sampling.", data=data)
+    return _content(TEXT)(call)
+
+
+def _streams(call: Call) -> Response:
+    return Response(_events(call.message), mimetype=EVENTS.stream_type)
+
+
+def _events(message: Request) -> Iterator[bytes]:
+    token = message.progress_token
+    if token is not None:
+        for done in (0, 50, 100):
+            yield EVENTS.line(progress(token, done, f"{done} of 100"))
+    yield EVENTS.line(succeeded(message, _result(TEXT)))
+
+
+RUNS: Mapping[str, Callable[[Call], Response]] = {
+    "test_simple_text": _content(TEXT),
+    "test_image_content": _content(IMAGE),
+    "test_audio_content": _content(AUDIO),
+    "test_embedded_resource": _content(RESOURCE),
+    "test_multiple_content_types": _content(TEXT, IMAGE, RESOURCE),
+    "test_error_handling": _fails,
+    "test_tool_with_progress": _streams,
+    "test_missing_capability": _needs_sampling,
+    "test_streaming_elicitation": _streams,
+    "test_logging_tool": _streams,
+}
+DIAGNOSTIC = {
+    name: Offered(Tool(name, name, "For the conformance suite.", {}, (), {}, ()), run, is_chosen=False)
+    for name, run in RUNS.items()
+}
+
+
+class Quiet(WSGIRequestHandler):
+    """A handler that does not write down each request: there are hundreds."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Write nothing."""
+
+
+@contextmanager
+def fixture_build(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
+    """Yield the address of /mcp in a service that has the diagnostic tools too."""
+    conf = folder / "fixture.properties"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    conf.chmod(0o600)
+    app = create_app(conf)
+    app.view_functions["mcp:/mcp"] = lambda: mcp_view(app._desk, {**OFFERED, **DIAGNOSTIC})
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)

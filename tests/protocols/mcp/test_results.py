@@ -1,0 +1,183 @@
+"""What the tools return: it fits the schema that is listed, and the room that there is, and leads back to the text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.citations.text_check import checked
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.events import Finished, Sources
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.protocols.mcp.results import (
+    Room,
+    address_of,
+    answer_result,
+    check_result,
+    fetched,
+    links,
+    search_result,
+    written,
+)
+from tests.protocols.values import CITATION, EXTRACT, FINISHED, SOURCES
+
+TEXT = "".join(f"Sentence number {number} of this text. " for number in range(200))
+LONG = Document("long", TEXT, title="Long", url="https://x.example/long", last_modified="2024-05-01", language="en")
+
+
+def room(tokens: int = 2000) -> Room:
+    return Room(tokens, lambda text: -(-len(text) // 4), "https://us.example")
+
+
+def extract_of(document: Document, *places: tuple[int, int]) -> Extract:
+    return extracts_for([(document, tuple(Passage(*place) for place in places))], is_cleaned=True)[0]
+
+
+def size(result: Any) -> int:
+    return -(-len(written(result)) // 4)
+
+
+def test_a_search_names_documents_and_their_passages_with_places() -> None:
+    result: Any = search_result(SOURCES, room())
+    assert result["results"][0]["id"] == "doc-1"
+    passage = result["results"][0]["passages"][0]
+    assert (passage["field"], passage["start"], passage["end"]) == ("exactContent", 0, 40)
+    assert result["truncated"] is False
+
+
+def test_a_document_that_is_dated_says_so_and_a_missing_shard_is_told() -> None:
+    result: Any = search_result(Sources((extract_of(LONG, (0, 40)),), is_partial=True), room())
+    assert (result["results"][0]["last_modified"], result["partial_results"]) == ("2024-05-01", True)
+
+
+def test_each_document_keeps_a_passage_before_any_keeps_two() -> None:
+    places = [(start, start + 400) for start in range(0, 4000, 800)]
+    extracts = tuple(extract_of(replace(LONG, id=name), *places) for name in ("a", "b", "c"))
+    whole: Any = search_result(Sources(extracts), room(10_000))
+    small: Any = search_result(Sources(extracts), room(600))
+    assert [len(one["passages"]) for one in whole["results"]] == [5, 5, 5]
+    assert not whole["truncated"]
+    assert all(one["passages"] for one in small["results"])
+    assert small["truncated"]
+    assert size(small) <= 600
+
+
+def test_where_not_all_documents_have_room_the_last_ones_go() -> None:
+    extracts = tuple(extract_of(replace(LONG, id=f"doc-{number}"), (0, 30)) for number in range(50))
+    result: Any = search_result(Sources(extracts), room(400))
+    assert [one["id"] for one in result["results"]] == [f"doc-{number}" for number in range(len(result["results"]))]
+    assert 0 < len(result["results"]) < 50
+    assert result["truncated"]
+
+
+def test_nothing_found_is_an_empty_list() -> None:
+    assert search_result(Sources(()), room()) == {"results": [], "truncated": False}
+
+
+def test_a_document_is_read_from_a_place_to_a_place() -> None:
+    result: Any = fetched(LONG, (40, 90), room())
+    assert result["text"] == TEXT[40:90]
+    assert result["metadata"] == {
+        "field": "exactContent",
+        "start": 40,
+        "end": 90,
+        "length": len(TEXT),
+        "last_modified": "2024-05-01",
+        "language": "en",
+    }
+    assert (result["truncated"], result["next_start"]) == (False, None)
+
+
+def test_a_long_document_comes_in_parts_that_are_the_whole() -> None:
+    parts, start = [], 0
+    while True:
+        result: Any = fetched(LONG, (start, 10**9), room(300))
+        assert size(result) <= 300
+        parts.append(result["text"])
+        if not result["truncated"]:
+            break
+        assert result["next_start"] > start
+        start = result["next_start"]
+    assert "".join(parts) == TEXT
+    assert len(parts) > 3
+    assert all(part.rstrip().endswith(".") for part in parts)
+
+
+def test_the_caller_may_want_less_text() -> None:
+    result: Any = fetched(LONG, (0, 10**9), room(), 20)
+    assert 0 < len(result["text"]) <= 80
+
+
+@pytest.mark.parametrize("span", [(10**9, 10**9), (50, 10), (len(TEXT), 10**9)])
+def test_a_place_behind_the_end_is_the_end(span: tuple[int, int]) -> None:
+    result: Any = fetched(LONG, span, room())
+    assert (result["text"], result["truncated"]) == ("", False)
+
+
+def test_even_without_room_a_document_goes_on() -> None:
+    result: Any = fetched(LONG, (0, 10**9), room(1))
+    assert (0 < len(result["text"]) < 10, result["truncated"]) == (True, True)
+
+
+def test_an_answer_has_its_citations_and_documents() -> None:
+    result: Any = answer_result(SOURCES, FINISHED, room())
+    assert result["answer"] == FINISHED.text
+    assert result["citations"][0]["quote"] == "Paris"
+    assert result["documents"] == [{"id": "doc-1", "title": "Rabbits.txt", "url": "file:///rabbits.txt"}]
+    assert result["truncated"] is False
+
+
+def test_an_answer_that_is_too_large_loses_its_last_citations() -> None:
+    finished = Finished("It slept [1].", citations=(CITATION,) * 60)
+    result: Any = answer_result(SOURCES, finished, room(400))
+    assert 0 < len(result["citations"]) < 60
+    assert result["truncated"]
+    assert size(result) <= 400
+
+
+def test_a_check_says_what_each_sentence_is_proved_by() -> None:
+    text = "Paris the rabbit ate a carrot. The moon is made of cheese."
+    result: Any = check_result(text, checked(text, (EXTRACT,)), [EXTRACT.document], ["gone"], room())
+    assert [(one["text"], one["status"]) for one in result["claims"]] == [
+        ("Paris the rabbit ate a carrot.", "supported"),
+        ("The moon is made of cheese.", "unsupported"),
+    ]
+    proof = result["claims"][0]["proofs"][0]
+    assert EXTRACT.document.text[proof["start"] : proof["end"]] == proof["quote"]
+    assert result["not_found"] == ["gone"]
+
+
+def test_documents_are_linked_in_order() -> None:
+    found: Any = links([EXTRACT.document, LONG], room())
+    assert [(one["type"], one["uri"], one["annotations"]["priority"]) for one in found] == [
+        ("resource_link", "file:///rabbits.txt", 1.0),
+        ("resource_link", "https://x.example/long", 0.5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://x.example/a b?c=1#d", "https://x.example/a%20b?c=1#d"),
+        ("file://server/Café.pdf", "file://server/Caf%C3%A9.pdf"),
+        ("javascript:alert(1)", "https://us.example/documents?id=d+1"),
+        ("handbook/leave.md", "https://us.example/documents?id=d+1"),
+        ("https://x.example:99999/", "https://us.example/documents?id=d+1"),
+        ("https://x.example:0/", "https://us.example/documents?id=d+1"),
+        ("https://user@x.example/", "https://us.example/documents?id=d+1"),
+        ("https://x.example/#a#b", "https://us.example/documents?id=d+1"),
+        ("http://\u202e.example/", "https://us.example/documents?id=d+1"),
+        ("https:///nowhere", "https://us.example/documents?id=d+1"),
+        (None, "https://us.example/documents?id=d+1"),
+    ],
+)
+def test_an_address_is_one_that_every_client_takes_for_one(url: str | None, address: str) -> None:
+    assert address_of(Document("d 1", "", url=url), "https://us.example") == address
+
+
+def test_the_text_of_a_result_is_its_json() -> None:
+    assert json.loads(written({"a": "é\n"})) == {"a": "é\n"}
+    assert written({"a": ["é", 1]}) == '{"a":["é",1]}'

@@ -1,0 +1,65 @@
+"""The tools as agents see them: what is listed is what is taken and given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from datafari_rag.core.citations.text_check import checked
+from datafari_rag.core.events import Sources
+from datafari_rag.core.settings.dialects import MCP_TOOLS
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.mcp.results import answer_result, check_result, fetched, search_result
+from datafari_rag.protocols.mcp.tools import TEXTS, TOOLS, Tool, listed
+from tests.protocols.mcp.test_results import LONG, extract_of, room
+from tests.protocols.values import EXTRACT, FINISHED, SOURCES
+
+GIVEN = {
+    "search": search_result(Sources((extract_of(LONG, (0, 40)), EXTRACT), is_partial=True), room()),
+    "fetch": fetched(LONG, (0, 10**9), room(300)),
+    "answer": answer_result(SOURCES, FINISHED, room()),
+    "check": check_result("It slept. No.", checked("It slept. No.", (EXTRACT,)), [LONG], ["x"], room()),
+}
+TAKEN: dict[str, dict[str, object]] = {
+    "search": {"query": "When?", "rows": 5, "filters": {"source": "wiki"}},
+    "fetch": {"id": "doc-1", "start": 0, "end": 9, "field": "exactContent", "max_tokens": 100},
+    "answer": {"question": "When?", "effort": "minimal", "history": [{"role": "user", "content": "Hi"}], "filters": {}},
+    "check": {"text": "It slept.", "document_ids": ["doc-1"]},
+}
+
+
+def test_the_settings_name_these_tools_and_no_others() -> None:
+    assert set(TOOLS) == set(MCP_TOOLS) == set(TEXTS)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_what_a_tool_takes_and_gives_fits_its_schemas(name: str) -> None:
+    shown: Any = listed(TOOLS[name], Settings())
+    for schema in (shown["inputSchema"], shown["outputSchema"]):
+        jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(TAKEN[name], shown["inputSchema"])
+    jsonschema.validate(GIVEN[name], shown["outputSchema"])
+    assert set(TAKEN[name]) == set(shown["inputSchema"]["properties"])
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**TAKEN[name], "user": "alice"}, shown["inputSchema"])
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_tool_only_reads(name: str) -> None:
+    shown: Any = listed(TOOLS[name], Settings())
+    assert shown["annotations"]["readOnlyHint"]
+    assert not shown["annotations"]["destructiveHint"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_administrators_may_word_what_agents_are_told(name: str) -> None:
+    settings = Settings(**{f"mcp_{name}_description": "Ours."})
+    assert listed(TOOLS[name], settings)["description"] == "Ours."
+    assert listed(TOOLS[name], Settings())["description"] == TOOLS[name].about
+
+
+def test_a_tool_of_somebody_else_has_its_own_text() -> None:
+    other = Tool("other", "Other", "Does nothing.", {}, (), {}, ())
+    assert listed(other, Settings())["description"] == "Does nothing."

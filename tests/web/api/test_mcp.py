@@ -1,0 +1,402 @@
+"""POST /mcp over HTTP, with fakes at the ports only: who asks, what is refused, what each tool is given and gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, NotAuthenticated, SearchUnavailable
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.mcp import messages
+from datafari_rag.web.runtime import ServiceSnapshot
+from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
+
+META: dict[str, object] = {messages.VERSION_KEY: messages.MODERN, messages.CAPABILITIES_KEY: {}}
+QUESTION = "When does the plane take off?"
+BOTH = "application/json, text/event-stream"
+
+
+class FakeTrail:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+
+    def append(self, record: Any, *, question: str | None = None) -> None:
+        self.records.append({**record, "question": question})
+
+    def problem(self) -> str | None:
+        return None
+
+
+def client_of(line: ServiceSnapshot | None = None) -> FlaskClient:
+    return app_of(line or fake_snapshot()).test_client()
+
+
+def post(client: FlaskClient, method: str, params: dict[str, object] | None = None, **headers: str) -> TestResponse:
+    given = dict(params or {})
+    given["_meta"] = {**META, **dict(given.get("_meta", {}))}  # type: ignore[call-overload] # a dict of the test's own
+    name = given.get("name")
+    named = {"Mcp-Name": str(name)} if name is not None else {}
+    standard = {"MCP-Protocol-Version": messages.MODERN, "Mcp-Method": method, "Accept": BOTH, **named}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
+    return client.post("/mcp", json=body, headers={**standard, **headers})
+
+
+def called(client: FlaskClient, name: str, arguments: object, *, meta: object = None, **headers: str) -> TestResponse:
+    return post(client, "tools/call", {"name": name, "arguments": arguments, "_meta": meta or {}}, **headers)
+
+
+def result(response: TestResponse) -> Any:
+    assert response.status_code == 200, response.get_data(as_text=True)
+    return response.get_json()["result"]
+
+
+def said(response: TestResponse) -> Any:
+    """Return the error in the result of a tool that failed."""
+    found = result(response)
+    assert found["isError"]
+    return json.loads(found["content"][0]["text"])["error"]
+
+
+# Who asks
+
+
+def test_discovery_says_to_each_as_whom_he_asks() -> None:
+    client = client_of()
+    assert result(post(client, "server/discover", **{"X-User": "ann"}))["_meta"]["datafari-rag/user"] == "ann"
+    assert result(post(client, "server/discover"))["_meta"]["datafari-rag/user"] is None
+
+
+@pytest.mark.parametrize("method", ["server/discover", "tools/list", "tools/call"])
+def test_nobody_gets_anything_where_an_identity_is_required(method: str) -> None:
+    client = client_of(fake_snapshot(settings=Settings(security_anonymous="refuse")))
+    assert post(client, method, {"name": "search"}).status_code == 401
+    assert post(client, "tools/list", **{"X-User": "ann"}).status_code == 200
+
+
+def test_a_token_is_asked_for_as_the_standard_says() -> None:
+    settings = Settings(
+        security_identity="jwt",
+        security_anonymous="refuse",
+        security_jwt_issuer="https://idp.example/",
+        mcp_url="https://search.example/rag/mcp",
+        mcp_scopes=("search", "openid"),
+    )
+    client = client_of(fake_snapshot(settings=settings, identity=FakeIdentity(NotAuthenticated())))
+    response = post(client, "tools/list", Authorization="Bearer wrong")
+    resource = "https://search.example/rag/.well-known/oauth-protected-resource/mcp"
+    expected = f'Bearer resource_metadata="{resource}", scope="search openid", error="invalid_token"'
+    assert (response.status_code, response.headers["WWW-Authenticate"]) == (401, expected)
+    assert "invalid_token" not in post(client, "tools/list").headers["WWW-Authenticate"]
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        assert client.get(path).get_json() == {
+            "resource": "https://search.example/rag/mcp",
+            "resource_name": "datafari_rag",
+            "authorization_servers": ["https://idp.example/"],
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": ["search", "openid"],
+        }
+
+
+def test_without_an_address_of_its_own_it_is_that_of_the_request() -> None:
+    settings = Settings(security_identity="jwt", security_anonymous="refuse")
+    client = client_of(fake_snapshot(settings=settings))
+    about = client.get("/.well-known/oauth-protected-resource", headers={"Host": "docs.example:8443"}).get_json()
+    assert about == {
+        "resource": "http://docs.example:8443/mcp",
+        "resource_name": "datafari_rag",
+        "bearer_methods_supported": ["header"],
+    }
+    assert post(client, "tools/list").headers["WWW-Authenticate"] == (
+        'Bearer resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"'
+    )
+
+
+def test_where_no_tokens_are_taken_nothing_tells_where_to_get_them() -> None:
+    client = client_of(fake_snapshot(settings=Settings(security_anonymous="refuse")))
+    assert client.get("/.well-known/oauth-protected-resource").status_code == 404
+    assert "WWW-Authenticate" not in post(client, "tools/list").headers
+
+
+def test_without_an_audience_no_token_is_believed() -> None:
+    response = post(client_of(replace(fake_snapshot(), agent_identity=None)), "tools/list", **{"X-User": "ann"})
+    assert response.status_code == 500
+    assert "security.jwt.audience" in response.get_json()["error"]["message"]
+
+
+def test_the_service_can_be_turned_off() -> None:
+    client = client_of(fake_snapshot(settings=Settings(mcp_enabled=False, security_identity="jwt")))
+    assert post(client, "tools/list").status_code == 404
+    assert client.get("/.well-known/oauth-protected-resource").status_code == 404
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("method", ["get", "delete", "put"])
+def test_only_posts_are_taken(method: str) -> None:
+    response = getattr(client_of(), method)("/mcp")
+    assert (response.status_code, response.headers["Allow"]) == (405, "OPTIONS, POST")
+    assert response.get_json()["error"]["data"] == {"label": "methodNotAllowed"}
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "code"),
+    [
+        pytest.param({"data": "{", "content_type": "application/json"}, 400, -32700, id="no JSON"),
+        pytest.param({"data": "[" * 50_000, "content_type": "application/json"}, 400, -32700, id="deep JSON"),
+        pytest.param({"data": b'"\xff"', "content_type": "application/json"}, 400, -32700, id="no UTF-8"),
+        pytest.param({"json": [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]}, 400, -32600, id="a batch"),
+        pytest.param({"json": {str(number): 1 for number in range(2000)}}, 400, -32600, id="too many keys"),
+        pytest.param({"data": "x=1", "content_type": "text/plain"}, 415, 415, id="another media type"),
+        pytest.param({"data": b" " * 200_000, "content_type": "application/json"}, 413, 413, id="too large"),
+    ],
+)
+def test_what_is_no_message_is_refused(how: dict[str, Any], status: int, code: int) -> None:
+    line = fake_snapshot(settings=Settings(server_max_body_bytes=100_000))
+    response = client_of(line).post("/mcp", **how)
+    assert (response.status_code, response.get_json()["error"]["code"]) == (status, code)
+    assert response.mimetype == "application/json"
+
+
+def test_a_megabyte_of_arguments_is_an_argument_that_does_not_fit() -> None:
+    client = client_of()
+    assert said(called(client, "search", {"query": "x" * 1_000_000}))["label"] == "queryTooLong"
+    assert said(called(client, "fetch", {"id": "x" * 1_000_000}))["label"] == "badRequest"
+    assert said(called(client, "check", {"text": "x" * 1_000_000, "document_ids": ["a"]}))["argument"] == "text"
+    assert len(called(client, "x" * 1_000_000, {}).get_data()) < 1000
+    assert result(called(client, "search", {"query": QUESTION}))["isError"] is False
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "settings", "status"),
+    [
+        (None, "search.example", {}, 200),
+        ("http://localhost:8080", "localhost:8080", {}, 200),
+        ("http://app.localhost", "app.localhost", {}, 200),
+        ("http://127.0.0.1:8080", "127.0.0.1:8080", {}, 200),
+        ("http://[::1]:8080", "[::1]:8080", {}, 200),
+        ("http://evil.example", "evil.example", {}, 403),
+        ("http://evil.example", "localhost", {}, 403),
+        ("null", "localhost", {}, 403),
+        ("nonsense", "localhost", {}, 403),
+        ("https://search.example", "search.example", {"server_hosts": ("search.example",)}, 200),
+        ("https://app.example", "search.example", {"server_cors_origins": ("https://app.example",)}, 200),
+        ("https://evil.example", "search.example", {"server_cors_origins": ("https://app.example",)}, 403),
+        ("https://evil.example", "search.example", {"server_cors_origins": ("*",)}, 403),
+    ],
+)
+def test_no_page_of_another_site_can_call(origin: str | None, host: str, settings: dict[str, Any], status: int) -> None:
+    client = client_of(fake_snapshot(settings=Settings(**settings)))
+    given = {"Host": host} if origin is None else {"Host": host, "Origin": origin}
+    assert post(client, "tools/list", **given).status_code == status
+
+
+def test_an_allowed_page_may_send_the_protocols_headers() -> None:
+    client = client_of(fake_snapshot(settings=Settings(server_cors_origins=("https://app.example",))))
+    asked = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
+    allowed = client.options("/mcp", headers=asked).headers["Access-Control-Allow-Headers"]
+    assert {"MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"} <= set(allowed.split(", "))
+
+
+def test_a_notification_wants_no_reply() -> None:
+    response = client_of().post("/mcp", json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert (response.status_code, response.get_data()) == (202, b"")
+
+
+def test_limits_hold_for_calls() -> None:
+    client = client_of(fake_snapshot(settings=Settings(server_rate_user_per_minute=1)))
+    asked = {"X-User": "ann"}
+    assert result(post(client, "tools/list", **asked))
+    assert result(called(client, "search", {"query": QUESTION}, **asked))
+    for tool in ("search", "answer"):
+        response = called(client, tool, {"query": QUESTION, "question": QUESTION}, **asked)
+        assert (response.status_code, int(response.headers["Retry-After"]) > 0) == (429, True)
+        assert response.get_json()["id"] == 1
+
+
+# The tools
+
+
+def test_administrators_choose_the_tools() -> None:
+    client = client_of(fake_snapshot(settings=Settings(mcp_tools=("search", "fetch"))))
+    assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == ["search", "fetch"]
+    response = called(client, "answer", {"question": QUESTION})
+    assert (response.status_code, response.get_json()["error"]["code"]) == (200, -32602)
+    assert called(client, "nothing", {}).get_json()["error"]["message"] == "Unknown tool: nothing"
+
+
+def test_a_search_calls_no_model() -> None:
+    model = FakeModel("Not this.")
+    found = result(called(client_of(fake_snapshot(model=model)), "search", {"query": QUESTION, "rows": 1}))
+    structured = found["structuredContent"]
+    assert [one["id"] for one in structured["results"]] == [FLIGHT.id]
+    assert [block["type"] for block in found["content"]] == ["text"]
+    assert json.loads(found["content"][0]["text"]) == structured
+    assert model.prompts == []
+
+
+def test_a_search_that_finds_nothing_is_an_empty_list_and_one_that_fails_is_not() -> None:
+    nothing = result(called(client_of(fake_snapshot(FakeRetriever())), "search", {"query": QUESTION}))
+    assert nothing["structuredContent"] == {"results": [], "truncated": False}
+    failing = client_of(fake_snapshot(FakeRetriever(error=SearchUnavailable())))
+    assert said(called(failing, "search", {"query": QUESTION}))["label"] == "searchUnavailable"
+
+
+def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
+    client = client_of(fake_snapshot(rights=FakeRights(error=AuthorityUnavailable())))
+    for tool, given in (("search", {"query": QUESTION}), ("fetch", {"id": "doc-1"})):
+        assert said(called(client, tool, given, **{"X-User": "ann"}))["label"] == "authorityUnavailable"
+
+
+def test_a_search_is_narrowed_by_filters() -> None:
+    retriever = FakeRetriever(FLIGHT)
+    client = client_of(fake_snapshot(retriever, settings=Settings(solr_facets=("source",))))
+    result(called(client, "search", {"query": QUESTION, "filters": {"source": "wiki"}}))
+    assert [one.value for one in retriever.searches[0][0].restrictions] == ["wiki"]
+    assert said(called(client, "search", {"query": QUESTION, "filters": {"x": "y"}}))["argument"] == "filters"
+
+
+def test_a_document_is_fetched_whole_or_in_part() -> None:
+    client = client_of()
+    whole = result(called(client, "fetch", {"id": FLIGHT.id}))
+    part = result(called(client, "fetch", {"id": FLIGHT.id, "start": 9, "end": 13}))
+    assert whole["structuredContent"]["text"] == FLIGHT.text
+    assert len(whole["content"]) == 1
+    assert part["structuredContent"]["text"] == FLIGHT.text[9:13]
+
+
+def test_a_document_that_is_not_there_is_one_sentence_whatever_the_id() -> None:
+    client = client_of()
+    same = {called(client, "fetch", {"id": one}, **{"X-Request-ID": "r"}).get_data() for one in ("x", "y" * 100)}
+    assert len(same) == 1
+    assert said(called(client, "fetch", {"id": "x"}))["label"] == "notFound"
+
+
+def test_an_answer_has_the_headers_of_every_answer() -> None:
+    response = called(client_of(), "answer", {"question": QUESTION})
+    assert response.headers["X-RAG-Model"] == "fake-model; tries=1; fallback=0"
+    structured = result(response)["structuredContent"]
+    assert structured["answer"] == "The flight takes off at 15h50 [1]."
+    assert structured["citations"][0]["document_id"] == FLIGHT.id
+
+
+def test_an_answer_is_streamed_where_progress_is_wanted() -> None:
+    response = called(client_of(), "answer", {"question": QUESTION}, meta={"progressToken": 5})
+    assert (response.mimetype, response.headers["X-Accel-Buffering"]) == ("text/event-stream", "no")
+    lines = [json.loads(line.removeprefix("data: ")) for line in response.get_data(as_text=True).split("\n\n")[:-1]]
+    told = [line["params"]["message"] for line in lines[:-1]]
+    assert told == ["2 documents found", "The flight takes off ", "at 15h50 [1]."]
+    assert lines[-1]["result"]["structuredContent"]["answer"] == "".join(told[1:])
+
+
+def test_an_answer_without_effort_calls_no_model() -> None:
+    model = FakeModel("Not this.")
+    client = client_of(fake_snapshot(model=model))
+    found = result(called(client, "answer", {"question": QUESTION, "effort": "minimal"}))
+    assert found["structuredContent"]["answer"] == "Sentences of the documents."
+    assert model.prompts == []
+    assert said(called(client, "answer", {"question": QUESTION, "effort": "high"}))["argument"] == "effort"
+    assert said(called(client, "answer", [1]))["argument"] == "arguments"
+
+
+def test_an_answer_that_cannot_be_given_is_a_result_with_its_reason() -> None:
+    assert (
+        said(called(client_of(fake_snapshot(FakeRetriever())), "answer", {"question": QUESTION}))["label"]
+        == "noDocuments"
+    )
+
+
+def test_a_text_is_checked_against_documents_of_this_user() -> None:
+    asked = {"text": "The flight will take off at 15h50.", "document_ids": [FLIGHT.id, "hidden", FLIGHT.id]}
+    found = result(called(client_of(), "check", asked))
+    structured = found["structuredContent"]
+    assert [(one["status"], len(one["proofs"])) for one in structured["claims"]] == [("supported", 1)]
+    assert structured["not_found"] == ["hidden"]
+    assert found["content"][1]["uri"] == "file:///flight.pdf"
+
+
+def test_a_setting_that_cannot_be_used_is_told() -> None:
+    client = client_of(replace(fake_snapshot(), bad_setting=BadSetting("rag.maxFiles is wrong.")))
+    assert said(called(client, "search", {"query": QUESTION}))["reason"] == "rag.maxFiles is wrong."
+
+
+def test_a_defect_is_an_error_with_an_id_in_the_log() -> None:
+    class Broken(FakeRetriever):
+        def fetch(self, *arguments: object) -> None:
+            raise ZeroDivisionError("a secret")
+
+    response = called(client_of(fake_snapshot(Broken())), "fetch", {"id": "x"}, **{"X-Request-ID": "incident-1"})
+    assert (response.status_code, response.get_json()["error"]["code"]) == (500, -32603)
+    assert "incident-1" in response.get_data(as_text=True)
+    assert "secret" not in response.get_data(as_text=True)
+
+
+# What is kept of a call
+
+
+def test_every_call_is_audited_and_counted() -> None:
+    trail = FakeTrail()
+    client = client_of(replace(fake_snapshot(), audit=trail))
+    asked = {"X-User": "ann"}
+    called(client, "search", {"query": QUESTION}, **asked)
+    called(client, "fetch", {"id": FLIGHT.id, "start": 5}, **asked)
+    called(client, "fetch", {"id": "x"}, **asked)
+    called(client, "answer", {"question": QUESTION}, **asked)
+    called(client, "check", {"text": "No.", "document_ids": [FLIGHT.id]}, **asked)
+    assert [(one["outcome"], len(one["documents"])) for one in trail.records] == [
+        ("ok", 2),
+        ("ok", 1),
+        ("notFound", 0),
+        ("ok", 2),
+        ("ok", 1),
+    ]
+    assert {one["dialect"] for one in trail.records} == {"mcp"}
+    assert trail.records[1]["documents"][0]["passages"] == [[5, len(FLIGHT.text)]]
+    assert trail.records[0]["question"] == QUESTION
+    counted = client.get("/metrics").get_data(as_text=True)
+    assert 'datafari_rag_answers_total{dialect="mcp",outcome="ok"} 4.0' in counted
+    assert 'datafari_rag_answers_total{dialect="mcp",outcome="notFound"} 1.0' in counted
+
+
+@pytest.mark.parametrize(
+    ("meta", "joined"),
+    [
+        ({"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": "x=1"}, f"00-{'a' * 32}-{'b' * 16}-01"),
+        ({"traceparent": "nonsense\r\nX: y"}, None),
+        ({"traceparent": 5}, None),
+        ({}, None),
+    ],
+)
+def test_the_trace_that_a_message_names_goes_on(meta: dict[str, object], joined: str | None) -> None:
+    from datafari_rag.web.ops import request_context
+
+    sent: list[Any] = []
+
+    class Telling(FakeRetriever):
+        def fetch(self, *arguments: Any) -> Any:
+            sent.append(request_context.outgoing())
+            return FLIGHT
+
+    called(client_of(fake_snapshot(Telling())), "fetch", {"id": "x"}, meta=meta)
+    assert sent[0].get("traceparent") == joined
+
+
+def test_whoever_serves_is_told_when_to_watch_and_which_trace_goes_on(tmp_path: Path) -> None:
+    told: list[object] = []
+    environ: Any = {"datafari_rag.watch": lambda: told.append("watch"), "datafari_rag.join_trace": told.append}
+    params = {"_meta": {**META, "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}}
+    client_of().post(
+        "/mcp",
+        json={"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params},
+        headers={"MCP-Protocol-Version": messages.MODERN, "Mcp-Method": "tools/list"},
+        environ_overrides=environ,
+    )
+    assert told == ["watch", {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}]
