@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import Internal, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, bare
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp.arguments import Arguments
@@ -70,7 +70,7 @@ class AnswerCall:
         for done, event in enumerate(events, start=1):
             match event:
                 case Sources():
-                    sources = bare(event)
+                    sources = event
                     message = f"{len(sources.extracts)} documents found"
                 case Delta():
                     message = event.text
