@@ -66,7 +66,8 @@ def marks_in(answer: str, labels: Marks, is_quoted: Callable[[str], bool]) -> tu
     quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span)]
     own = [span for span in quotes if is_quoted(answer[slice(*span)])]
     closings = _closings(answer)
-    found, at = [], 0
+    found: list[Mark] = []
+    at = 0
     while len(found) < MAX_MARKS and (opener := _OPENER.search(answer, at)) is not None:
         inside = _span_around(code, opener.start()) or _span_around(own, opener.start())
         mark = None if inside else _mark_at(answer, opener.start(), closings, labels)
