@@ -65,7 +65,7 @@ class Followups:
         return len(self._held) if match is None else match.start()
 
     def _before_mark(self, at: int, begin: int) -> int:
-        """Return where behind *begin* the white space and the bullet before a mark at *at* begin, as far as is looked."""
+        """Return where the white space and the bullet before a mark at *at* begin; not before *begin*, nor farther."""
         low = max(begin, at - MAX_BLANK_CHARS)
         text = self._held[low:at]
         line = text[-_LINE_CHARS:]
