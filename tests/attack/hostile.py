@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 
 SINGLE = [
@@ -195,6 +197,12 @@ def text_of(unit: str, chars: int) -> str:
     return (unit * (chars // len(unit) + 1))[:chars]
 
 
+@cache
+def _compatible() -> str:
+    """Return every character that Unicode spells otherwise in its plain form: thousands of different ones to fold."""
+    return "".join(one for one in map(chr, range(0xA0, 0x30000)) if not unicodedata.is_normalized("NFKC", one))
+
+
 def grown(chars: int) -> Iterator[tuple[str, str]]:
     """
     Yield texts that are no repetition, with their names: the same word with more and more letters, brackets that nest.
@@ -206,7 +214,9 @@ def grown(chars: int) -> Iterator[tuple[str, str]]:
     letters = " ".join("a" * size for size in range(1, int((2 * chars) ** 0.5) + 1))[:chars]
     sentences = " ".join(f"The common report {number} says nine. " for number in range(chars // 20))[:chars]
     marks = "".join(f"Word{number} says nine [{number}]. " for number in range(chars // 15))[:chars]
-    yield from {"numbers": numbers, "words": words, "letters": letters, "sentences": sentences, "marks": marks}.items()
+    fences = "a".join("`" * size for size in range(1, 101))
+    plain = {"numbers": numbers, "words": words, "letters": letters, "sentences": sentences, "marks": marks}
+    yield from (plain | {"fences": text_of(fences, chars), "compatible": text_of(_compatible(), chars)}).items()
     for opener, closer in ("[]", "()", "“”", "«»", "<>", "【】", "「」"):
         half = chars // 2
         yield f"nested {opener!a}", opener * half + closer * half

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from datafari_rag.core import hosts, identity
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
-from datafari_rag.core.ask import Ask, Attachment, ChatMessage, TokenBudget
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
     claims,
     labels,
@@ -204,7 +204,8 @@ READERS: dict[str, Reader] = {
     "core.citations.statements.carries": lambda text: statements.carries(
         statements.facts_of(text[:700], "en"), statements.facts_of(text[:1400], "en"), statements.Terms("en")
     ),
-    "core.citations.statements.facts_of": lambda text: [statements.facts_of(text, code) for code in ("en", "fr")],
+    "core.citations.statements.facts_of": lambda text: statements.facts_of(text, "en"),
+    "core.citations.statements.facts_of, in French": lambda text: statements.facts_of(text, "fr"),
     "core.citations.statements.tokens_of": lambda text: statements.tokens_of(text, "de"),
     "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
         text[:700], [text[:700], text[700:1400]], "en"
@@ -351,8 +352,10 @@ READERS: dict[str, Reader] = {
     "core.text.stemmer.stem": lambda text: stemmer.stem(text.lower(), "en"),
     "core.text.stopwords.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
     "core.text.token_estimate.estimate": token_estimate.estimate,
-    "core.text.tokenizer.sought_in": lambda text: tokenizer.sought_in(text, "en"),
-    "core.text.tokenizer.words_of": lambda text: [tokenizer.words_of(text, code) for code in ("en", "fr", "it")],
+    "core.text.tokenizer.sought_in": lambda text: tokenizer.sought_in(text[:MAX_QUESTION_CHARS], "en"),
+    "core.text.tokenizer.words_of": lambda text: [
+        tokenizer.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")
+    ],
     "core.text.truncation.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
     "core.text.truncation.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
     "core.text.truncation.longest_prefix": lambda text: truncation.longest_prefix(

@@ -106,6 +106,7 @@ class SafeLinks:
         self._is_bracket_line = False
         self._is_behind_bracket = False
         self._scanned: dict[int, tuple[int, int]] = {}
+        # What a piece must hold to end the waiting, and how much may be held meanwhile.
         self._awaited: tuple[re.Pattern[str], int] | None = None
 
     def feed(self, text: str) -> str:
@@ -122,6 +123,7 @@ class SafeLinks:
         self._held += text
         if self._awaited is not None and len(self._held) < self._awaited[1] and not self._awaited[0].search(text):
             return ""
+        self._awaited = None
         return self._run(is_end=False)
 
     def end(self) -> str:
@@ -132,7 +134,6 @@ class SafeLinks:
 
     def _run(self, *, is_end: bool) -> str:
         text, at, shown = self._held, 0, []
-        self._awaited = None
         while at < len(text):
             if self._is_behind_bracket:
                 blanks = _SPACES.match(text, at)

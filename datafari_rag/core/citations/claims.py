@@ -19,6 +19,9 @@ from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
 from datafari_rag.core.text.code_spans import code_spans
 from datafari_rag.core.text.sentences import spans
 
+MAX_MARKS = 500
+"""So many marks of an answer are resolved; those behind them are text."""
+
 _OPENER = re.compile(r"[\[【［]")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BRACKET_OR_END = re.compile(r"[\[\]【】［］\n]")
@@ -54,7 +57,7 @@ class Claim:
 
 def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
     """
-    Return the marks of *answer* in order, unknown ones too.
+    Return the first `MAX_MARKS` marks of *answer* in order, unknown ones too.
 
     *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own. In
     other quotations, which may be a document's words with a link or a tag less, those are that a document has too.
@@ -63,8 +66,9 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span)]
     own = [span for span in quotes if is_quoted(answer[slice(*span)])]
     closings = _closings(answer)
-    found, at = [], 0
-    while (opener := _OPENER.search(answer, at)) is not None:
+    found: list[Mark] = []
+    at = 0
+    while len(found) < MAX_MARKS and (opener := _OPENER.search(answer, at)) is not None:
         inside = _span_around(code, opener.start()) or _span_around(own, opener.start())
         mark = None if inside else _mark_at(answer, opener.start(), closings, labels)
         at = inside[1] if inside else opener.end()

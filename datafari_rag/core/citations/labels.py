@@ -12,6 +12,9 @@ from datafari_rag.core.text.folding import folded
 
 MAX_LABEL_CHARS = 60
 
+MAX_TITLE_CHARS = 2000
+"""So much of a title is read, of a file name and of an id in its place; a longer one is the document's text."""
+
 _BRACKETS = re.compile(r"[\[\]［］【】]+")
 _LINE_ENDS = re.compile(f"[{LINE_ENDS}]+")
 _SPACES = re.compile(r"\s+")
@@ -22,11 +25,11 @@ def title_of(document: Document) -> str:
     """
     Return the title, else the file name of the URL, else the id, as people may see it; never empty.
 
-    Without controls that turn what follows round, and without anything else that nobody sees: a title is read as it
-    stands.
+    Of each the first `MAX_TITLE_CHARS` characters, without controls that turn what follows round, and without anything
+    else that nobody sees: a title is read as it stands.
     """
     names = (document.title or "", _file_name(document.url or ""), document.id)
-    return next(filter(None, map(without_invisible, names)), "document")
+    return next(filter(None, (without_invisible(name[:MAX_TITLE_CHARS]) for name in names)), "document")
 
 
 def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
@@ -66,4 +69,4 @@ def _file_name(url: str) -> str:
         path = urlsplit(url).path
     except ValueError:
         return ""
-    return unquote(path.rstrip("/").rpartition("/")[2])
+    return unquote(path.rstrip("/").rpartition("/")[2][:MAX_TITLE_CHARS])

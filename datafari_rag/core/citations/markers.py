@@ -34,8 +34,10 @@ class DocumentLabels:
         Return which documents *inside*, the text between two brackets, names, counted from 0.
 
         A label spelled the same wins over a number; several numbers may be separated by commas. Empty when it names
-        none.
+        none, or has more than `MAX_MARK_CHARS` characters.
         """
+        if len(inside) > MAX_MARK_CHARS:
+            return ()
         wanted = folded(inside)
         for spelled in (wanted, folded(plain_label(inside))):
             if spelled in self._places:
@@ -48,6 +50,8 @@ class DocumentLabels:
 
     def is_beginning(self, inside: str) -> bool:
         """Say whether *inside* could go on to name a document: the beginning of a label or a number."""
+        if len(inside) > MAX_MARK_CHARS:
+            return False
         begun = folded(inside)
         return any(label.startswith(begun) for label in self._labels) or begun.isdigit()
 

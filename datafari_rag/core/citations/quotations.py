@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import islice
+
+MAX_SIGNS = 10_000
+"""So many quotation marks, apostrophes and empty lines of a text are looked at; what stands behind is no quotation."""
 
 _CLOSERS = {
     "“": "”",
@@ -43,12 +48,13 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
     An empty line ends a quotation that was never closed: such a one is none. Single marks count when they hold more
     than one word.
     """
-    ends, inside = _ends(text), _BetweenMarks(text)
+    signs = list(islice(_MARK_OR_BREAK.finditer(text), MAX_SIGNS))
+    ends, inside = _ends(text, signs), _BetweenMarks(text)
     found: list[tuple[int, int]] = []
     at = 0
-    for opener in _MARK.finditer(text):
+    for opener in signs:
         start = opener.end()
-        if start <= at or not _may_open(text, opener.start()):
+        if start <= at or opener.group() not in _ALL or not _may_open(text, opener.start()):
             continue
         end = ends.get(start, -1)
         if end >= 0 and inside.is_quotation(opener.group(), start, end):
@@ -86,11 +92,11 @@ class _NextMatch:
         return self._found
 
 
-def _ends(text: str) -> dict[int, int]:
+def _ends(text: str, signs: Sequence[re.Match[str]]) -> dict[int, int]:
     """Return for each opening mark, by where its words start, where they end; in one pass, whatever is left open."""
     ends: dict[int, int] = {}
     waiting: dict[str, list[int]] = {opener: [] for opener in _CLOSERS}
-    for match in _MARK_OR_BREAK.finditer(text):
+    for match in signs:
         mark, at = match.group(), match.start()
         if mark not in _ALL:
             waiting = {opener: [] for opener in _CLOSERS}

@@ -8,7 +8,7 @@ Nothing here understands language: it is made so as to say "lacks" rather too of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.text.folding import folded
@@ -75,6 +75,7 @@ _NUMBERS = {
     code: {word: str(number) for number, word in enumerate(words.split()) if number != 1}
     for code, words in _NUMBER_LISTS.items()
 }
+_SPELLED = {code: numbers | _SIGNS for code, numbers in _NUMBERS.items()}
 _ENDING_LISTS = {
     "en": "s es ed d ing ings e y ies ied ly",
     "fr": "s x e es é ée és ées er ent ez ons ait aient ant ants a ont era eront aux al ale ales r t it is ir i ie nt",
@@ -128,9 +129,11 @@ def facts_of(text: str, language: str) -> SentenceFacts:
     said: set[str] = set()
     denied: set[str] = set()
     for token, is_denied in zip(tokens, reached, strict=True):
+        if token in STOPS:
+            continue
         if token[0].isdigit():
             numbers.append(token)
-        elif is_unspaced(token):
+        elif not token.isascii() and is_unspaced(token):
             pairs.extend(pieces_of(token))
         elif is_content(token, language):
             words.append(token)
@@ -141,15 +144,17 @@ def facts_of(text: str, language: str) -> SentenceFacts:
         tuple(numbers),
         frozenset(denied),
         frozenset(said),
-        frozenset(token for token in tokens if token in CONTRARIES),
-        any(token in _NEGATIONS.get(language, _EMPTY) for token in tokens),
+        frozenset(CONTRARIES.keys() & tokens),
+        not _NEGATIONS.get(language, _EMPTY).isdisjoint(tokens),
     )
 
 
 def tokens_of(text: str, language: str) -> list[str]:
     """Return the folded words, numbers and signs of *text* in order, numbers and units spelled one way."""
     spelled = _BOUND.sub("", _CONTRACTED.sub(" not", folded(text)))
-    return [_numbered(token, language) for token in _TOKEN.findall(spelled)]
+    one_way = _SPELLED.get(language, _SIGNS)
+    tokens = _TOKEN.findall(spelled)
+    return [_plain_number(token) if token[0].isdigit() else one_way.get(token, token) for token in tokens]
 
 
 def is_content(word: str, language: str) -> bool:
@@ -228,31 +233,29 @@ def _is_ending(word: str, common: int, language: str) -> bool:
     return rest in endings or (rest[:1] == word[common - 1] and rest[1:] in endings)
 
 
-def _numbered(token: str, language: str) -> str:
-    if token[0].isdigit():
-        plain = _GROUPED.sub("", token).replace(",", ".")
-        return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
-    token = _NUMBERS.get(language, {}).get(token, token)
-    return _SIGNS.get(token, token)
+def _plain_number(token: str) -> str:
+    plain = _GROUPED.sub("", token).replace(",", ".")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
 
 
 def _reached(tokens: Sequence[str], language: str) -> list[bool]:
     """Say for each token whether a negation reaches it, from before or from behind."""
     negations = _NEGATIONS.get(language, _EMPTY)
-    reached = [False] * len(tokens)
-    for at, token in enumerate(tokens):
-        if token in negations:
-            for place in (*_reach(tokens, at, 1), *_reach(tokens, at, -1)):
-                reached[place] = True
+    if negations.isdisjoint(tokens):
+        return [False] * len(tokens)
+    behind = reversed(_reach(tokens[::-1], negations))
+    return [one or other for one, other in zip(_reach(tokens, negations), behind, strict=True)]
+
+
+def _reach(tokens: Sequence[str], negations: frozenset[str]) -> list[bool]:
+    """Say for each token whether a negation before it reaches it."""
+    reached: list[bool] = []
+    left = 0
+    for token in tokens:
+        left = 0 if token in STOPS or token in JOINING else left
+        reached.append(left > 0)
+        left = REACH if token in negations else left - 1
     return reached
-
-
-def _reach(tokens: Sequence[str], at: int, step: int) -> Iterator[int]:
-    for distance in range(1, REACH + 1):
-        place = at + step * distance
-        if not 0 <= place < len(tokens) or tokens[place] in STOPS or tokens[place] in JOINING:
-            return
-        yield place
 
 
 def _has(words: Iterable[str], wanted: str, language: str) -> bool:

@@ -32,7 +32,8 @@ from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.tables import is_row, named_cells
 
 MAX_PLACES = 200
-"""How many places of a quotation are looked at."""
+MAX_COMPARED_CHARS = 20_000
+"""How many places of a quotation are looked at, and how many characters of them are compared."""
 
 MAX_WINDOWS = 80
 """How many places of a claim's rarest word are looked around."""
@@ -184,7 +185,8 @@ class CheckedExtract:
 
     def _places(self, wanted: str) -> Iterator[tuple[int, int]]:
         at, looked = self._folded.text.find(wanted), 0
-        while at >= 0 and looked < MAX_PLACES:
+        most = min(MAX_PLACES, MAX_COMPARED_CHARS // len(wanted) + 1)
+        while at >= 0 and looked < most:
             span = self._folded.span(at, at + len(wanted))
             if span is not None:
                 yield span

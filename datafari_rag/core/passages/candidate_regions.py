@@ -18,6 +18,9 @@ From this budget on a text is cut into blocks of sentences: what is around an an
 least so many characters, and so many of them fill the budget.
 """
 
+MAX_SENTENCES = 3000
+"""A text that has more, which are a word or less each, is cut into blocks as well."""
+
 CELL_CHARS = 1000
 """Length of the stretches by which the evidence of a long text is counted."""
 
@@ -33,8 +36,8 @@ def bounds_in(text: str, traces: TermPositions, weights: Sequence[float], budget
     is many pages, sentences that follow each other are given together.
     """
     if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
-        if budget_chars < LARGE_BUDGET_CHARS:
-            return spans(text)
+        if budget_chars < LARGE_BUDGET_CHARS and len(sentences := spans(text)) <= MAX_SENTENCES:
+            return sentences
         return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS))
     wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
     found: list[tuple[int, int]] = []

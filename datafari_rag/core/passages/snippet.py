@@ -60,7 +60,8 @@ def _denials(text: str, language: str) -> list[tuple[int, int, int]]:
     # A line may be wrapped anywhere.
     clauses = [0, *(match.end() for match in _CLAUSE.finditer(text) if match.group() != "\n"), len(text)]
     # Of scripts without spaces nothing is said here: one and the same character denies, or is a part of "very".
-    places = [word.start() for word in _WORDS.finditer(text) if is_negation(folded(word.group()), language)]
+    denying = {word for word in set(_WORDS.findall(text)) if is_negation(folded(word), language)}
+    places = [word.start() for word in _WORDS.finditer(text) if word.group() in denying]
     following = [bisect_right(clauses, place) for place in places]
     return [(clauses[after - 1], place, clauses[after]) for place, after in zip(places, following, strict=True)]
 

@@ -12,6 +12,9 @@ from bisect import bisect_left, bisect_right
 
 Span = tuple[int, int]
 
+MAX_TICKS = 30
+"""A run of more backticks begins and ends no code within a line."""
+
 _FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t]*+(?P<signs>[`~]{3,}+)[ \t]*+$", re.MULTILINE)
 _TICKS = re.compile(r"`+")
@@ -74,7 +77,9 @@ class _Ticks:
     """The spans between backticks of a text, found in order."""
 
     def __init__(self, text: str) -> None:
-        self._runs = [match.span() for match in _TICKS.finditer(text)]
+        self._runs = [
+            (start, end) for start, end in map(re.Match.span, _TICKS.finditer(text)) if end - start <= MAX_TICKS
+        ]
         self._breaks = [match.start() for match in _EMPTY_LINE.finditer(text)]
         self._starts: dict[int, list[int]] = {}
         for start, end in self._runs:

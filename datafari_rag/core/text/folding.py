@@ -185,16 +185,21 @@ def _irregular(text: str, regular: str, odd: Mapping[str, str]) -> list[tuple[in
     marks = [] if unicodedata.is_normalized("NFC", text) else list(filter(unicodedata.combining, odd))
     if marks or len(grown) > _FEW or _VANISHES in kinds.values():
         kinds |= {one: _GROWING_MARK if kinds[one] == _GROWS else _MARK for one in marks}
-        return [match.span() for match in _MIXED.finditer(text.translate(_PLAIN_KINDS | str.maketrans(kinds)))]
+        return _spans_of(_MIXED, text.translate(_PLAIN_KINDS | {ord(one): kind for one, kind in kinds.items()}))
     # To look for the few that there are is some times faster than to sort all characters into kinds.
-    found = [match.span() for match in _BLANKS.finditer(regular)]
+    found = _spans_of(_BLANKS, regular)
     if grown:
-        found.extend(match.span() for match in re.finditer(f"[{''.join(map(re.escape, grown))}]", text))
+        found.extend(_spans_of(re.compile(f"[{''.join(map(re.escape, grown))}]"), text))
         found.sort()
     return found
 
 
+def _spans_of(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
 def _kind(character: str, spelling: str) -> str:
+    """Return the kind of *character*, which folds to *spelling*."""
     if not spelling:
         return _VANISHES
     if len(spelling) > 1 or _is_raised(character):

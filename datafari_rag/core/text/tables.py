@@ -184,17 +184,12 @@ class _Line:
 
 def _lines(text: str, low: int, high: int) -> Iterator[_Line]:
     """Yield the lines with the form of a row, in order; each line is looked at once."""
-    nexts = [text.find(separator, low, high) for separator in _SEPARATORS]
-    while max(nexts) >= 0:
-        at = min(place for place in nexts if place >= 0)
-        start = max(low, text.rfind("\n", low, at) + 1)
-        end = min(high, _line_end(text, at))
-        if end - start <= MAX_ROW_CHARS and (form := _form(text[start:end])) is not None:
+    start = low
+    for line in text[low:high].split("\n"):
+        end = start + len(line)
+        if len(line) <= MAX_ROW_CHARS and (form := _form(line)) is not None:
             yield _Line(start, end, form)
-        nexts = [
-            place if place < 0 or place >= end else text.find(separator, end, high)
-            for place, separator in zip(nexts, _SEPARATORS, strict=True)
-        ]
+        start = end + 1
 
 
 def _form(line: str) -> str | None:

@@ -120,8 +120,11 @@ def _after_elisions(token: str, language: str) -> int:
 
 
 def _parts_of(token: str) -> tuple[str, ...]:
-    parts = dict.fromkeys(piece for part in _PART.findall(token) for piece in _CAMEL.findall(part) or [part])
-    plain = dict.fromkeys(part for part in _PART.findall(token) if part not in parts)
+    if token.isdecimal():
+        return (token,)
+    runs = _PART.findall(token)
+    parts = dict.fromkeys(piece for run in runs for piece in _CAMEL.findall(run) or [run])
+    plain = dict.fromkeys(run for run in runs if run not in parts)
     return tuple(plain | parts) or (token,)
 
 
