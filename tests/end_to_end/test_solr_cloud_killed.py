@@ -250,7 +250,7 @@ def test_with_all_nodes_gone_each_request_says_so_in_time_and_the_first_one_afte
         for node in nodes_of(folder):
             solr_process.signalled(node, how=signal.SIGKILL)
         time.sleep(6)
-        gone = list(load.took_s)
+        gone, named = list(load.took_s), set(load.failures)
         assert ask.retriever.probe() is not None
         solr_process.revived(folder, owner=os.getpid())
         back_at = time.monotonic()
@@ -262,8 +262,9 @@ def test_with_all_nodes_gone_each_request_says_so_in_time_and_the_first_one_afte
     then = f"good again {first_s:.2f} s after the nodes were back"
     tell(record_property, "SolrCloud: all nodes gone", saw, label="searchUnavailable", then=then)
 
-    assert load.failures
-    assert set(load.failures) == {"searchUnavailable"}
+    # While they come up they take connections and may not answer in time.
+    assert named == {"searchUnavailable"}
+    assert set(load.failures) <= {"searchUnavailable", "searchTimeout"}
     assert min(at for at in load.good_at) < killed_at
     assert max(gone) < LIMIT_S
     assert first_s < 60
