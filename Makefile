@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
-CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.litellm .venvs/.mcp
+CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp
 PORT ?= 8080
 
 .PHONY: run test test-quick test-long setup clients solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
@@ -28,8 +28,9 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/pytho
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(RUN_STAMP)
 
-# Clients that others wrote: those from npm, and Python ones in environments of their own.
-clients: $(CLIENT_STAMPS)
+# Clients that others wrote: those from npm, and Python ones in environments of their own. `make test` does without
+# LiteLLM, which is 742 MB for tests that only `make test-long` runs.
+clients: $(CLIENT_STAMPS) .venvs/.litellm
 
 .venvs/.npm: tests/clients/package-lock.json | programs
 	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error; \
@@ -51,7 +52,7 @@ test:
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # All that the suite needs; the parts do not wait for each other.
-setup: $(DEV_STAMP) clients programs solr-jars
+setup: $(DEV_STAMP) $(CLIENT_STAMPS) programs solr-jars
 
 # The real Solr's jars from Maven Central, 85 MB, once. Needs nothing of $(DEV_STAMP).
 solr-jars: programs | $(VENV)/bin/python

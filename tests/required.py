@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import sys
@@ -16,7 +17,7 @@ def missing(what: str, how: str) -> NoReturn:
     reason = f"NOT TESTED: {what} is missing; {how}"
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(reason)
-    pytest.skip(reason)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def program(name: str, how: str) -> str:
@@ -28,3 +29,11 @@ def program(name: str, how: str) -> str:
 def present(path: Path, how: str) -> Path:
     """Return *path* when it is there."""
     return path if path.exists() else missing(str(path.name), how)
+
+
+def library(name: str, how: str) -> None:
+    """Go on when the library *name* can be imported; may stand in a test, or above all tests of a module."""
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        missing(name, how)

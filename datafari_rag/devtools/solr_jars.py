@@ -63,6 +63,35 @@ def jars(say: Say) -> Path:
     return home / "lib"
 
 
+def launcher(lib: Path) -> Path:
+    """
+    Return the folder with our launcher's class, compiled once for the jars in *lib*.
+
+    Java can run the source as it is, but compiles it at each start, which takes a second of CPU.
+
+    Raises:
+        CannotRunSolr: there is no compiler, or it fails.
+    """
+    source = shipped("Launcher.java")
+    made = lib.parent / f"launcher-{hashlib.sha256(source).hexdigest()[:12]}"
+    with (lib.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.is_dir():
+            _compile(source, lib, made)
+    return made
+
+
+def _compile(source: bytes, lib: Path, made: Path) -> None:
+    javac = tool("javac", package="a JDK (Debian: openjdk-17-jdk-headless)")
+    with tempfile.TemporaryDirectory(dir=made.parent) as draft:
+        (Path(draft) / "Launcher.java").write_bytes(source)
+        command = [javac, "--release", "11", "-cp", f"{lib}/*", "-d", "classes", "Launcher.java"]
+        done = subprocess.run(command, cwd=draft, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+        if done.returncode != 0:
+            raise CannotRunSolr(f"`javac` cannot compile the launcher of Solr: {done.stderr[-500:]}")
+        (Path(draft) / "classes").rename(made)
+
+
 def _fetch(pom: bytes, home: Path, say: Say) -> None:
     maven = tool("mvn", package="Maven (Debian: maven)")
     say("Fetching Solr from Maven Central (85 MB, once)…")

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import requests
 
-from datafari_rag.devtools.solr_jars import CannotRunSolr, Say, jars, shipped, tool
+from datafari_rag.devtools.solr_jars import CannotRunSolr, Say, jars, launcher, shipped, tool
 
 COLLECTION = "FileShare"
 CONFIG_SET = "datafari-rag"
@@ -156,21 +156,22 @@ class _Starter:
         self.flags = _JAVA if owner is None else (*_JAVA, "-XX:TieredStopAtLevel=1")
         self.processes: list[Process] = []
         (folder / "logs").mkdir(exist_ok=True)
-        (folder / "Launcher.java").write_bytes(shipped("Launcher.java"))
+        self.classes = launcher(lib)
 
     def node(self, number: int, port: int, zookeeper: str) -> Process:
         home = self.folder / f"node{number}"
         home.mkdir(exist_ok=True)
         (home / "solr.xml").write_bytes(shipped("solr.xml"))
-        launcher = [str(self.folder / "Launcher.java"), str(home), str(port), zookeeper]
-        return self.run(f"node{number}", port, [*launcher, self.owner] if self.owner else launcher)
+        arguments = [str(home), str(port), zookeeper]
+        return self.run(f"node{number}", port, [*arguments, self.owner] if self.owner else arguments)
 
     def keeper(self, port: int) -> Process:
-        launcher = [str(self.folder / "Launcher.java"), "--zookeeper", str(self.folder / "zoo.cfg")]
-        return self.run("zookeeper", port, [*launcher, self.owner] if self.owner else launcher)
+        arguments = ["--zookeeper", str(self.folder / "zoo.cfg")]
+        return self.run("zookeeper", port, [*arguments, self.owner] if self.owner else arguments)
 
     def run(self, role: str, port: int, arguments: Sequence[str]) -> Process:
-        command = [self.java, *self.flags, f"-Dsolr.log.dir={self.folder}/logs", "-cp", f"{self.lib}/*", *arguments]
+        flags = [*self.flags, f"-Dsolr.log.dir={self.folder}/logs", "-cp", f"{self.classes}{os.pathsep}{self.lib}/*"]
+        command = [self.java, *flags, "Launcher", *arguments]
         with (self.folder / "logs" / f"{role}.log").open("ab") as log:
             child = subprocess.Popen(  # noqa: S603 - our own command
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

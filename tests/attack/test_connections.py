@@ -23,6 +23,7 @@ import requests
 from tests.attack.report import Record, judge
 from tests.attack.wrong_server import AUTHORITY, LATE_S, MODEL, SOLR, WORD, Plan, Wrong, wrong_plan, wrong_server
 from tests.end_to_end.processes import Running, service
+from tests.required import library
 
 SEED = int(os.environ.get("PROPERTY_SEED", "20261122"))
 QUICK = 40
@@ -102,7 +103,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _certified(folder: Path) -> tuple[str, ssl.SSLContext]:
-    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    library("cryptography.x509", "install the extra jwt")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(folder)

@@ -32,7 +32,7 @@ HOSTILE = [
     "data:text/html,<script>alert(1)</script>",
     "//evil.invalid/x",
     "\\\\evil.invalid\\x",
-    "{{7*7}}${7*7}<%=7*7%>#{7*7}{%if 1%}49{%endif%}",
+    "{{137*239}}${137*239}<%=137*239%>#{137*239}{%if 1%}32743{%endif%}",
     "&lt;script&gt;alert(1)&lt;/script&gt;&#60;script&#62;",
     "[x](javascript:alert(1)) ![y](https://evil.invalid/p.png) <https://evil.invalid/>",
     "\u202e<b>\u2066\u200b\ufeff\x00\x1b[31m",
@@ -166,7 +166,8 @@ def judged(response: TestResponse) -> list[str]:
     if response.mimetype == "text/html":
         page = response.get_data(as_text=True)
         wrong += harm_in(page)
-        if re.search(r"(?<!7\*)\b49\b", re.sub(r"<[^>]*>", "", page)) and "7*7" not in page:
+        # A product that no count, time or duration of a page is by chance.
+        if "32743" in re.sub(r"<[^>]*>", "", page) and "137*239" not in page:
             wrong.append("a template was run")
     return wrong
 

@@ -13,6 +13,7 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from tests.loopback import Asked, Reply, serving
+from tests.required import library
 from tests.tiny_model import tiny_model
 
 NAMES = ("id", "title", "url", "exactContent", "content_en", "title_en", "exactTitle", "preview_content")
@@ -124,7 +125,7 @@ def test_a_component_that_filters_too_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_is_not_trusted_has_its_own_advice(tmp_path: Path) -> None:
-    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    library("cryptography.x509", "install the extra jwt")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(tmp_path)
@@ -188,7 +189,7 @@ def test_settings_that_cannot_be_understood_are_said(tmp_path: Path) -> None:
 
 
 def test_the_embedding_model_and_its_vectors_are_examined(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime", reason="needs the extra vectors")
+    library("onnxruntime", "install the extra vectors")
     with closing(EmbeddedWriter(tmp_path / "index")) as writer:
         writer.add([{"id": "a", "exactContent": "x"}])
         writer.commit()

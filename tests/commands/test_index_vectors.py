@@ -16,10 +16,11 @@ from datafari_rag.core.errors import EmbeddingError, SearchUnavailable
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.settings.table import Settings
 from tests.commands.test_index import Place, killed_after, write_version
+from tests.required import library
 from tests.tiny_model import tiny_model
 
-pytest.importorskip("onnxruntime", reason="needs the extra vectors")
-pytest.importorskip("tokenizers", reason="needs the extra vectors")
+library("onnxruntime", "install the extra vectors")
+library("tokenizers", "install the extra vectors")
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 

@@ -199,9 +199,11 @@ def peak_mb(process: int) -> float:
     return next(int(row.split()[1]) / 1000 for row in rows if row.startswith("VmHWM"))
 
 
+@pytest.mark.slow
 def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(
     parts: Scene, tmp_path: Path, record_property: Record
 ) -> None:
+    """Slow, since four of them at the same time, the next test, show nearly as much."""
     with service(tmp_path, parts.settings | ROOMY) as patient:
         parts.solr_says.instead = huge
         began = time.monotonic()

@@ -159,7 +159,8 @@ def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World, r
 
 @pytest.mark.solr
 def test_nobody_learns_of_what_he_may_not_read_solr(solr_world: World, record_property: Record) -> None:
-    tell(record_property, run(solr_world, CASES))
+    # Half as many: identity, rights and dialects are the same code, and only the search is another.
+    tell(record_property, run(solr_world, CASES // 2))
 
 
 def run(running: World, number: int) -> str:
@@ -174,8 +175,8 @@ def run(running: World, number: int) -> str:
 
     (seed(int(SEED))(holds) if SEED else holds)()
     counts = {dialect: COUNTED[(running.engine, dialect)] for dialect in DIALECTS}
-    assert CORPORA[running.engine] >= 20 or number < 2000
-    assert min(counts.values()) >= 200 or number < 2000
+    assert CORPORA[running.engine] >= number // 25
+    assert min(counts.values()) >= number // len(DIALECTS)
     return (
         f"PROPERTY {running.engine}: {sum(counts.values())} cases over {CORPORA[running.engine]} corpora, "
         + ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -4,7 +4,7 @@ import org.apache.solr.embedded.JettySolrRunner;
 import org.apache.zookeeper.server.ZooKeeperServerMain;
 
 /**
- * Runs one Solr node from its own jars: java -cp 'lib/*' Launcher.java SOLR_HOME PORT [ZK_HOST] [PID]. Loopback only.
+ * Runs one Solr node from its own jars: java -cp 'classes:lib/*' Launcher SOLR_HOME PORT [ZK_HOST] [PID]. Loopback only.
  * With --zookeeper CONFIGURATION [PID] a ZooKeeper.
  */
 public class Launcher {

@@ -10,6 +10,7 @@ import pytest
 from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from tests.loopback import Reply, serving
+from tests.required import library
 from tests.stub import raw_server
 
 TIMEOUT_S = (1.0, 1.0)
@@ -52,7 +53,7 @@ def test_a_handshake_that_never_comes_is_a_time_out() -> None:
 
 
 def test_the_certificates_of_the_environment_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    library("cryptography.x509", "install the extra jwt")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(tmp_path)

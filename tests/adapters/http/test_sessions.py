@@ -18,6 +18,7 @@ from datafari_rag.adapters.http import sessions
 from datafari_rag.adapters.http.exchange import HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, session_for, without_credentials
 from tests.loopback import Reply, serving
+from tests.required import library
 from tests.stub import raw_server, read_request
 
 URL, TLS_URL = "http://127.0.0.1/", "https://127.0.0.1/"
@@ -117,7 +118,7 @@ def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> None:
-    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    library("cryptography.x509", "install the extra jwt")
     from cryptography.hazmat.primitives import serialization
 
     from tests.adapters.test_http_tls import certificate
@@ -134,7 +135,7 @@ def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> N
 
 def test_bytes_that_tls_has_read_already_are_seen(tmp_path: Path) -> None:
     """A second reply in the same record as the first is in no buffer of ours, and the socket has nothing to read."""
-    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    library("cryptography.x509", "install the extra jwt")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(tmp_path)
@@ -182,7 +183,7 @@ def tls_server(context: ssl.SSLContext, talk: Callable[[socket.socket], None]) -
 
 def test_only_the_authorities_that_are_set_are_believed(tmp_path: Path) -> None:
     """requests would add the list that comes with it."""
-    pytest.importorskip("cryptography.x509", reason="needs cryptography: the extra jwt brings it")
+    library("cryptography.x509", "install the extra jwt")
     from tests.adapters.test_http_tls import certificate
 
     cert, _ = certificate(tmp_path)

@@ -15,10 +15,11 @@ from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Embedder
+from tests.required import library
 from tests.tiny_model import VECTORS, tiny_model
 
-pytest.importorskip("onnxruntime", reason="needs the extra vectors")
-pytest.importorskip("tokenizers", reason="needs the extra vectors")
+library("onnxruntime", "install the extra vectors")
+library("tokenizers", "install the extra vectors")
 
 
 def settings_for(folder: Path) -> Settings:
