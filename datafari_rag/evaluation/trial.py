@@ -17,6 +17,7 @@ from datafari_rag.core.passages.evidence_threshold import evidence_in
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, Selection, Weighed, choose, head, weigh
 from datafari_rag.core.query.search_request import Browse, Found, Search
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
@@ -26,8 +27,6 @@ from datafari_rag.ports import Retriever
 
 Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Document id → its ACL fields."""
-
-BUILTIN = "builtin:extractive"
 
 
 class Remembering:
@@ -123,7 +122,7 @@ def _replied(ask: Ask, bench: Bench, parts: Parts) -> tuple[Answer | None, bool]
             whole = collect(events)
     except (NoDocuments, NoAnswer):
         return None, False
-    return whole, bool(whole.finished.citations) or bench.settings.rag_api_endpoint != BUILTIN
+    return whole, bool(whole.finished.citations) or bench.settings.rag_api_endpoint != BUILTIN_MODEL
 
 
 def _language(whole: Answer | None) -> str:

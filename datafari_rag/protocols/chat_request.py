@@ -26,6 +26,7 @@ from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import PATH, applied
 from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.request import Incoming
 
 MAX_MESSAGES = 1000
@@ -154,11 +155,6 @@ def _turn(message: object, path: str) -> Turn:
     if not is_unicode(content):
         raise BadRequest(f"{path}.content is not valid Unicode text.", field=f"{path}.content")
     return Turn(str(role), content)
-
-
-def is_unicode(text: str) -> bool:
-    """Say whether *text* can be written as UTF-8: JSON can spell halves of characters."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _history(said: Said, state: object, incoming: Incoming, settings: Settings) -> tuple[Turn, ...]:

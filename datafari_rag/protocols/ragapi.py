@@ -18,6 +18,7 @@ from datafari_rag.core.labels import title_of
 from datafari_rag.core.query.select_parameters import Parameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.targets import target_of
+from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.chat_reply_parts import citation, partial
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
@@ -99,7 +100,7 @@ def _question(parameters: Parameters) -> str:
         raise QueryTooLong
     if not text.strip():
         raise NoQuery
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
     return text
 

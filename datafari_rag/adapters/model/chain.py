@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.retries import Answering, Begun, Patient, begin, counted, retried
+from datafari_rag.adapters.model.retries import Answering, Begun, begin, counted, retried
+from datafari_rag.adapters.retries import Patient
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL

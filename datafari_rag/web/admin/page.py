@@ -34,6 +34,7 @@ from datafari_rag.web.pages.messages import admin_words, chart_names, script_wor
 from datafari_rag.web.pages.reader import Reader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.runtime import Keeper, Line
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
@@ -137,7 +138,7 @@ def _office(desk: Desk, *, is_form: bool = False) -> Office:
         raise NotFound
     if is_form:
         request.max_content_length = MAX_BODY_BYTES
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = headers_of(request)
         token = headers.get(TOKEN_HEADER) or request.form.get(TOKEN_FIELD)
         if not desk.signer.is_own_form(reader.name or "", token, headers):
             raise NotAllowed
@@ -220,7 +221,7 @@ def _attempted(office: Office) -> Mapping[str, object]:
 
 
 def _one_answer(desk: Desk, line: Line, question: str) -> Mapping[str, object]:
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = headers_of(request)
     incoming = Incoming("/", {"q": (question,)}, headers=headers)
     began = line.parts.clock()
     response = answered(desk, PAGE, line, incoming=incoming, peer=request.remote_addr or "")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
+from itertools import chain
 
 from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts, taken_until
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
@@ -50,12 +51,13 @@ def relay(desk: Desk, row: Row, line: Line, *, user: User, passed: PassThrough) 
 
 def _streamed(desk: Desk, row: Row, line: Line, *, audited: Audited, chunks: Generator[Said, None, None]) -> Response:
     with desk.streams.opened(line.settings.server_max_streams) as opened:
+        taken = taken_until(chunks, lambda _: True)
         try:
-            first = _first(chunks)
+            first = _first(iter(taken))
         except RagError:
             chunks.close()
             raise
-        lines = _lines(desk, row, line, audited=audited, said=(first, chunks))
+        lines = _lines(desk, row, line, audited=audited, said=chain(taken, chunks))
         response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(chunks.close)
@@ -72,18 +74,10 @@ def _first(said: Iterator[Said]) -> Mapping[str, object]:
     raise first.failure if first is not None and first.failure is not None else ModelGarbled()
 
 
-def _lines(
-    desk: Desk,
-    row: Row,
-    line: Line,
-    *,
-    audited: Audited,
-    said: tuple[Mapping[str, object], Generator[Said, None, None]],
-) -> Iterator[bytes]:
-    outcome, facts, (first, chunks) = "aborted", UNKNOWN_MODEL, said
+def _lines(desk: Desk, row: Row, line: Line, *, audited: Audited, said: Iterator[Said]) -> Iterator[bytes]:
+    outcome, facts = "aborted", UNKNOWN_MODEL
     try:
-        yield row.encoding.line(relayed_chunk(first))
-        for one in chunks:
+        for one in said:
             if isinstance(one, Mapping):
                 yield row.encoding.line(relayed_chunk(one))
             elif one.failure is not None:
@@ -93,6 +87,5 @@ def _lines(
                 outcome, facts = "passed", one.facts
                 yield row.encoding.last
     finally:
-        chunks.close()
         desk.metrics.count(Ended(row.name, outcome, facts), line.settings)
         audit(line, audited, outcome)

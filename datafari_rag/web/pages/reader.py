@@ -9,6 +9,7 @@ from flask import request
 from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
 from datafari_rag.web.api.answers import Desk
 from datafari_rag.web.pages.locale import Translate, language_of, translator
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.runtime import Line
 from datafari_rag.web.user import is_admin
 
@@ -46,11 +47,7 @@ def reader_of_failure(desk: Desk, error: RagError) -> Reader:
 
 
 def _name(line: Line) -> str | None:
-    return line.identity.identify(_headers(), request.remote_addr or "").name
-
-
-def _headers() -> dict[str, str]:
-    return {name.lower(): value for name, value in request.headers.items()}
+    return line.identity.identify(headers_of(request), request.remote_addr or "").name
 
 
 def _reader(name: str | None, line: Line) -> Reader:
