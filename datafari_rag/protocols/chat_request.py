@@ -161,8 +161,8 @@ def _history(said: Said, state: object, incoming: Incoming, settings: Settings) 
     """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
     remembered: tuple[Turn, ...] = ()
     if settings.chat_memory_enabled and session_state.is_ours(state):
-        seal = session_state.Seal(settings.chat_memory_secret, incoming.user_name, incoming.now_s)
-        remembered = session_state.recalled(state, seal, memory_limits(settings))
+        limits = memory_limits(settings)
+        remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits)
     has_own = any(turn.role != "system" for turn in said.turns)
     turns: Sequence[Turn] = said.turns if has_own else (*said.turns, *remembered)
     if not settings.chat_client_system:

@@ -170,7 +170,7 @@ READERS: dict[str, Reader] = {
     "core.answer.safe_links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
     "core.answer.session_state.is_ours": session_state.is_ours,
     "core.answer.session_state.issued": lambda text: session_state.issued(
-        [Turn("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.Limits()
+        [Turn("user", text)] * 50, session_state.NoSigning(), now_s=0.0, limits=session_state.Limits()
     ),
     "core.citations.claims.marks_in": claimed,
     "core.citations.markers.Marks": lambda text: (

@@ -167,7 +167,12 @@ def answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, peer: str)
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
     try:
         identified = line.identity.identify(incoming.headers, peer)
-        incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
+        incoming = replace(
+            incoming,
+            user_name=identified.name,
+            count_tokens=line.parts.counter.count,
+            signing=Signer(line.settings.chat_memory_secret).for_user("session state", identified.name),
+        )
         desk.limits.check_user(line.settings, identified.name)
         return _answered(desk, row, line, incoming=incoming, identified=identified)
     except RagError as error:
@@ -185,7 +190,15 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
     user = user_for(identified, line)
     if not isinstance(read, PassThrough):
         read = replace(read, language=language_for(read))
-        context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
+        context = ReplyContext(
+            read,
+            line.settings,
+            desk.new_id(),
+            incoming.now_s,
+            user_name=identified.name,
+            clock=desk.now,
+            signing=incoming.signing,
+        )
         asked = Asked(desk, row, line, context, user.is_admin, started)
         _note(asked, incoming)
         try:
