@@ -333,6 +333,7 @@ READERS: dict[str, Reader] = {
     "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
     "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
     "core.text.cleaning.without_directions": cleaning.without_directions,
+    "core.text.cleaning.is_unicode": cleaning.is_unicode,
     "core.text.cleaning.encodable": cleaning.encodable,
     "core.text.cleaning.without_invisible": cleaning.without_invisible,
     "core.text.folding.aligned": folding.aligned,

@@ -17,6 +17,7 @@ from datafari_rag.adapters.solr.replies import document_of, first, hits_of, is_p
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
+from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Found, Search
 from datafari_rag.core.solr.parameters import Params, browse_params, fetch_params, search_params, text_field
 from datafari_rag.core.solr.schema import Schema
@@ -88,7 +89,8 @@ class SolrRetriever:
         try:
             self._ask({"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "none"}, is_narrowed=False)
         except SearchError as error:
-            return f"{error.reason} ({error.log})" if error.log else error.reason
+            reason = message(error.reason)
+            return message("{reason} ({cause})", reason=reason, cause=error.log) if error.log else reason
         return None
 
     def close(self) -> None:

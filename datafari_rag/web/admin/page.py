@@ -17,6 +17,7 @@ from flask import Response, request
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
+from datafari_rag.core.messages import message, translated
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.ports import Ending
@@ -24,7 +25,6 @@ from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.charts import charts_of, counts_of
 from datafari_rag.web.admin.form import Shown, changes_in, groups_of
 from datafari_rag.web.admin.form_notes import AT_START
-from datafari_rag.web.admin.problem_texts import spoken
 from datafari_rag.web.admin.status import state_of
 from datafari_rag.web.api.answers import Desk, answered, json_response
 from datafari_rag.web.failure import failure
@@ -168,7 +168,7 @@ def _shown(office: Office, shown: Shown, *, saved: str = "", status: int = 200) 
         "file": office.keeper.name,
         "saved": saved,
         "is_later": "later" in request.args,
-        "general": [spoken(problem.message, translate) for problem in shown.problems if problem.key not in keys],
+        "general": [translated(problem.message, translate) for problem in shown.problems if problem.key not in keys],
         "has_problems": bool(shown.problems),
         "state": state_of(desk, translate),
         "charts": charts_of(desk.metrics.exposition(), chart_names(translate)),
@@ -203,7 +203,8 @@ def _checked(office: Office) -> Mapping[str, object]:
     return {
         "changes": list(changes),
         "problems": [
-            {"key": problem.key, "message": spoken(problem.message, office.reader.translate)} for problem in problems
+            {"key": problem.key, "message": translated(problem.message, office.reader.translate)}
+            for problem in problems
         ],
     }
 
@@ -214,7 +215,7 @@ def _attempted(office: Office) -> Mapping[str, object]:
     question = request.form.get("try:question", "").strip()
     problems = problems_of(office, changes)
     if problems:
-        raise BadRequest(spoken(problems[0].message, office.reader.translate), field=problems[0].key)
+        raise BadRequest(translated(problems[0].message, office.reader.translate), field=problems[0].key)
     present = office.desk.line()
     lines = {"present": present, "changed": office.keeper.trial(changes, present)}
     return {name: _one_answer(office.desk, line, question) for name, line in lines.items()}
@@ -236,5 +237,5 @@ def _probed(office: Office) -> Mapping[str, object]:
     prompt = Prompt("Say OK.", (), None, line.parts.new_nonce(), model=line.settings.rag_model, max_tokens=5)
     ending = next(said for said in line.parts.model.generate(prompt, is_streamed=False) if isinstance(said, Ending))
     took_ms = (line.parts.clock() - began) * 1000
-    problem = spoken(ending.failure.reason, office.reader.translate) if ending.failure else ""
+    problem = translated(message(ending.failure.reason), office.reader.translate) if ending.failure else ""
     return {"problem": problem, "took_ms": round(took_ms)}
