@@ -54,7 +54,7 @@ def record_of(happening: Happening) -> dict[str, object]:
     outcome = happening.outcome
     return {
         "kind": "answer",
-        "at": iso_at(happening.at_s, "milliseconds"),
+        "at": iso_at(happening.at_s, has_ms=True),
         "id": happening.request_id,
         "who": happening.user,
         "dialect": happening.dialect,

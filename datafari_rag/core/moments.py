@@ -27,6 +27,8 @@ def iso_of(text: str) -> str | None:
     return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def iso_at(at_s: float, timespec: str = "seconds") -> str:
+def iso_at(at_s: float, *, has_ms: bool = False) -> str:
     """Return the moment *at_s* seconds after 1970 in ISO 8601, UTC."""
-    return datetime.datetime.fromtimestamp(at_s, datetime.UTC).isoformat(timespec=timespec)
+    return datetime.datetime.fromtimestamp(at_s, datetime.UTC).isoformat(
+        timespec="milliseconds" if has_ms else "seconds"
+    )

@@ -22,9 +22,6 @@ from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.chat_reply_parts import citation, partial
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
-TRANSPORT_CODES = frozenset({405, 413, 415})
-"""Codes that are HTTP's own business when HTTP raises them, whatever `rag.http.errors` says."""
-
 
 def accepts(incoming: Incoming) -> bool:
     """Say whether the request asks for an answer and not for a plain search."""
