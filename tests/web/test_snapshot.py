@@ -65,7 +65,7 @@ class Changing(FakeService):
 
     taken = 0
 
-    def line(self) -> ServiceSnapshot:
+    def snapshot(self) -> ServiceSnapshot:
         self.taken += 1
         return replace(self.the_line, settings=replace(self.the_line.settings, rag_max_files=self.taken))
 

@@ -17,13 +17,9 @@ from tantivy import Query, Schema, Searcher, SnippetGenerator
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
 from datafari_rag.core.documents import Document
-from datafari_rag.core.query.search_request import Browse
-
-MARK_START, MARK_END = '<span class="em">', "</span>"
-"""Tags around the words found, as Datafari's handler has them."""
+from datafari_rag.core.query.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 
 BROWSE_FRAGMENT_CHARS = 200
-FACET_LIMIT = 100
 
 COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")
 

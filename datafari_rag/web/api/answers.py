@@ -171,7 +171,12 @@ def answered(
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
     try:
         identified = snapshot.identity.identify(incoming.headers, peer)
-        incoming = replace(incoming, user_name=identified.name, count_tokens=snapshot.dependencies.counter.count)
+        incoming = replace(
+            incoming,
+            user_name=identified.name,
+            count_tokens=snapshot.dependencies.counter.count,
+            signing=Signer(snapshot.settings.chat_memory_secret).for_user("session state", identified.name),
+        )
         worker.limits.check_user(snapshot.settings, identified.name)
         return _answered(worker, row, snapshot, incoming=incoming, identified=identified)
     except RagError as error:
@@ -196,7 +201,15 @@ def _answered(
     user = user_for(identified, snapshot)
     if not isinstance(read, PassThrough):
         read = replace(read, language=language_for(read))
-        context = ReplyContext(read, snapshot.settings, worker.new_id(), incoming.now_s, identified.name, worker.now)
+        context = ReplyContext(
+            read,
+            snapshot.settings,
+            worker.new_id(),
+            incoming.now_s,
+            user_name=identified.name,
+            clock=worker.now,
+            signing=incoming.signing,
+        )
         run = AnswerRun(worker, row, snapshot, context, user.is_admin, began)
         _note(run, incoming)
         try:
