@@ -31,7 +31,7 @@ from datafari_rag.core.errors import (
     SearchError,
     SearchUnavailable,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, taken_until
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
@@ -185,22 +185,18 @@ def started(events: Generator[Event, None, None]) -> StartedAnswer:
     Raises:
         RagError: the answer failed before its first words.
     """
-    sources = Sources(())
-    for event in events:
-        match event:
-            case Sources():
-                sources = event
-            case Failed():
-                events.close()
-                raise event.error
-            case Delta() | Finished():
-                return StartedAnswer(sources, event.facts, _resumed((sources, event), events), events.close)
-    raise NoAnswer
+    taken = taken_until(events, lambda event: not isinstance(event, Sources))
+    last = taken[-1] if taken else Failed(NoAnswer())
+    if not isinstance(last, Delta | Finished):
+        events.close()
+        raise last.error if isinstance(last, Failed) else NoAnswer()
+    sources = next((event for event in taken if isinstance(event, Sources)), Sources(()))
+    return StartedAnswer(sources, last.facts, _resumed(taken, events), events.close)
 
 
-def _resumed(read: tuple[Event, ...], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _resumed(taken: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
-        yield from read
+        yield from taken
         yield from events
 
 

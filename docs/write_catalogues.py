@@ -10,19 +10,26 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from datafari_rag.core.errors import ModelError, SearchError, leaves
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.table import ROWS
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCALES = ROOT / "datafari_rag" / "resources" / "locale"
-METHODS = [("web/**.py", "python"), ("resources/templates/**.html", "jinja2")]
-KEYWORDS = {"_": None, "translate": None}
+METHODS = [
+    ("web/**.py", "python"),
+    ("core/settings/**.py", "python"),
+    ("adapters/**.py", "python"),
+    ("resources/templates/**.html", "jinja2"),
+]
+KEYWORDS = {"_": None, "translate": None, "message": None}
 
 
 def sentences() -> set[str]:
     """Return every sentence of the pages, as the code has it."""
     found = extract_from_dir(ROOT / "datafari_rag", METHODS, keywords=KEYWORDS)
-    return {str(message) for _, _, message, _, _ in found} | set(GROUPS.values()) | {row.help for row in ROWS}
+    of_parts = {kind.sentence for root in (SearchError, ModelError) for kind in leaves(root)}
+    return {str(text) for _, _, text, _, _ in found} | of_parts | set(GROUPS.values()) | {row.help for row in ROWS}
 
 
 def compiled(source: Path) -> bytes:

@@ -116,6 +116,19 @@ class FakeRights:
         return self.users.get(name, ())
 
 
+@dataclass(frozen=True)
+class FakeSigning:
+    """Signs with a word in front."""
+
+    word: str = "alice"
+
+    def signed(self, text: str) -> str:
+        return f"{self.word} {text}"
+
+    def opened(self, signed: str) -> str | None:
+        return signed.removeprefix(f"{self.word} ") if signed.startswith(f"{self.word} ") else None
+
+
 class FakeCounter:
     """Counts as the estimate does."""
 

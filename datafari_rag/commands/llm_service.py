@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from datafari_rag import server
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 
 if TYPE_CHECKING:
     from datafari_rag.services.llm_service import Application
-
-BUILTIN = "builtin:extractive"
 
 
 @click.command("llm-service")
 @click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0 takes a free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--endpoint", default=BUILTIN, show_default=True, help="Or the URL of an OpenAI-compatible server.")
+@click.option("--endpoint", default=BUILTIN_MODEL, show_default=True, help="Or the URL of an OpenAI-compatible server.")
 @click.option("--model", default="", help="Model asked for where a request names none.")
 @click.option("--api-token", default="", envvar="LLM_API_TOKEN", help="Key for the endpoint; or LLM_API_TOKEN.")
 @click.option("--token", default="", envvar="LLM_SERVICE_TOKEN", help="Answer 401 to requests without this token.")

@@ -31,14 +31,12 @@ class User:
     """
     Somebody with rights, or nobody: *name* is None for the anonymous.
 
-    *name* is the mapped one (Datafari's rules), *tokens* what the source of rights gave. *dropped* counts tokens that
-    were dropped because they would turn the deny rule against every document.
+    *name* is the mapped one (Datafari's rules), *tokens* what the source of rights gave.
     """
 
     name: str | None = None
     tokens: frozenset[str] = frozenset()
     is_admin: bool = False
-    dropped: int = 0
 
 
 ANONYMOUS = User()

@@ -13,9 +13,9 @@ import hmac
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.query.dates import iso_at
 
 GENESIS = "0" * 64
 """What the first line of a chain names as the hash before it."""
@@ -54,7 +54,7 @@ def record_of(happening: AuditEvent) -> dict[str, object]:
     outcome = happening.outcome
     return {
         "kind": "answer",
-        "at": datetime.fromtimestamp(happening.at_s, UTC).isoformat(timespec="milliseconds"),
+        "at": iso_at(happening.at_s, has_ms=True),
         "id": happening.request_id,
         "who": happening.user,
         "dialect": happening.dialect,

@@ -37,8 +37,6 @@ class Document:
     language: str | None = None
     last_modified: str | None = None
     version: str | None = None
-    best_window: tuple[int, int] | None = None
-    """Where the engine itself found the densest evidence in *text*, when it says."""
     meta: Mapping[str, object] = dataclasses.field(default_factory=dict)
     near: tuple[Nearness, ...] = ()
     """Its pieces that were compared with the question, in order; empty where the search was by words alone."""

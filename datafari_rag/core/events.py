@@ -6,12 +6,15 @@ A whole answer is a fold over them (`pipeline.collect`), a stream a map. Values 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.search_request import Retrieval
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +105,13 @@ class Failed:
 
 
 Event = Sources | Delta | Finished | Failed
+
+
+def taken_until(events: Iterator[T], is_enough: Callable[[T], bool]) -> list[T]:
+    """Take from *events* up to the first that *is_enough*, and return what was taken; the rest stays to be read."""
+    taken: list[T] = []
+    for event in events:
+        taken.append(event)
+        if is_enough(event):
+            break
+    return taken

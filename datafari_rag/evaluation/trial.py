@@ -17,6 +17,7 @@ from datafari_rag.core.passages.evidence_threshold import evidence_in
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
@@ -26,8 +27,6 @@ from datafari_rag.ports import Retriever
 
 Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Document id → its ACL fields."""
-
-BUILTIN = "builtin:extractive"
 
 
 class CachingRetriever:
@@ -127,7 +126,7 @@ def _replied(ask: Ask, setup: TrialSetup, dependencies: Dependencies) -> tuple[A
             whole = collect(events)
     except (NoDocuments, NoAnswer):
         return None, False
-    return whole, bool(whole.finished.citations) or setup.settings.rag_api_endpoint != BUILTIN
+    return whole, bool(whole.finished.citations) or setup.settings.rag_api_endpoint != BUILTIN_MODEL
 
 
 def _language(whole: Answer | None) -> str:

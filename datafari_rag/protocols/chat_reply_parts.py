@@ -86,8 +86,7 @@ def session_state(context: ReplyContext, text: str) -> object:
     if not settings.chat_memory_enabled or not (sent is None or memory.is_ours(sent)):
         return sent
     turns = (*context.ask.history, ChatMessage("user", context.ask.question), ChatMessage("assistant", text))
-    seal = memory.Seal(settings.chat_memory_secret, context.user_name, context.now_s)
-    return memory.issued(turns, seal, memory_limits(settings))
+    return memory.issued(turns, context.signing, now_s=context.now_s, limits=memory_limits(settings))
 
 
 def is_state_issued(context: ReplyContext) -> bool:

@@ -26,6 +26,7 @@ from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import PATH, applied
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.request import Incoming
 
 MAX_MESSAGES = 1000
@@ -161,18 +162,12 @@ def _turn(message: object, path: str) -> ChatMessage:
     return ChatMessage(str(role), content)
 
 
-def is_unicode(text: str) -> bool:
-    """Say whether *text* can be written as UTF-8: JSON can spell halves of characters."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
-
-
 def _history(said: ChatMessages, state: object, incoming: Incoming, settings: Settings) -> tuple[ChatMessage, ...]:
     """Return the turns that go to the model: the client's own, else those of a memory that was issued here."""
     remembered: tuple[ChatMessage, ...] = ()
     if settings.chat_memory_enabled and session_state.is_ours(state):
-        seal = session_state.Seal(settings.chat_memory_secret, incoming.user_name, incoming.now_s)
-        key = state_key(body_of(incoming))
-        remembered = session_state.recalled(state, seal, memory_limits(settings), key=key)
+        limits, key = memory_limits(settings), state_key(body_of(incoming))
+        remembered = session_state.recalled(state, incoming.signing, now_s=incoming.now_s, limits=limits, key=key)
     has_own = any(turn.role != "system" for turn in said.turns)
     turns: Sequence[ChatMessage] = said.turns if has_own else (*said.turns, *remembered)
     if not settings.chat_client_system:

@@ -15,6 +15,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, TokenBudget
 from datafari_rag.core.errors import NoDocuments, NotAllowed, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.query import conversation
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import openai_request
 from datafari_rag.protocols.chat_reply_parts import (
@@ -34,8 +35,6 @@ from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
 
 OUR_KEYS = ("index_name", "context_token_ratio")
 """Keys that a model's server does not know: they never leave here."""
-
-EXTRACTIVE = "builtin:extractive"
 
 _NOT_PASSED = "This request would go to the model without documents, which is not permitted here."
 
@@ -73,7 +72,7 @@ def softened(settings: Settings) -> tuple[type[RagError], ...]:
 
 def may_pass_through(settings: Settings) -> bool:
     """Say whether requests may go to the model as they came; some models cannot be asked that way."""
-    is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != EXTRACTIVE
+    is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != BUILTIN_MODEL
     return settings.openai_passthrough and is_openai
 
 

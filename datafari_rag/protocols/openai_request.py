@@ -14,7 +14,8 @@ from datafari_rag.core.answer.token_budget import RATIO, RATIO_HIGHEST, RATIO_LO
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex, TooManyValues
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_request import MAX_MESSAGES, is_unicode
+from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.protocols.chat_request import MAX_MESSAGES
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """Roles that are read, and what they count as; any other passes the request through."""

@@ -18,11 +18,9 @@ from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.chat_reply_parts import citation, partial
 from datafari_rag.protocols.request import Incoming, ReplyContext
-
-TRANSPORT_CODES = frozenset({405, 413, 415})
-"""Codes that are HTTP's own business when HTTP raises them, whatever `rag.http.errors` says."""
 
 
 def accepts(incoming: Incoming) -> bool:
@@ -99,7 +97,7 @@ def _question(parameters: SelectParameters) -> str:
         raise QueryTooLong
     if not text.strip():
         raise NoQuery
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
     return text
 

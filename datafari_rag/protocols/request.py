@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from datafari_rag.core.answer.session_state import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.token_estimate import estimate
@@ -33,6 +34,8 @@ class Incoming:
     """Seconds since 1970 when the request came."""
     count_tokens: Callable[[str], int] = estimate
     """Tokens of a text as the model counts them; set by the edge."""
+    signing: Signing = NO_SIGNING
+    """Signs the memory of this user (`chat.memory.enabled`); set by the edge."""
 
     def param(self, name: str) -> str | None:
         """Return the first value of *name* in the query string, else in the form, else None."""
@@ -52,6 +55,8 @@ class ReplyContext:
     """As in `Incoming`. The client's session state is in the ask."""
     clock: Callable[[], float] | None = None
     """Seconds since the epoch, for dialects that date each line; None means all at *now_s*."""
+    signing: Signing = NO_SIGNING
+    """As in `Incoming`."""
 
 
 @dataclass(frozen=True, slots=True)

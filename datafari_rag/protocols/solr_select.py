@@ -11,7 +11,7 @@ from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
 from datafari_rag.core.query.search_request import Browse, Fields
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.cleaning import is_unicode, without_invisible
 from datafari_rag.protocols.request import Incoming
 
 ACTIONS = frozenset({"", "search"})
@@ -33,7 +33,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
     text = parameters.text or ""
     if len(text) > MAX_QUESTION_CHARS:
         raise QueryTooLong
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
     return browse_of(parameters), parameters.ignored
 

@@ -13,6 +13,7 @@ from datafari_rag.web.api.search import search_failed
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.routes import ROUTES, Route
 
 SHOWN = frozenset({"/", "/admin", "/demo/user"})
@@ -24,7 +25,7 @@ _OF_HTTP = frozenset({403, 405, 413, 415, 421})
 def bodyless() -> Incoming:
     """Return the request without a body, for what is decided before or without one."""
     query = {name: tuple(several) for name, several in request.args.lists()}
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = headers_of(request)
     return Incoming(request.path, query, headers=headers)
 
 

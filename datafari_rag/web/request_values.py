@@ -37,8 +37,7 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         UnsupportedMediaType: a body of a type this path does not take.
         BadRequest: a body that is not what it says it is.
     """
-    headers = {name.lower(): value for name, value in request.headers.items()}
-    bare = Incoming(request.path, _params(request.args), headers=headers, now_s=now_s)
+    bare = Incoming(request.path, _params(request.args), headers=headers_of(request), now_s=now_s)
     if request.method == "GET":
         return bare
     try:
@@ -47,6 +46,11 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         raise BodyTooLarge from error
     except ClientDisconnected as error:
         raise BadRequest("The request body ended too early.") from error
+
+
+def headers_of(request: Request) -> dict[str, str]:
+    """Return the headers of *request* under lower-case names."""
+    return {name.lower(): value for name, value in request.headers.items()}
 
 
 def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incoming:

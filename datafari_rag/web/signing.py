@@ -20,6 +20,26 @@ TOKEN_FIELD = "csrf_token"  # noqa: S105 - the field's name
 TOKEN_HEADER = "x-csrf-token"  # noqa: S105 - the header's name, for scripts
 
 
+class UserSigning:
+    """Signs texts for one purpose and one user (`core.answer.session_state.Signing`)."""
+
+    def __init__(self, serializer: URLSafeTimedSerializer) -> None:
+        """Sign with *serializer*."""
+        self._serializer = serializer
+
+    def signed(self, text: str) -> str:
+        """Return *text* with a signature and the time."""
+        return str(self._serializer.dumps(text))
+
+    def opened(self, signed: str, *, max_age_s: int | None = None) -> str | None:
+        """Return the text that was signed so, at most *max_age_s* ago where that is given, else None."""
+        try:
+            text = self._serializer.loads(signed, max_age=max_age_s)
+        except (BadData, UnicodeError):
+            return None
+        return text if isinstance(text, str) else None
+
+
 class Signer:
     """One secret for all workers: `server.secret`, else one made before the workers are."""
 
@@ -29,19 +49,21 @@ class Signer:
 
     def signed(self, purpose: str, text: str) -> str:
         """Return *text* with a signature for *purpose* and the time."""
-        return str(self._for(purpose).dumps(text))
+        return UserSigning(self._for(purpose)).signed(text)
 
     def opened(self, purpose: str, signed: str | None, *, max_age_s: int) -> str | None:
         """Return the text that was signed for *purpose* at most *max_age_s* ago, else None."""
-        try:
-            text = self._for(purpose).loads(signed or "", max_age=max_age_s)
-        except (BadData, UnicodeError):
-            return None
-        return text if isinstance(text, str) else None
+        return UserSigning(self._for(purpose)).opened(signed or "", max_age_s=max_age_s)
 
     def digest(self, purpose: str, data: bytes) -> str:
         """Return a word for *data* that nobody else can make, so that it cannot be guessed from it."""
         return hmac.new(f"{purpose} {self._secret}".encode(), data, hashlib.sha256).hexdigest()
+
+    def for_user(self, purpose: str, user_name: str | None) -> UserSigning:
+        """Return what signs for *purpose* and one user, None the anonymous: no text of another user opens."""
+        if user_name is None:
+            return UserSigning(self._for(purpose))
+        return UserSigning(self._for(f"{purpose} {self.digest('user', user_name.encode('utf-8', 'surrogatepass'))}"))
 
     def form_token(self, user_name: str) -> str:
         """Return the token that a form of this user carries."""

@@ -29,7 +29,7 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
     tokens, dropped = usable_tokens(snapshot.rights.tokens_of(name, identified.claims))
     if dropped:
         log.warning("dropped %d unusable tokens of a user (empty or __nosecurity__)", dropped)
-    return User(name, tokens, is_admin=is_admin(name, settings), dropped=dropped)
+    return User(name, tokens, is_admin=is_admin(name, settings))
 
 
 def is_admin(name: str | None, settings: Settings) -> bool:

@@ -173,7 +173,7 @@ READERS: dict[str, Reader] = {
     "core.answer.safe_links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
     "core.answer.session_state.is_ours": session_state.is_ours,
     "core.answer.session_state.issued": lambda text: session_state.issued(
-        [ChatMessage("user", text)] * 50, session_state.Seal("s", "u", 0.0), session_state.StateLimits()
+        [ChatMessage("user", text)] * 50, session_state.NoSigning(), now_s=0.0, limits=session_state.StateLimits()
     ),
     "core.citations.claims.marks_in": claimed,
     "core.citations.markers.DocumentLabels": lambda text: (
@@ -337,6 +337,7 @@ READERS: dict[str, Reader] = {
     "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
     "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
     "core.text.cleaning.without_directions": cleaning.without_directions,
+    "core.text.cleaning.is_unicode": cleaning.is_unicode,
     "core.text.cleaning.encodable": cleaning.encodable,
     "core.text.cleaning.without_invisible": cleaning.without_invisible,
     "core.text.folding.aligned": folding.aligned,

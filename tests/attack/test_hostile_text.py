@@ -46,6 +46,7 @@ SLOWEST = 12
 ELSEWHERE = {
     "core.access": "names and tokens, which are compared and no more",
     "core.audit_record": "fields of records, which are hashed and no more",
+    "core.messages": "our own words, and an administrator's settings",
     "core.meaning.fusion": "ids and numbers",
     "core.meaning.joining": "ids and numbers",
     "core.model.replies": "the fields of a reply, each of which has a bound",

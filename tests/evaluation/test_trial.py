@@ -6,10 +6,11 @@ from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.evaluation.measures import UNFOUND
 from datafari_rag.evaluation.questions import LeakReader, Question
-from datafari_rag.evaluation.trial import BUILTIN, TrialSetup, tried
+from datafari_rag.evaluation.trial import TrialSetup, tried
 from datafari_rag.pipeline import Dependencies
 from tests.fakes import FakeRetriever
 
@@ -33,7 +34,7 @@ def setup(*documents: Document, **more: object) -> TrialSetup:
         new_nonce=lambda: "nonce",
         clock=lambda: 0.0,
     )
-    settings = replace(Settings(), rag_api_endpoint=BUILTIN)
+    settings = replace(Settings(), rag_api_endpoint=BUILTIN_MODEL)
     return TrialSetup(settings, dependencies, **more)  # type: ignore[arg-type]
 
 

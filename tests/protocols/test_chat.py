@@ -13,6 +13,7 @@ from datafari_rag.core.errors import ContentFiltered, NoDocuments, NoQuery, RagE
 from datafari_rag.core.events import Answer, Failed, Finished
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat
+from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events, request
 
 BARE = replace(Settings(), chat_both_shapes=False)
@@ -80,18 +81,20 @@ def test_a_cut_answer_says_so_in_its_context() -> None:
 
 
 def test_a_memory_is_issued_after_the_answer() -> None:
-    lines: list[Any] = list(chat.stream(iter(events()), context(MEMORY)))
+    lines: list[Any] = list(chat.stream(iter(events()), replace(context(MEMORY), signing=FakeSigning())))
     assert lines[0]["session_state"] is None
     assert (
         lines[-1]["session_state"][KEY]
         == lines[-1]["sessionState"][KEY]
-        == chat.reply(ANSWER, context(MEMORY))["session_state"][KEY]
+        == chat.reply(ANSWER, replace(context(MEMORY), signing=FakeSigning()))["session_state"][KEY]
     )  # type: ignore[index]
 
 
 def test_what_was_remembered_is_read_again() -> None:
-    reply: Any = chat.reply(ANSWER, context(MEMORY))
-    ask = chat.parse(request(asking("And then?", sessionState=reply["sessionState"])), MEMORY)
+    reply: Any = chat.reply(ANSWER, replace(context(MEMORY), signing=FakeSigning()))
+    ask = chat.parse(
+        replace(request(asking("And then?", sessionState=reply["sessionState"])), signing=FakeSigning()), MEMORY
+    )
     assert [turn.text for turn in ask.history] == ["Who ate?", "Paris “ate” [1].\n"]
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.session_state import Seal, issued
+from datafari_rag.core.answer.session_state import issued
 from datafari_rag.core.ask import Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
+from tests.fakes import FakeSigning
 from tests.protocols.values import asking, request
 
 SETTINGS = Settings()
@@ -165,35 +166,35 @@ def test_both_spellings_of_the_state_are_read(body: object, state: object) -> No
 
 MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="a secret of sixteen")
 TALK = (ChatMessage("user", "What is KAITO?"), ChatMessage("assistant", "An operator."))
-STATE = issued(TALK, Seal(MEMORY.chat_memory_secret, "alice", 990.0), memory_limits(MEMORY))
+STATE = issued(TALK, FakeSigning(), now_s=990.0, limits=memory_limits(MEMORY))
 
 
 def test_a_client_that_sends_only_its_new_message_does_not_lose_the_thread() -> None:
-    ask = read(asking("How do I install it?", sessionState=STATE), MEMORY, user_name="alice")
+    ask = read(asking("How do I install it?", sessionState=STATE), MEMORY, signing=FakeSigning())
     assert ask.history == TALK
     assert ask.search_text == "What is KAITO?\nHow do I install it?"
 
 
 def test_a_client_that_sends_its_history_keeps_its_own() -> None:
     body = turns(("user", "Hello"), ("assistant", "Hi"), ("user", "q")) | {"session_state": STATE}
-    assert read(body, MEMORY, user_name="alice").history == (
+    assert read(body, MEMORY, signing=FakeSigning()).history == (
         ChatMessage("user", "Hello"),
         ChatMessage("assistant", "Hi"),
     )
 
 
 def test_another_users_memory_is_refused() -> None:
-    with pytest.raises(BadRequest, match="another user"):
-        read(asking(session_state=STATE), MEMORY, user_name="bob")
+    with pytest.raises(BadRequest, match="not valid"):
+        read(asking(session_state=STATE), MEMORY, signing=FakeSigning("bob"))
 
 
 def test_a_state_that_was_issued_here_may_be_as_large_as_the_setting_lets_it_be() -> None:
     roomy = replace(MEMORY, chat_memory_max_bytes=200_000, llm_context_window=1_000_000, chat_history_tokens=1_000_000)
     talk = (ChatMessage("user", "q" * 100_000), ChatMessage("assistant", "a"))
-    state = issued(talk, Seal(roomy.chat_memory_secret, "alice", 990.0), memory_limits(roomy))
-    assert read(asking(session_state=state), roomy, user_name="alice").history == talk
+    state = issued(talk, FakeSigning(), now_s=990.0, limits=memory_limits(roomy))
+    assert read(asking(session_state=state), roomy, signing=FakeSigning()).history == talk
     with pytest.raises(BadRequest, match="at most 200100 bytes"):
-        read(asking(session_state={"datafari_rag": "x" * 300_000}), roomy, user_name="alice")
+        read(asking(session_state={"datafari_rag": "x" * 300_000}), roomy, signing=FakeSigning())
     with pytest.raises(BadRequest, match="at most 65536 bytes"):
         read(asking(session_state=state), user_name="alice")
 

@@ -52,3 +52,18 @@ def test_a_form_is_accepted_from_our_page_and_its_user(user: str, headers: dict[
 
 def test_a_form_without_token_is_refused() -> None:
     assert not SIGNER.is_own_form("alice", None, {})
+
+
+@pytest.mark.parametrize("user", ["bob", "", None, "\ud800"])
+def test_a_text_signed_for_a_user_opens_for_nobody_else(user: str | None) -> None:
+    signed = SIGNER.for_user("memory", "alice").signed("a text")
+    assert signed.isascii() and "alice" not in signed
+    assert SIGNER.for_user("memory", "alice").opened(signed) == "a text"
+    assert SIGNER.for_user("memory", user).opened(signed) is None
+    assert SIGNER.for_user("memory", "alice").opened(SIGNER.for_user("memory", user).signed("b")) is None
+    assert Signer("another secret").for_user("memory", "alice").opened(signed) is None
+
+
+@pytest.mark.parametrize("signed", ["", "v1.e30.AAAA", "é", "..", "a.b.c", "\ud800"])
+def test_what_was_not_signed_here_opens_as_nothing(signed: str) -> None:
+    assert SIGNER.for_user("memory", None).opened(signed) is None

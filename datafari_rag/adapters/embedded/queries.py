@@ -15,11 +15,8 @@ from itertools import pairwise
 from tantivy import Occur, Query, Schema, Searcher
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, analyzer_of
-from datafari_rag.core.query.search_request import Step
+from datafari_rag.core.query.search_request import OTHER_LANGUAGE, PAIR_SLOP, Step
 from datafari_rag.core.solr.parameters import usable_words
-
-OTHER_LANGUAGE = 0.6
-"""Weight of a stemmed field of another language than the question's, against the question's own."""
 
 PRESENCE = 1.2
 """
@@ -30,8 +27,7 @@ document first / among 3 / among 10: 78.2 / 87.3 / 92.5 without, 82.0 / 89.9 / 9
 """
 
 PAIR = 0.8
-PAIR_SLOP = 3
-"""What two words of the question that stand together in the text count, and how many words may stand between."""
+"""What two words of the question that stand together in the text count."""
 
 COMMON_DOCUMENTS, COMMON_SHARE = 5000, 0.05
 """

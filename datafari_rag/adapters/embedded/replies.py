@@ -17,11 +17,8 @@ from tantivy import Query, Schema, Searcher, SnippetGenerator
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
 from datafari_rag.core.documents import Document
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.query.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
-
-MARK_START, MARK_END = '<span class="em">', "</span>"
-"""Tags around the words found, as Datafari's handler has them."""
 
 JOINT = " … "
 """Stands between snippets of one document that are not the same, as with Solr."""
@@ -30,7 +27,6 @@ SENTENCE_CHARS = 1000
 """How far from a word the sentence that it stands in may begin and end."""
 
 BROWSE_FRAGMENT_CHARS = 200
-FACET_LIMIT = 100
 
 COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")
 

@@ -26,6 +26,7 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.text.tokenizer import sought_in
 
@@ -133,7 +134,7 @@ class EmbeddedRetriever:
                 searcher = self.view().searcher
                 searcher.search(Query.all_query(), limit=1, count=False)
         except SearchUnavailable as error:
-            return error.reason
+            return message(error.reason)
         return None
 
     @property

@@ -15,6 +15,7 @@ from pathlib import Path
 from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.adapters.http.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
+from datafari_rag.core.messages import message
 
 STALE_S = 3600.0
 """How long a set is still used while the provider cannot be asked; after that nobody is believed."""
@@ -74,7 +75,9 @@ class JwkSet:
         try:
             self._current()
         except (AuthorityUnavailable, AuthorityTimeout) as error:
-            return f"The keys of the identity provider (security.jwt.jwks) cannot be read: {error.log}."
+            return message(
+                "The keys of the identity provider (security.jwt.jwks) cannot be read: {cause}.", cause=error.log
+            )
         return None
 
     def _current(self) -> tuple[float, tuple[Jwk, ...]]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.retries import Answering, RetryPolicy, StartedAttempt, begin, counted, retried
+from datafari_rag.adapters.model.retries import Answering, StartedAttempt, begin, counted, retried
+from datafari_rag.adapters.retries import RetryPolicy
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL

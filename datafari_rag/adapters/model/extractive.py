@@ -9,9 +9,8 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.passages.extractive_answer import pieces
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.ports import Ending, Offload, TextChunk, inline
-
-NAME = "builtin:extractive"
 
 
 class ExtractiveModel:
@@ -23,7 +22,7 @@ class ExtractiveModel:
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield the answer, sentence by sentence when it is streamed, then an `Ending` with "stop"."""
-        facts = ModelFacts(name=NAME)
+        facts = ModelFacts(name=BUILTIN_MODEL)
         chars = sum(len(extract.text) for extract in prompt.extracts)
         try:
             found = self._aside(partial(_pieces, prompt), chars)

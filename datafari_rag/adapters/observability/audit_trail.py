@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed
+from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000
 """Most records that wait for the disk; more are lost, and their number is told."""
@@ -73,7 +74,7 @@ class AuditTrail:
     def problem(self) -> str | None:
         """Return None while every record is written, else one sentence; a folder that cannot be used counts at once."""
         if self._problem is None and not os.access(_existing(self._folder), os.W_OK | os.X_OK):
-            return "The audit folder (audit.folder) cannot be written to."
+            return message("The audit folder (audit.folder) cannot be written to.")
         return self._problem
 
     def close(self, timeout_s: float = 5.0) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.adapters.http.single_flight import Flights
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
+from datafari_rag.core.messages import message
 
 MAX_ANSWER_BYTES = 4_000_000
 """Longest answer that is read: some 50,000 tokens; more holds a worker for too long."""
@@ -75,7 +76,7 @@ class AuthorityRights:
         try:
             self._asked("datafari-rag-probe")
         except (AuthorityUnavailable, AuthorityTimeout) as error:
-            return f"The authority service (security.authority.url) gives no rights: {error.log}."
+            return message("The authority service (security.authority.url) gives no rights: {cause}.", cause=error.log)
         return None
 
     def _remembered(self, name: str) -> tuple[str, ...] | None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from datafari_rag.core.errors import AuthorityUnavailable
+from datafari_rag.core.messages import message
 
 Stamp = tuple[int, int, int, int]
 
@@ -70,7 +71,9 @@ class RightsFile:
         try:
             self.users()
         except AuthorityUnavailable:
-            return "The users file (security.tokens.file) cannot be read, or is not JSON of user to list of tokens."
+            return message(
+                "The users file (security.tokens.file) cannot be read, or is not JSON of user to list of tokens."
+            )
         return None
 
 

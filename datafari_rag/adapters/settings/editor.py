@@ -10,10 +10,10 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsRejected, SettingsSnapshot
+from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import HIDDEN, row_for, without_password
 
@@ -73,7 +73,7 @@ class SettingsEditor:
 
     def _log(self, before: Mapping[str, str], changes: Mapping[str, str | None], who: str) -> None:
         told = [{"key": key, "from": _shown(key, before.get(key)), "to": _shown(key, changes[key])} for key in changes]
-        at = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="seconds")
+        at = iso_at(self._wall())
         line = json.dumps({"at": at, "who": who, "changes": told}, ensure_ascii=False)
         handle = os.open(self._log_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:

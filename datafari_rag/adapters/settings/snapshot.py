@@ -16,6 +16,8 @@ from pathlib import Path
 
 from datafari_rag.adapters.settings.properties_text import decoded, entries_of
 from datafari_rag.core.errors import BadSetting
+from datafari_rag.core.messages import message
+from datafari_rag.core.settings.checks import valid
 from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.core.settings.parsing import Problem, bad_value
 from datafari_rag.core.settings.row import SettingRow
@@ -146,16 +148,16 @@ class SettingsSource:
     def _variable(self, found: re.Match[str]) -> str:
         value = self.environ.get(found[1])
         if value is None:
-            raise ValueError(f"The environment variable {found[1]} is not set.")
+            raise ValueError(message("The environment variable {name} is not set.", name=found[1]))
         return value
 
     def _secret(self, named: str) -> str:
         try:
             text = self.read(self.folder / named).decode("utf-8")
         except (OSError, ValueError):
-            raise ValueError(f"The file {named} cannot be read.") from None
+            raise ValueError(message("The file {name} cannot be read.", name=named)) from None
         if len(text) > MAX_SECRET_CHARS:
-            raise ValueError(f"The file {named} is too long for a secret.")
+            raise ValueError(message("The file {name} is too long for a secret.", name=named))
         return text.strip()
 
 
@@ -190,7 +192,8 @@ def _instructions(
         pass
     key = "rag.instructions.file"
     line = next((entry.line for entry in entries if entry.key == key), 1)
-    problem = bad_value(key, named or str(beside), wanted="Valid values are paths of text files that can be read.")
+    wanted = valid(message("paths of text files that can be read"))
+    problem = bad_value(key, named or str(beside), wanted=wanted)
     return packaged_instructions(), Problem(key, problem.message, sentence=problem.sentence, line=line)
 
 
@@ -208,8 +211,8 @@ def _too_open(entries: tuple[Entry, ...], source: SettingsSource, *, name: str) 
             continue
         path = source.folder / value.removeprefix("file:") if value.startswith("file:") else Path(name)
         if _is_open(path):
-            message = f"{path} holds a secret and every user of this machine can read it: chmod o-r would help."
-            yield Problem(entry.key, message, "warning", line=entry.line, kind="advice")
+            advice = f"{path} holds a secret and every user of this machine can read it: chmod o-r would help."
+            yield Problem(entry.key, advice, "warning", line=entry.line, kind="advice")
 
 
 def _is_open(path: Path) -> bool:

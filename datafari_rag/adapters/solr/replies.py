@@ -11,12 +11,10 @@ from typing import Any
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.passages.extracts import JOINT
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.entities import unescaped
-
-JOINT = " … "
-"""Stands between snippets of one document that are not the same."""
 
 _META = ("extension", "source")
 

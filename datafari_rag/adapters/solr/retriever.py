@@ -17,9 +17,11 @@ from datafari_rag.adapters.solr.replies import document_of, first, hits_of, is_p
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
+from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.parameters import Params, browse_params, fetch_params, search_params, text_field
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.text.cleaning import is_unicode
 
 SCHEMA_S = 300.0
 """How long the collection's description is remembered, in seconds."""
@@ -75,7 +77,7 @@ class SolrRetriever:
         *field* is one of the body and preview fields; any other is absent. Raises as search.
         """
         schema = self._schema()
-        if not schema.is_text(field) or any("\ud800" <= char <= "\udfff" for char in document_id):
+        if not schema.is_text(field) or not is_unicode(document_id):
             return None
         reply = self._ask(fetch_params(document_id, field, access, schema), is_narrowed=False)
         row = next(iter(hits_of(reply)[1]), None)
@@ -86,7 +88,8 @@ class SolrRetriever:
         try:
             self._ask({"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "none"}, is_narrowed=False)
         except SearchError as error:
-            return f"{error.reason} ({error.log})" if error.log else error.reason
+            reason = message(error.reason)
+            return message("{reason} ({cause})", reason=reason, cause=error.log) if error.log else reason
         return None
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, session_for
-from datafari_rag.adapters.vectors.retries import EmbeddingRetries, repeated
+from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vector
@@ -88,7 +88,7 @@ class EndpointEmbedder:
 
     def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
         deadline = self._clock() + self._options.limits_s[purpose]
-        patience = EmbeddingRetries(self._options.retries, lambda: deadline - self._clock(), self._sleep)
+        patient = RetryPolicy(self._options.retries, lambda: deadline - self._clock(), self._sleep)
         prefix = self._options.prefixes.get(purpose, "")
         body: dict[str, object] = {
             "input": [encodable(f"{prefix}{text[:MAX_TEXT_CHARS]}") for text in texts],
@@ -98,9 +98,17 @@ class EndpointEmbedder:
             body["model"] = self._options.model
         if self._options.dimensions is not None:
             body["dimensions"] = self._options.dimensions
-        vectors = repeated(lambda: self._asked(body, len(texts), deadline), patience)
+        *_, vectors = repeated(lambda: self._outcome(body, len(texts), deadline), _failure, patient)
+        if isinstance(vectors, EmbeddingError):
+            raise vectors
         self._dimensions = len(vectors[0])
         return vectors
+
+    def _outcome(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector] | EmbeddingError:
+        try:
+            return self._asked(body, number, deadline)
+        except EmbeddingError as error:
+            return error
 
     def _asked(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector]:
         left_s = deadline - self._clock()
@@ -124,6 +132,10 @@ class EndpointEmbedder:
         except ValueError as error:
             # One of two sentences of ours.
             raise EmbeddingsUnavailable(log=str(error), can_repeat=False) from error
+
+
+def _failure(outcome: list[Vector] | EmbeddingError) -> EmbeddingError | None:
+    return outcome if isinstance(outcome, EmbeddingError) else None
 
 
 def failed(failure: HttpFailure) -> EmbeddingError:

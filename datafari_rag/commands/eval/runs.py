@@ -12,12 +12,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import ClassVar
 
-from datafari_rag.adapters.model.extractive import NAME, ExtractiveModel
+from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.settings.snapshot import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_for
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.evaluation.measures import Trial
 from datafari_rag.evaluation.questions import LeakReader, Question
 from datafari_rag.evaluation.trial import Rights, TrialSetup, tried
@@ -78,7 +79,7 @@ def bench_for(variant: Variant, plan: EvaluationPlan, *, baselines: bool) -> Tri
     settings = snapshot.settings
     asks = User("eval", plan.tokens) if plan.tokens else ANONYMOUS
     if not variant.with_model:
-        settings = replace(settings, rag_api_endpoint=NAME)
+        settings = replace(settings, rag_api_endpoint=BUILTIN_MODEL)
     retriever = retriever_for(settings)
     dependencies = Dependencies(
         retriever=retriever,

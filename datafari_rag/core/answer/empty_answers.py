@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 
 from datafari_rag.core.errors import NoAnswer, NoDocuments, RagError
-from datafari_rag.core.events import Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Delta, Event, Failed, Finished, ModelFacts, Sources, taken_until
 
 _SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
     NoDocuments: {"fr": "Aucune réponse n'est possible, car aucun document associé n'a été trouvé."},
@@ -35,17 +35,13 @@ def answered(
     Sources are held back until the first words, since such an answer has none; *language* is used when the line
     failed before it knew the answer's. Closing the generator closes *events*.
     """
-    held: list[Event] = []
     with closing(events):
-        for event in events:
-            if isinstance(event, Failed) and isinstance(event.error, softened):
-                yield from _said(event.error, event.facts, _sources(held, language))
-                return
-            held.append(event)
-            if not _is_wordless(event):
-                break
-        yield from held
-        held.clear()
+        taken = taken_until(events, lambda event: not _is_wordless(event))
+        last = taken[-1] if taken else None
+        if isinstance(last, Failed) and isinstance(last.error, softened):
+            yield from _said(last.error, last.facts, _sources(taken, language))
+            return
+        yield from taken
         yield from events
 
 
@@ -53,8 +49,8 @@ def _is_wordless(event: Event) -> bool:
     return isinstance(event, Sources) or (isinstance(event, Delta) and not event.text.strip())
 
 
-def _sources(held: list[Event], language: str) -> Sources:
-    return next((event for event in held if isinstance(event, Sources)), Sources((), language=language))
+def _sources(taken: list[Event], language: str) -> Sources:
+    return next((event for event in taken if isinstance(event, Sources)), Sources((), language=language))
 
 
 def _said(error: RagError, facts: ModelFacts, sources: Sources) -> Iterator[Event]:

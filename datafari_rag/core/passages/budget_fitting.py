@@ -13,8 +13,9 @@ from datafari_rag.core.passages.selection import Limit, Selection, choose, head,
 from datafari_rag.core.settings.table import Settings
 
 Count = Callable[[str], int]
-Node = tuple[Document, Passage]
 """Tokens of a text."""
+
+Node = tuple[Document, Passage]
 
 FRAME_TOKENS = 60
 """What label, number and fences of one document cost in the prompt, at most."""
@@ -65,13 +66,13 @@ def evidence_for(
     if ask.token_budget is not None:
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
         asked = replace(ask, question_language=language)
-        return _nodes(asked, shown or candidates, budget=ask.token_budget, settings=settings, count=count)
+        return _nodes(asked, shown or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
     room = _room(ask, settings, count)
-    most = _max_documents(ask, settings)
+    most = _max_documents(ask, settings.rag_max_files)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
     max_chars = min(settings.rag_max_json_length, _chars_in(framed, candidates, count))
     limit = Limit(max_chars=max_chars, max_documents=most)
-    choose_within = _chooser(ask, candidates, language=language, settings=settings)
+    choose_within = _chooser(ask, candidates, language=language, is_head=settings.rag_extract == "head")
     while True:
         selection = choose_within(limit)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
@@ -88,11 +89,9 @@ def _tokens(extract: Extract, count: Count) -> int:
     return count(extract.text) + FRAME_TOKENS + (count(headings) + 2 * len(extract.paths) if headings else 0)
 
 
-def _chooser(
-    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings
-) -> Callable[[Limit], Selection]:
+def _chooser(ask: Ask, documents: Sequence[Document], *, language: str, is_head: bool) -> Callable[[Limit], Selection]:
     """Return what chooses within a limit; the texts are read once, however many limits are tried."""
-    if settings.rag_extract == "head":
+    if is_head:
         return partial(head, documents)
     return partial(choose, weigh(ask.search_text or ask.question, documents, language=language))
 
@@ -128,8 +127,8 @@ def _narrowed(limit: Limit, extracts: Sequence[Extract], *, taken: int, room: in
     return replace(limit, max_chars=min(int(chars * room / taken * 0.9), chars - 1))
 
 
-def _max_documents(ask: Ask, settings: Settings) -> int:
-    wanted = settings.rag_max_files if ask.max_documents is None else ask.max_documents
+def _max_documents(ask: Ask, max_files: int) -> int:
+    wanted = max_files if ask.max_documents is None else ask.max_documents
     return wanted + len(ask.attachments)
 
 
@@ -154,9 +153,7 @@ def _shown_elsewhere(
     return [extract.document for extract in selected.extracts] or list(documents[:most])
 
 
-def _nodes(
-    ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, settings: Settings, count: Count
-) -> Selected:
+def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_cleaned: bool, count: Count) -> Selected:
     """
     Take the best passages, whatever document they are of; one that does not fit is skipped (KAITO's RAG service).
 
@@ -180,7 +177,7 @@ def _nodes(
     return Selected(
         extracts_for(
             [(document, tuple(sorted(passages, key=lambda passage: passage.start))) for document, passages in chosen],
-            is_cleaned=settings.rag_clean,
+            is_cleaned=is_cleaned,
             # The budget is of tokens of the passages alone.
             has_paths=False,
         )

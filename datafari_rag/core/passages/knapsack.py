@@ -53,17 +53,14 @@ NO_NEEDS: Mapping[int, tuple[int, ...]] = {}
 class _Packing:
     """What is taken so far, in that order, and the room that is left."""
 
-    def __init__(self, pieces: Sequence[KnapsackItem], room: int, is_allowed: Callable[[int], bool]) -> None:
+    def __init__(self, pieces: Sequence[KnapsackItem], room: int) -> None:
         self.taken: dict[int, None] = {}
         self._pieces = pieces
         self._room = room
-        self._is_allowed = is_allowed
 
     def has_room(self, indexes: Sequence[int]) -> bool:
-        """Say whether the pieces *indexes* fit, and are allowed."""
-        if len(indexes) == 1:  # nearly always
-            return self._pieces[indexes[0]].cost <= self._room and self._is_allowed(indexes[0])
-        return sum(self._pieces[one].cost for one in indexes) <= self._room and all(map(self._is_allowed, indexes))
+        """Say whether the pieces *indexes* fit."""
+        return sum(self._pieces[one].cost for one in indexes) <= self._room
 
     def without_taken(self, indexes: Sequence[int]) -> list[int]:
         """Return those of *indexes* that are not taken."""
@@ -80,19 +77,18 @@ def pack(
     room: int,
     *,
     key_of: Callable[[int], Hashable] = str,
-    is_allowed: Callable[[int], bool] = lambda _: True,
     needs: Mapping[int, tuple[int, ...]] = NO_NEEDS,
 ) -> Packed:
     """
     Return which of *pieces* to take so that their costs sum to at most *room*.
 
-    *key_of* is the same for repetitions of a piece. *is_allowed* is asked for every piece that would be taken, in that
-    order, and may keep a second account. *needs* names the pieces that one is only taken with; they count once.
+    *key_of* is the same for repetitions of a piece. *needs* names the pieces that one is only taken with; they count
+    once.
     """
     # The logarithm of chance for length, on the scale of the score.
     rates = [piece.score - TEMPERATURE * log(max(1, piece.cost)) for piece in pieces]
     order = sorted(range(len(pieces)), key=rates.__getitem__, reverse=True)
-    bag = _Packing(pieces, room, is_allowed)
+    bag = _Packing(pieces, room)
     repeated: list[int] = []
     left: list[int] = []
     seen: dict[Hashable, int] = {}

@@ -74,11 +74,6 @@ def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
     return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
 
 
-def best_window(traces: TermPositions, rarity: Sequence[float], window_chars: int) -> float:
-    """Return the most that any *window_chars* characters hold, in rarity; a term repeated counts ever less."""
-    return _fullest(_events(traces, rarity), rarity, window_chars)
-
-
 def best_row(text: str, traces: TermPositions, rarity: Sequence[float]) -> float:
     """Return the most, in rarity, that one row of a table holds together with its header and the line before that."""
     best = 0.0

@@ -29,8 +29,8 @@ from datafari_rag.core.text.truncation import cut_at, longest_prefix, word_end
 JOINT_CHARS = 3
 """Length of " … ", which stands between passages that do not touch and counts in the budget."""
 
-CHOSEN, BUDGET, FLOOR, DUPLICATE, RANK = "chosen", "budget", "below the floor", "duplicate", "rank"
-"""Verdicts: in; no room left; too little evidence; said already; beyond the number of documents."""
+CHOSEN, BUDGET, DUPLICATE, RANK = "chosen", "budget", "duplicate", "rank"
+"""Verdicts: in; no room left; said already; beyond the number of documents."""
 
 PRIOR = 0.11
 """How much a document's own score counts beside a sentence's."""
@@ -52,16 +52,10 @@ _NO_LETTERS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """
-    How much may be chosen: *max_chars* characters in *max_documents* documents (0 = no bound on their number).
-
-    *size_of* measures in another unit (tokens); then *max_size* bounds the whole in that unit as well.
-    """
+    """How much may be chosen: *max_chars* characters in *max_documents* documents (0 = no bound on their number)."""
 
     max_chars: int
     max_documents: int
-    size_of: Callable[[str], int] | None = None
-    max_size: int | None = None
 
 
 Chosen = tuple[tuple[Document, tuple[Passage, ...]], ...]
@@ -81,7 +75,7 @@ _BoundsOf = Callable[[str, TermPositions, Sequence[float]], list[tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of the document of that rank (from 0); a tuple, since there are hundreds for each question."""
+    """A sentence of the document of that rank (from 0)."""
 
     document: int
     place: int
@@ -124,7 +118,7 @@ def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
     """Return what `select` returns for *limit*."""
     everything = weighed.order
     kept = everything[: limit.max_documents] if limit.max_documents else everything
-    if _is_within([one.document.text for one in kept], limit):
+    if sum(len(one.document.text) for one in kept) <= limit.max_chars:
         whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
     weight = min(1.0, limit.max_chars / FULL_CHARS)
@@ -139,15 +133,12 @@ def head(documents: Sequence[Document], limit: Limit) -> Selection:
     """Return the beginnings of *documents*, each its equal share of *limit*, cut at a sentence end."""
     kept = list(documents[: limit.max_documents] if limit.max_documents else documents)
     chosen: list[tuple[Document, tuple[Passage, ...]]] = []
-    room, size = limit.max_chars, limit.max_size
+    room = limit.max_chars
     for number, document in enumerate(kept):
-        waiting = len(kept) - number
-        share = None if size is None else size // waiting
-        end = cut_at(document.text, longest_prefix(document.text, room // waiting, limit.size_of, share))
+        end = cut_at(document.text, min(len(document.text), room // (len(kept) - number)))
         if document.text[:end].strip():
             chosen.append((document, (Passage(0, end, document.score),)))
             room -= end
-            size = None if size is None or limit.size_of is None else size - limit.size_of(document.text[:end])
     names = {id(document) for document, _ in chosen}
     out = [
         Candidate(d.id, rank, d.score, CHOSEN if id(d) in names else BUDGET if rank <= len(kept) else RANK)
@@ -187,14 +178,6 @@ def _distinct(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
             kept.append(one)
         seen.add(one.document.text)
     return tuple(kept)
-
-
-def _is_within(texts: Sequence[str], limit: Limit) -> bool:
-    if sum(map(len, texts)) > limit.max_chars:
-        return False
-    if limit.size_of is None or limit.max_size is None:
-        return True
-    return sum(map(limit.size_of, texts)) <= limit.max_size
 
 
 def _scored(
@@ -250,25 +233,13 @@ def _cued(sentences: list[_Sentence], order: Sequence[Ranked], cue: Cue) -> list
 
 def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limit) -> Packed:
     pieces = [KnapsackItem(one.score, _cost(one), one.document) for one in sentences]
-    size_of, size = limit.size_of, limit.max_size
     # The last passage of a document has no joint after it.
     room = limit.max_chars + JOINT_CHARS
-    left = [size]
 
     def key_of(index: int) -> str:
         return _key(sentences[index], order)
 
-    def is_allowed(index: int) -> bool:
-        if size_of is None or left[0] is None:
-            return True
-        one = sentences[index]
-        weight = size_of(order[one.document].document.text[one.start : one.end]) + 1
-        if weight > left[0]:
-            return False
-        left[0] -= weight
-        return True
-
-    return pack(pieces, room, key_of=key_of, is_allowed=is_allowed, needs=_needs(sentences))
+    return pack(pieces, room, key_of=key_of, needs=_needs(sentences))
 
 
 def _needs(sentences: Sequence[_Sentence]) -> dict[int, tuple[int, ...]]:
@@ -322,7 +293,7 @@ def _cut_first(
     best = sentences[0]
     document = order[best.document].document
     text = document.text[best.start : best.end]
-    end = cut_at(text, longest_prefix(text, limit.max_chars, limit.size_of, limit.max_size))
+    end = cut_at(text, min(len(text), limit.max_chars))
     return ((document, (Passage(best.start, best.start + end, best.score),)),) if end else ()
 
 

@@ -16,6 +16,7 @@ from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.cleaning import is_unicode
 
 PATH = "context.overrides"
 MAX_TEMPLATE_CHARS = 20_000
@@ -167,7 +168,7 @@ def _one_of(*words: str) -> OverrideKind:
 
 def _text(max_chars: int) -> OverrideKind:
     def check(value: object, _: Settings) -> object:
-        if not isinstance(value, str) or len(value) > max_chars or not _is_unicode(value):
+        if not isinstance(value, str) or len(value) > max_chars or not is_unicode(value):
             raise ValueError(f"a string of at most {max_chars} characters")
         return value
 
@@ -188,10 +189,6 @@ def _check_names(value: object, _: Settings) -> object:
 
 def _check_nothing(value: object, _: Settings) -> object:
     return value
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 # Effects: an empty text is as good as none.

@@ -25,3 +25,10 @@ def iso_of(text: str) -> str | None:
     """Return the moment that *text* names as Solr spells it: UTC, milliseconds; None when it names none."""
     moment = moment_of(text)
     return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def iso_at(at_s: float, *, has_ms: bool = False) -> str:
+    """Return the moment *at_s* seconds after 1970 in ISO 8601, UTC."""
+    return datetime.datetime.fromtimestamp(at_s, datetime.UTC).isoformat(
+        timespec="milliseconds" if has_ms else "seconds"
+    )

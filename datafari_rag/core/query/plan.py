@@ -51,7 +51,7 @@ def _searches(ask: Ask, text: str, *, language: str, settings: Settings) -> Iter
         yield Search(
             question=text,
             step=step,
-            rows=_rows(ask, settings),
+            rows=_rows(ask, max_files=settings.rag_max_files, candidates=settings.rag_candidates),
             content="highlighting" if ask.wants_captions else settings.rag_solr_field,
             fragment_chars=settings.rag_hl_fragsize,
             language=language,
@@ -84,23 +84,22 @@ def prompt_for(
         language=language,
         model=settings.rag_model if ask.model is None else ask.model,
         temperature=settings.rag_temperature if ask.temperature is None else ask.temperature,
-        max_tokens=_max_tokens(ask, settings),
+        max_tokens=_max_tokens(ask, settings.rag_max_tokens),
         sampling=ask.sampling,
     )
 
 
-def _max_tokens(ask: Ask, settings: Settings) -> int | None:
+def _max_tokens(ask: Ask, most: int) -> int | None:
     """On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is."""
     if ask.max_tokens is not None or ask.token_budget is not None:
         return ask.max_tokens
-    return settings.rag_max_tokens
+    return most
 
 
-def _rows(ask: Ask, settings: Settings) -> int:
+def _rows(ask: Ask, *, max_files: int, candidates: int) -> int:
     if ask.token_budget is not None:
         return LEAST_NODE_HITS
-    wanted = ask.max_documents or settings.rag_max_files
-    return max(wanted, settings.rag_candidates)
+    return max(ask.max_documents or max_files, candidates)
 
 
 def _first_language(accept_language: str | None) -> str:

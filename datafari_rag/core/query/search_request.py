@@ -21,6 +21,18 @@ ANY_WORD = 1
 MAX_ROWS = 100
 """Most hits of a plain search in one page (contract §5)."""
 
+FACET_LIMIT = 100
+"""Most values that are counted of one facet."""
+
+MARK_START, MARK_END = '<span class="em">', "</span>"
+"""Tags around the words found in a plain search, as Datafari's handler has them."""
+
+OTHER_LANGUAGE = 0.6
+"""Weight of a stemmed body field of another language than the question's, against the question's own."""
+
+PAIR_SLOP = 3
+"""How many words may stand between two neighbours of the question that count as a pair."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:

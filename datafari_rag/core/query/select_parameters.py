@@ -48,8 +48,8 @@ class SelectParameters:
     What one request to search/select decides, after the whitelist.
 
     *text* None is "no words given"; *action* is as sent, for the dialect to judge. *fields* None means all stored
-    fields without the ACL's. *ignored* names what was sent and does not fit, once each, as sent; *for_search* and
-    *for_answers* name what was taken but has an effect only on a plain search, or only with action=rag.
+    fields without the ACL's. *ignored* names what was sent and does not fit, once each, as sent; *for_search* names
+    what was taken but has an effect only on a plain search.
     """
 
     text: str | None = None
@@ -59,7 +59,6 @@ class SelectParameters:
     language: str | None = None
     is_streamed: bool = False
     wants_trace: bool = False
-    session_id: str | None = None
     restrictions: tuple[Restriction, ...] = ()
     start: int = 0
     rows: int = 10
@@ -69,7 +68,6 @@ class SelectParameters:
     fields: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
     for_search: tuple[str, ...] = ()
-    for_answers: tuple[str, ...] = ()
 
 
 def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str] = ()) -> SelectParameters:
@@ -88,7 +86,7 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
     for name, reader in READERS.items():
         if name in values:
             value, is_whole = reader.read(values[name], scope)
-            if value is not None:
+            if value is not None and reader.becomes is not None:
                 taken.setdefault(reader.becomes, value)
             if not is_whole:
                 ignored.append(name)
@@ -98,7 +96,6 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
         **taken,
         ignored=_noted(ignored),
         for_search=tuple(name for name in values if name in FOR_SEARCH),
-        for_answers=tuple(name for name in values if name in FOR_ANSWERS),
     )
 
 
@@ -176,7 +173,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    becomes: str
+    becomes: str | None
     read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
 
 
@@ -297,7 +294,7 @@ READERS: Mapping[str, _Reader] = {
     "lang": _Reader("language", _language),
     "stream": _Reader("is_streamed", _flag),
     "trace": _Reader("wants_trace", _flag),
-    "id": _Reader("session_id", _word),
+    "id": _Reader(None, _word),
     "fq": _Reader("restrictions", _restrictions),
     "start": _Reader("start", _start),
     "rows": _Reader("rows", _rows),
@@ -310,4 +307,3 @@ READERS: Mapping[str, _Reader] = {
 """The whitelist: each name, the field of `SelectParameters` it becomes, and its reader. `q` stands before `prompt`."""
 
 FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl"})
-FOR_ANSWERS = frozenset({"prompt", "format", "linebreaks", "stream", "trace"})

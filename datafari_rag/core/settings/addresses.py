@@ -15,7 +15,8 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from datafari_rag.core.hosts import bracketed, normalized
-from datafari_rag.core.settings.checks import CONTROL, Check, filled, items_of, text
+from datafari_rag.core.messages import message
+from datafari_rag.core.settings.checks import CONTROL, Check, filled, items_of, text, valid
 
 BUILTIN_MODEL = "builtin:extractive"
 EMBEDDED = "embedded:"
@@ -28,12 +29,12 @@ _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
 
 def host() -> Check:
     """Return the check for an address to listen on; empty does not fit."""
-    return filled(text("host names and IP addresses", _HOST))
+    return filled(text(message("host names and IP addresses"), _HOST))
 
 
 def hosts() -> Check:
     """Return the check for a list of hosts that callers may name, each with or without a port."""
-    wanted = "Valid values are lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]."
+    wanted = valid(message("lists of HOST and HOST:PORT, such as localhost, search.example.org:8080 and [::1]"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = [bracketed(item.lower()) for item in items_of(value)]
@@ -46,7 +47,7 @@ def hosts() -> Check:
 
 def path_or_url() -> Check:
     """Return the check for an http(s) address, or a file as `path` has it (`file:` in front is allowed)."""
-    wanted = "Valid values are http(s) addresses and paths of files."
+    wanted = valid(message("http(s) addresses and paths of files"))
 
     def read(value: str, folder: str) -> str:
         if re.match(r"[a-z]+://", value) and not value.startswith("file://"):
@@ -61,7 +62,7 @@ def path_or_url() -> Check:
 
 def url(*, is_optional: bool = False) -> Check:
     """Return the check for one http(s) address."""
-    wanted = "Valid values are http(s) addresses."
+    wanted = valid(message("http(s) addresses"))
 
     def read(value: str, folder: str) -> str:
         return "" if is_optional and not value else _http_url(value, wanted)
@@ -71,13 +72,14 @@ def url(*, is_optional: bool = False) -> Check:
 
 def endpoint() -> Check:
     """Return the check for where a model answers: an http(s) address, or the built-in one."""
-    wanted = f'Valid values are http(s) addresses and "{BUILTIN_MODEL}".'
+    wanted = valid(message("http(s) addresses and {quoted}", quoted=f'"{BUILTIN_MODEL}"'))
     return Check("text", lambda value, folder: _endpoint(value, wanted), wanted)
 
 
 def endpoints() -> Check:
     """Return the check for a list of `endpoint`s; the built-in one can only be the last, as it never fails."""
-    wanted = f'Valid values are lists of http(s) addresses, of which the last may be "{BUILTIN_MODEL}".'
+    last = f'"{BUILTIN_MODEL}"'
+    wanted = valid(message("lists of http(s) addresses, of which the last may be {quoted}", quoted=last))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = tuple(_endpoint(item, wanted) for item in items_of(value))
@@ -90,7 +92,7 @@ def endpoints() -> Check:
 
 def networks() -> Check:
     """Return the check for a list of IP networks; a single address is a network of one."""
-    wanted = "Valid values are lists of IP networks such as 10.0.0.0/8."
+    wanted = valid(message("lists of IP networks such as 10.0.0.0/8"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         try:
@@ -103,7 +105,7 @@ def networks() -> Check:
 
 def origins() -> Check:
     """Return the check for a list of web origins, or "*" alone."""
-    wanted = 'Valid values are lists of origins such as https://search.example.org, and "*".'
+    wanted = valid(message("lists of origins such as https://search.example.org, and {quoted}", quoted='"*"'))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = items_of(value)
@@ -130,7 +132,7 @@ def indexes() -> Check:
     A comma inside an address (several Solr or ZooKeeper hosts) is told apart from one between items by what follows:
     a name has no colon and no slash.
     """
-    wanted = "Valid values are lists of NAME and NAME=SOLR-URL, each name once."
+    wanted = valid(message("lists of NAME and NAME=SOLR-URL, each name once"))
 
     def read(value: str, folder: str) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -144,9 +146,12 @@ def indexes() -> Check:
     return Check("mapping", read, wanted, is_optional=True)
 
 
-_SOLR_WANTED = (
-    f"Valid values are http(s)://HOST/solr/COLLECTION, several of them separated by commas, "
-    f"{ZOOKEEPER}HOST:2181/CHROOT#COLLECTION and {EMBEDDED}FOLDER."
+_SOLR_WANTED = valid(
+    message(
+        "http(s)://HOST/solr/COLLECTION, several of them separated by commas, {zookeeper} and {embedded}",
+        zookeeper=f"{ZOOKEEPER}HOST:2181/CHROOT#COLLECTION",
+        embedded=f"{EMBEDDED}FOLDER",
+    )
 )
 
 

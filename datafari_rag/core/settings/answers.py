@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
@@ -228,7 +229,7 @@ class AnswerSettings:
     token_counter: str = setting(
         "token.counter",
         "estimate",
-        check=checks.text("estimate and tiktoken:ENCODING", _COUNTER),
+        check=checks.text(message("estimate and tiktoken:ENCODING"), _COUNTER),
         help="How tokens are counted: estimate (never far too low), or tiktoken:o200k_base and the like, which "
         "needs the "
         "extra tokens and its vocabulary on disk.",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from datafari_rag.core.messages import message
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import row_for
 
@@ -26,6 +27,6 @@ def refusals(changes: Mapping[str, str | None]) -> tuple[Problem, ...]:
 def _refusals(changes: Mapping[str, str | None]) -> Iterator[Problem]:
     for key, text in changes.items():
         if not is_for_browsers(key):
-            yield Problem(key, f"{key} can be changed in the settings file only.")
+            yield Problem(key, message("{key} can be changed in the settings file only.", key=key))
         elif text is not None and "${" in text:
-            yield Problem(key, f"A reference in {key} can be written in the settings file only.")
+            yield Problem(key, message("A reference in {key} can be written in the settings file only.", key=key))

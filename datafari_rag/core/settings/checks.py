@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
+from datafari_rag.core.messages import Message, message
+
 Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "mapping"]
 
 Reader = Callable[[str, str], object]
@@ -23,6 +25,9 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _HANDLER = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_INTEGER = message("An integer is expected.")
+_TEXTS = message("texts without control characters")
+_LISTS = message("lists of names, separated by commas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +79,11 @@ def integer(low: int, high: int, *, is_optional: bool = False) -> Check:
         if is_optional and not text:
             return None
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-            raise ValueError("An integer is expected.")
+            raise ValueError(_INTEGER)
         _require_within(int(text), low=low, high=high)
         return int(text)
 
-    return Check("integer", read, "An integer is expected.", low=low, high=high, is_optional=is_optional)
+    return Check("integer", read, _INTEGER, low=low, high=high, is_optional=is_optional)
 
 
 def number(low: float, high: float) -> Check:
@@ -93,9 +98,9 @@ def number(low: float, high: float) -> Check:
     return Check("number", read, _between(low, high), low=low, high=high)
 
 
-def text(phrase: str = "texts without control characters", pattern: re.Pattern[str] | None = None) -> Check:
+def text(phrase: str = _TEXTS, pattern: re.Pattern[str] | None = None) -> Check:
     """Return the check for one line of text, empty or matching *pattern*; *phrase* says which texts are meant."""
-    wanted = f"Valid values are {phrase}."
+    wanted = valid(phrase)
 
     def read(value: str, folder: str) -> str:
         if CONTROL.search(value) or (value and pattern is not None and not pattern.fullmatch(value)):
@@ -107,22 +112,22 @@ def text(phrase: str = "texts without control characters", pattern: re.Pattern[s
 
 def header_name() -> Check:
     """Return the check for the name of an HTTP header; empty does not fit."""
-    return filled(text("names of HTTP headers", _HEADER))
+    return filled(text(message("names of HTTP headers"), _HEADER))
 
 
 def search_handler() -> Check:
     """Return the check for the path of a request handler; empty does not fit, nor do steps upwards."""
-    return filled(text("paths of request handlers such as /select", _HANDLER))
+    return filled(text(message("paths of request handlers such as /select"), _HANDLER))
 
 
 def claim() -> Check:
     """Return the check for the name of a claim; empty does not fit."""
-    return filled(text("names of claims"))
+    return filled(text(message("names of claims")))
 
 
 def path() -> Check:
     """Return the check for a file or folder; a relative one starts at the folder of the properties file."""
-    wanted = "Valid values are paths of files."
+    wanted = valid(message("paths of files"))
 
     def read(value: str, folder: str) -> str:
         if CONTROL.search(value):
@@ -132,9 +137,9 @@ def path() -> Check:
     return Check("path", read, wanted, is_optional=True)
 
 
-def names(phrase: str = "lists of names, separated by commas", allowed: Sequence[str] = ()) -> Check:
+def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
     """Return the check for a list; with *allowed*, of those alone. Items keep their order; doubles are dropped."""
-    wanted = f"Valid values are {phrase}." if not allowed else _valid_values(allowed)
+    wanted = _valid_values(allowed) if allowed else valid(phrase)
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(items_of(value)))
@@ -147,7 +152,7 @@ def names(phrase: str = "lists of names, separated by commas", allowed: Sequence
 
 def plain_list() -> Check:
     """Return the check for a list whose places matter: doubles and empty items are kept."""
-    wanted = "Valid values are lists, separated by commas."
+    wanted = valid(message("lists, separated by commas"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         if CONTROL.search(value):
@@ -159,12 +164,12 @@ def plain_list() -> Check:
 
 def field_name() -> Check:
     """Return the check for the name of a field of the search engine; empty does not fit."""
-    return filled(text("names of fields", _FIELD_NAME))
+    return filled(text(message("names of fields"), _FIELD_NAME))
 
 
 def field_names() -> Check:
     """Return the check for a list of field names."""
-    wanted = "Valid values are lists of names of fields, separated by commas."
+    wanted = valid(message("lists of names of fields, separated by commas"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(items_of(value)))
@@ -173,6 +178,11 @@ def field_names() -> Check:
         return found
 
     return Check("list", read, wanted, is_optional=True)
+
+
+def valid(values: str) -> Message:
+    """Return the sentence that says which *values* are valid."""
+    return message("Valid values are {values}.", values=values)
 
 
 def items_of(value: str) -> tuple[str, ...]:
@@ -197,10 +207,11 @@ def _require_within(value: float, *, low: float, high: float) -> None:
 
 
 def _between(low: float, high: float) -> str:
-    return f"A number between {low:.15g} and {high:.15g} is expected."
+    return message("A number between {low} and {high} is expected.", low=f"{low:.15g}", high=f"{high:.15g}")
 
 
 def _valid_values(names: Sequence[str]) -> str:
     quoted = [f'"{name}"' for name in names]
-    listed = quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
-    return f"Valid values are {listed}."
+    if len(quoted) == 1:
+        return valid(quoted[0])
+    return valid(message("{several} and {quoted}", several=", ".join(quoted[:-1]), quoted=quoted[-1]))

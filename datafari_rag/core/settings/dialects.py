@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
@@ -124,7 +125,7 @@ class DialectSettings(EmbeddingSettings):
     chat_memory_secret: str = secret(
         "chat.memory.secret",
         "",
-        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
+        check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
         help="Secret that signs that state; needed when chat.memory.enabled=true. All servers of one service share it.",
     )
     chat_memory_history_size: int = setting(

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.answers import AnswerSettings
@@ -23,7 +24,7 @@ _LANGUAGE = re.compile(r"[a-z]{2}")
 
 def embeddings_endpoint() -> checks.Check:
     """Return the check for where vectors are made: an http(s) address, or the folder of a local model."""
-    wanted = f"Valid values are http(s) addresses of a /v1/embeddings, and {ONNX}FOLDER."
+    wanted = checks.valid(message("http(s) addresses of a /v1/embeddings, and {folder}", folder=f"{ONNX}FOLDER"))
     http = addresses.url(is_optional=True)
 
     def read(value: str, folder: str) -> object:
@@ -42,7 +43,7 @@ def embeddings_endpoint() -> checks.Check:
 
 def languages() -> checks.Check:
     """Return the check for a list of two-letter codes of languages."""
-    wanted = "Valid values are lists of two-letter codes of languages such as en,fr."
+    wanted = checks.valid(message("lists of two-letter codes of languages such as en,fr"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = checks.items_of(value)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from datafari_rag.core.messages import message, said_by
 from datafari_rag.core.settings.parsing import Problem, bad_value, parse
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, known_keys, row_for
@@ -94,11 +95,11 @@ def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Probl
         yield Problem(key, _unknown(entry), line=entry.line, kind="unknown")
         return
     if key != entry.key:
-        message = f"{entry.key} is another name of {key}; better write {key}."
-        yield Problem(key, message, "warning", line=entry.line, kind="advice")
+        advice = f"{entry.key} is another name of {key}; better write {key}."
+        yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     if earlier is not None:
-        message = f"{key} is given twice: this one counts, the one of line {earlier.line} does not."
-        yield Problem(key, message, "warning", line=entry.line, kind="advice")
+        advice = f"{key} is given twice: this one counts, the one of line {earlier.line} does not."
+        yield Problem(key, advice, "warning", line=entry.line, kind="advice")
 
 
 def _unknown(entry: Entry) -> str:
@@ -121,8 +122,9 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
             values[key] = resolve(row, entry.value) if row is not None else entry.value
         except ValueError as error:
             problem = bad_value(key, "", wanted=REFERENCE_WANTED)
-            first = f"Invalid value for {key} property."
-            failures.append(replace(problem, message=f"{first} {error}", line=entry.line))
+            wanted = said_by(error)
+            said = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
+            failures.append(replace(problem, message=said, line=entry.line))
     return values, failures
 
 
@@ -135,16 +137,16 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
     for key, entry in last.items():
         row = row_for(key)
         if row is not None and not entry.value.strip() and not row.check.is_optional and row.group != "security":
-            message = f"{key} is empty: its default, {row.default_text}, is used."
-            yield Problem(key, message, "warning", line=entry.line, kind="advice")
+            advice = f"{key} is empty: its default, {row.default_text}, is used."
+            yield Problem(key, advice, "warning", line=entry.line, kind="advice")
         if re.search(r"<[A-Z_]+>", entry.value):
-            message = f"The value of {key} still has a placeholder."
-            yield Problem(key, message, "warning", line=entry.line, kind="advice")
+            advice = f"The value of {key} still has a placeholder."
+            yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings, last)
     if settings.rag_template == "openai" and not settings.rag_add_instructions:
-        message = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
+        advice = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
         line = last["rag.addInstructions"].line
-        yield Problem("rag.addInstructions", message, "warning", line=line, kind="advice")
+        yield Problem("rag.addInstructions", advice, "warning", line=line, kind="advice")
 
 
 def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
@@ -157,5 +159,5 @@ def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Proble
     ):
         if not value:
             entry = last.get(key) or last.get("security.identity")
-            message = f"{key} is empty: {consequence}."
-            yield Problem(key, message, "warning", line=entry.line if entry else 1, kind="advice")
+            advice = f"{key} is empty: {consequence}."
+            yield Problem(key, advice, "warning", line=entry.line if entry else 1, kind="advice")

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Literal, cast
 
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.messages import Message, message, said_by
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.row import SettingRow
@@ -73,7 +74,7 @@ def parse(
         try:
             _take(found, row, key=key, value=value_of(row, text, folder=folder))
         except ValueError as error:
-            problems.append(bad_value(key, (written_as or values).get(key, text), wanted=str(error)))
+            problems.append(bad_value(key, (written_as or values).get(key, text), wanted=said_by(error)))
     settings = Settings(**found)  # type: ignore[arg-type]  # each value was made by its own row's check
     return settings, (*problems, *contradictions(settings))
 
@@ -96,15 +97,20 @@ def bad_value(key: str, text: str, *, wanted: str) -> Problem:
     row = row_for(key)
     first = f"Invalid value for {key} property."
     is_shown = bool(text) and row is not None and not row.is_secret
-    message = f"Invalid value for {key} property: {_quoted(text)}. {wanted}" if is_shown else f"{first} {wanted}"
-    return Problem(key, message + _hint(text), sentence=f"{first} {wanted}")
+    if is_shown:
+        whole = message(
+            "Invalid value for {key} property: {value}. {wanted}", key=key, value=_quoted(text), wanted=wanted
+        )
+    else:
+        whole = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
+    return Problem(key, _hinted(whole, text), sentence=f"{first} {wanted}")
 
 
 def contradictions(settings: Settings) -> tuple[Problem, ...]:
     """Return what is wrong between settings that are right one by one."""
     return tuple(
-        Problem(key, message, sentence=f"Invalid value for {key} property. {message}")
-        for is_wrong, key, message in _rules(settings)
+        Problem(key, wanted, sentence=f"Invalid value for {key} property. {wanted}")
+        for is_wrong, key, wanted in _rules(settings)
         if is_wrong
     )
 
@@ -122,14 +128,14 @@ def _quoted(text: str) -> str:
     return '"' + without_password(CONTROL.sub("�", short)) + '"'
 
 
-def _hint(text: str) -> str:
+def _hinted(problem: Message, text: str) -> Message:
     if CONTROL.search(text):
-        return " A backslash is written as two."
+        return message("{problem} A backslash is written as two.", problem=problem)
     if re.search(r"\S\s+[#!]", text):
-        return " A comment needs a line of its own."
+        return message("{problem} A comment needs a line of its own.", problem=problem)
     if text[:1] in ("'", '"') and text[-1:] == text[:1]:
-        return " Leave out the quotation marks."
-    return ""
+        return message("{problem} Leave out the quotation marks.", problem=problem)
+    return problem
 
 
 def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
@@ -139,32 +145,32 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         settings.demo_users and not _is_loopback(settings.server_host),
         "demo.users",
-        "false is expected, because server.host is not this machine alone.",
+        message("false is expected, because server.host is not this machine alone."),
     )
     yield (
         settings.chat_memory_enabled and not settings.chat_memory_secret,
         "chat.memory.enabled",
-        "With true, chat.memory.secret is expected.",
+        message("With true, chat.memory.secret is expected."),
     )
     yield (
         settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings).acl.values()},
         "chat.category.field",
-        "A field without access rights is expected.",
+        message("A field without access rights is expected."),
     )
     yield (
         settings.rag_max_tokens + settings.openai_reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
         "rag.maxTokens",
-        "With openai.reserve_tokens it leaves no room for documents in llm.context.window.",
+        message("With openai.reserve_tokens it leaves no room for documents in llm.context.window."),
     )
     yield (
         len(settings.llm_fallback_models) > len(settings.llm_fallback),
         "llm.fallback.models",
-        "At most one name for each endpoint of llm.fallback is expected.",
+        message("At most one name for each endpoint of llm.fallback is expected."),
     )
     yield (
         len(settings.llm_fallback_tokens) > len(settings.llm_fallback),
         "llm.fallback.tokens",
-        "At most one token for each endpoint of llm.fallback is expected.",
+        message("At most one token for each endpoint of llm.fallback is expected."),
     )
 
 
@@ -175,22 +181,22 @@ def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         is_jwt and not has_secret and not has_keys,
         "security.identity",
-        "With jwt, security.jwt.jwks or security.jwt.secret is expected.",
+        message("With jwt, security.jwt.jwks or security.jwt.secret is expected."),
     )
     yield (
         is_jwt and has_keys and all(is_hmac),
         "security.jwt.algorithms",
-        'With security.jwt.jwks, "RS256" or its like is expected.',
+        message('With security.jwt.jwks, "RS256" or its like is expected.'),
     )
     yield (
         is_jwt and not has_secret and has_keys and any(is_hmac) and not all(is_hmac),
         "security.jwt.algorithms",
-        '"HS256" and its like need security.jwt.secret.',
+        message('"HS256" and its like need security.jwt.secret.'),
     )
     yield (
         settings.security_tokens == "claims" and settings.security_mode == "tokens" and not is_jwt,
         "security.tokens",
-        "With claims, security.identity=jwt is expected.",
+        message("With claims, security.identity=jwt is expected."),
     )
 
 
@@ -199,19 +205,19 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         settings.security_mode == "plugin" and is_embedded,
         "security.mode",
-        "The embedded index has no ManifoldCF component: tokens is expected.",
+        message("The embedded index has no ManifoldCF component: tokens is expected."),
     )
     yield (
         settings.security_tokens == "authority"
         and settings.security_mode == "tokens"
         and not settings.security_authority_url,
         "security.tokens",
-        "With authority, security.authority.url is expected.",
+        message("With authority, security.authority.url is expected."),
     )
     yield (
         bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
         "solr.facets",
-        "Fields of the access rights are never filtered or counted on.",
+        message("Fields of the access rights are never filtered or counted on."),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datafari_rag.core.access import Mode
+from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.dialects import DialectSettings
@@ -234,7 +235,7 @@ class SearchSettings(DialectSettings):
     security_admins: tuple[str, ...] = setting(
         "security.admins",
         (),
-        check=checks.names("lists of user names, separated by commas"),
+        check=checks.names(message("lists of user names, separated by commas")),
         help="Users who may open /admin and see how answers were made. Empty: nobody.",
     )
     security_answer_links: Literal["documents", "none"] = setting(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
@@ -127,7 +128,7 @@ class Settings(SearchSettings):
     server_secret: str = secret(
         "server.secret",
         "",
-        check=checks.text("texts of at least 16 characters", re.compile(r".{16,}")),
+        check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
         help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind one address "
         "share it.",
     )

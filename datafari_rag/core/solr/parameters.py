@@ -15,7 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.query.dates import iso_of
-from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.query.search_request import (
+    FACET_LIMIT,
+    MARK_END,
+    MARK_START,
+    OTHER_LANGUAGE,
+    PAIR_SLOP,
+    Browse,
+    Search,
+    Step,
+)
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
 from datafari_rag.core.text.stopwords import is_function_word
 from datafari_rag.core.text.tokenizer import is_unspaced, sought_in
@@ -24,9 +33,6 @@ Params = Mapping[str, str | Sequence[str]]
 
 SEPARATOR = "\x1f"
 """Stands between tokens in one parameter. `{!terms}` with an empty one would match single characters (a leak)."""
-
-MARK_START, MARK_END = '<span class="em">', "</span>"
-"""Tags around the words found in a plain search, as Datafari's handler has them."""
 
 CUT_START, CUT_END = "\ue000", "\ue001"
 """Marks around the words found in snippets for the model; private-use characters, removed again by the reader."""
@@ -39,11 +45,8 @@ Measured over 500 questions of nine sets, right document first / among 3 / among
 three times as heavy and searched in all languages 73.6 / 87.4 / 92.0; with the body alone 78.6 / 88.8 / 93.2.
 """
 
-OTHER_LANGUAGE = 0.6
-"""Weight of a stemmed body field of another language than the question's, against the question's own."""
-
-PAIR, PAIR_SLOP = 0.5, 3
-"""What two neighbours of the question that stand together in the text count, and how many words may be between."""
+PAIR = 0.5
+"""What two neighbours of the question that stand together in the text count."""
 
 MAX_WORDS = 60
 """Words of one query: with eleven fields each this stays under Lucene's default of 1,024 clauses."""
@@ -53,8 +56,6 @@ MAX_WORD_CHARS = 255
 
 MAX_ANALYZED_CHARS = 10_000_000
 """How far into a document snippets are looked for; Solr's own 51,200 would miss the rest of a manual."""
-
-FACET_LIMIT = 100
 
 _NOTHING = "-*:*"
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")

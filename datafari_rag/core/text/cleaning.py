@@ -76,6 +76,11 @@ def encodable(text: str) -> str:
     return text
 
 
+def is_unicode(text: str) -> bool:
+    """Say whether *text* can be written as UTF-8: JSON can spell halves of characters."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def without_invisible(text: str) -> str:
     """Return *text*, a title or the like, without what nobody sees and blanks around it; line ends become spaces."""
     return clean(_BREAKS.sub(" ", text), is_full=False)[0].strip()

@@ -49,10 +49,10 @@ def between_characters(text: str, offset: int) -> int:
     return offset if 0 < low == place else place
 
 
-def longest_prefix(text: str, chars: int, size_of: Callable[[str], int] | None, size: int | None) -> int:
+def longest_prefix(text: str, chars: int, size_of: Callable[[str], int], size: int) -> int:
     """Return how many characters of the start of *text* are at most *chars*, and at most *size* by *size_of*."""
     chars = min(max(0, chars), len(text))
-    if size is None or size_of is None or size_of(text[:chars]) <= size:
+    if size_of(text[:chars]) <= size:
         return chars
     low, high = 0, chars
     while low < high:

@@ -9,7 +9,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, TooManyValues
 from datafari_rag.core.query.select_parameters import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
-from datafari_rag.protocols.chat_request import is_unicode
+from datafari_rag.core.text.cleaning import is_unicode
 
 MAX_FILTERS = 20
 MAX_TURNS = 100

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from datafari_rag.core.messages import translated
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import known_keys, row_for, without_password
 from datafari_rag.web.admin.form_notes import notes_for
-from datafari_rag.web.admin.problem_texts import spoken
 from datafari_rag.web.pages.locale import Translate
 
 EMPTY = "empty:"
@@ -120,7 +120,7 @@ def _field(key: str, shown: FormState, translate: Translate) -> Field:
         notes=_notes(row, key, shown, translate),
         can_be_empty=_can_be_empty(row),
         is_empty=_is_empty(row, key, shown.written),
-        problems=tuple(spoken(problem.message, translate) for problem in shown.problems if problem.key == key),
+        problems=tuple(translated(problem.message, translate) for problem in shown.problems if problem.key == key),
     )
 
 

@@ -17,6 +17,7 @@ from flask import Response, request
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
+from datafari_rag.core.messages import message, translated
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.ports import Ending
@@ -24,7 +25,6 @@ from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.charts import charts_of, counts_of
 from datafari_rag.web.admin.form import FormState, changes_in, groups_of
 from datafari_rag.web.admin.form_notes import AT_START
-from datafari_rag.web.admin.problem_texts import spoken
 from datafari_rag.web.admin.status import state_of
 from datafari_rag.web.api.answers import WorkerContext, answered, json_response
 from datafari_rag.web.failure import failure
@@ -34,6 +34,7 @@ from datafari_rag.web.pages.messages import admin_words, chart_names, script_wor
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.runtime import EditableSettings, ServiceSnapshot
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
@@ -139,7 +140,7 @@ def _admin(worker: WorkerContext, *, is_form: bool = False) -> AdminRequest:
         raise NotFound
     if is_form:
         request.max_content_length = MAX_BODY_BYTES
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = headers_of(request)
         token = headers.get(TOKEN_HEADER) or request.form.get(TOKEN_FIELD)
         if not worker.signer.is_own_form(reader.name or "", token, headers):
             raise NotAllowed
@@ -169,7 +170,7 @@ def _shown(admin: AdminRequest, shown: FormState, *, saved: str = "", status: in
         "file": admin.keeper.name,
         "saved": saved,
         "is_later": "later" in request.args,
-        "general": [spoken(problem.message, translate) for problem in shown.problems if problem.key not in keys],
+        "general": [translated(problem.message, translate) for problem in shown.problems if problem.key not in keys],
         "has_problems": bool(shown.problems),
         "state": state_of(worker, translate),
         "charts": charts_of(worker.metrics.exposition(), chart_names(translate)),
@@ -204,7 +205,7 @@ def _checked(admin: AdminRequest) -> Mapping[str, object]:
     return {
         "changes": list(changes),
         "problems": [
-            {"key": problem.key, "message": spoken(problem.message, admin.reader.translate)} for problem in problems
+            {"key": problem.key, "message": translated(problem.message, admin.reader.translate)} for problem in problems
         ],
     }
 
@@ -215,14 +216,14 @@ def _attempted(admin: AdminRequest) -> Mapping[str, object]:
     question = request.form.get("try:question", "").strip()
     problems = problems_of(admin, changes)
     if problems:
-        raise BadRequest(spoken(problems[0].message, admin.reader.translate), field=problems[0].key)
+        raise BadRequest(translated(problems[0].message, admin.reader.translate), field=problems[0].key)
     present = admin.worker.snapshot()
     lines = {"present": present, "changed": admin.keeper.trial(changes, present)}
     return {name: _one_answer(admin.worker, snapshot, question) for name, snapshot in lines.items()}
 
 
 def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str) -> Mapping[str, object]:
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = headers_of(request)
     incoming = Incoming("/", {"q": (question,)}, headers=headers)
     began = snapshot.dependencies.clock()
     response = answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")
@@ -241,5 +242,5 @@ def _probed(admin: AdminRequest) -> Mapping[str, object]:
         said for said in snapshot.dependencies.model.generate(prompt, is_streamed=False) if isinstance(said, Ending)
     )
     took_ms = (snapshot.dependencies.clock() - began) * 1000
-    problem = spoken(ending.failure.reason, admin.reader.translate) if ending.failure else ""
+    problem = translated(message(ending.failure.reason), admin.reader.translate) if ending.failure else ""
     return {"problem": problem, "took_ms": round(took_ms)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from datafari_rag.web.admin.problem_texts import spoken
+from datafari_rag.core.messages import translated
 from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.ops.health import parts_of
 from datafari_rag.web.pages.locale import Translate
@@ -39,7 +39,7 @@ def state_of(worker: WorkerContext, translate: Translate) -> tuple[PartStatus, .
 
 def _problem(part: Mapping[str, Any], translate: Translate) -> str:
     if part["problem"]:
-        return spoken(str(part["problem"]), translate)
+        return translated(part["problem"], translate)
     return "" if part["ok"] else translate("left alone for a while after its failures")
 
 

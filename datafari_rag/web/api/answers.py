@@ -188,7 +188,12 @@ def answered_as(
     identified: VerifiedIdentity,
 ) -> Response:
     """Return the response to one question of whoever was *identified*, counted among his."""
-    incoming = replace(incoming, user_name=identified.name, count_tokens=snapshot.dependencies.counter.count)
+    incoming = replace(
+        incoming,
+        user_name=identified.name,
+        count_tokens=snapshot.dependencies.counter.count,
+        signing=Signer(snapshot.settings.chat_memory_secret).for_user("session state", identified.name),
+    )
     try:
         worker.limits.check_user(snapshot.settings, identified.name)
         return _answered(worker, row, snapshot, incoming=incoming, identified=identified)
@@ -220,7 +225,15 @@ def _answered(
     user = user_for(identified, snapshot)
     if not isinstance(read, PassThrough):
         read = replace(read, question_language=question_language_for(read))
-        context = ReplyContext(read, snapshot.settings, worker.new_id(), incoming.now_s, identified.name, worker.now)
+        context = ReplyContext(
+            read,
+            snapshot.settings,
+            worker.new_id(),
+            incoming.now_s,
+            user_name=identified.name,
+            clock=worker.now,
+            signing=incoming.signing,
+        )
         run = AnswerRun(worker, row, snapshot, context, user.is_admin, began)
         _note(run, incoming)
         try:

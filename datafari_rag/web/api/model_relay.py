@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
+from itertools import chain
 
 from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts, taken_until
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
@@ -59,12 +60,13 @@ def _streamed(
     chunks: Generator[Said, None, None],
 ) -> Response:
     with worker.streams.opened(snapshot.settings.server_max_streams) as opened:
+        taken = taken_until(chunks, lambda _: True)
         try:
-            first = _first(chunks)
+            first = _first(iter(taken))
         except RagError:
             chunks.close()
             raise
-        lines = _lines(worker, row, snapshot, audited=audited, said=(first, chunks))
+        lines = _lines(worker, row, snapshot, audited=audited, said=chain(taken, chunks))
         response = Response(lines, mimetype=row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(chunks.close)
@@ -82,17 +84,11 @@ def _first(said: Iterator[Said]) -> Mapping[str, object]:
 
 
 def _lines(
-    worker: WorkerContext,
-    row: DialectRoute,
-    snapshot: ServiceSnapshot,
-    *,
-    audited: Audited,
-    said: tuple[Mapping[str, object], Generator[Said, None, None]],
+    worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, audited: Audited, said: Iterator[Said]
 ) -> Iterator[bytes]:
-    outcome, facts, (first, chunks) = "aborted", UNKNOWN_MODEL, said
+    outcome, facts = "aborted", UNKNOWN_MODEL
     try:
-        yield row.encoding.line(relayed_chunk(first))
-        for one in chunks:
+        for one in said:
             if isinstance(one, Mapping):
                 yield row.encoding.line(relayed_chunk(one))
             elif one.failure is not None:
@@ -102,6 +98,5 @@ def _lines(
                 outcome, facts = "passed", one.facts
                 yield row.encoding.last
     finally:
-        chunks.close()
         worker.metrics.count(FinishedRequest(row.name, outcome, facts), snapshot.settings)
         audit(snapshot, audited, outcome)

@@ -8,13 +8,14 @@ from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.protocols.openai import failure, models
 from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.request_values import headers_of
 
 
 def models_view(worker: WorkerContext) -> Response:
     """Return the list as OpenAI's clients read it, to whoever may ask at all."""
     snapshot = worker.snapshot()
     try:
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = headers_of(request)
         identified = snapshot.identity.identify(headers, request.remote_addr or "")
         if identified.name is None and snapshot.settings.security_anonymous == "refuse":
             raise NotAuthenticated

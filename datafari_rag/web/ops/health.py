@@ -10,6 +10,7 @@ from flask import Response, request
 
 from datafari_rag.core.errors import RagError
 from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.user import is_admin
 
 PARTS = ("settings", "search", "rights", "model", "audit")
@@ -65,7 +66,7 @@ def _may_see_more(worker: WorkerContext) -> bool:
     try:
         if is_direct and ip_address(peer).is_loopback:
             return True
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = headers_of(request)
         return is_admin(snapshot.identity.identify(headers, peer).name, snapshot.settings)
     except (RagError, ValueError):
         return False

@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -21,8 +22,6 @@ STEP_S = 0.01
 What times are rounded up to. Whoever reads them may send questions too: finer ones would tell him whether a word stands
 in documents that he may not see, which costs a search some microseconds.
 """
-
-BUILT_IN = "builtin:extractive"
 
 OTHER = "other"
 """A model whose name is not in the settings: what a server calls itself may be anything, and a label may not."""
@@ -176,6 +175,6 @@ def coarse_s(took_ms: float) -> float:
 
 def model_label(name: str, settings: Settings) -> str:
     """Return the configured name that *name* is or is a version of ("gpt-4o" for "gpt-4o-2024-08-06"), else other."""
-    known = {settings.rag_model, BUILT_IN, *settings.llm_fallback_models, *settings.openai_models} - {""}
+    known = {settings.rag_model, BUILTIN_MODEL, *settings.llm_fallback_models, *settings.openai_models} - {""}
     fits = [one for one in known if name == one or name.startswith(f"{one}-")]
     return max(fits, key=len, default=OTHER)

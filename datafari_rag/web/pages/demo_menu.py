@@ -9,6 +9,7 @@ from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.demo_users import COOKIE, DEMO_USERS, LIFE_S, PURPOSE
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import failure_page
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.signing import TOKEN_FIELD
 
 
@@ -31,7 +32,7 @@ def _chosen(worker: WorkerContext) -> str | None:
     """Return the chosen user, None for nobody. Raises: NotFound, NotAllowed, or as `reader_of`."""
     if not worker.snapshot().settings.demo_users:
         raise NotFound
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = headers_of(request)
     reader = reader_of(worker)
     if not worker.signer.is_own_form(reader.name or "", request.form.get(TOKEN_FIELD), headers):
         raise NotAllowed

@@ -9,13 +9,13 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 from flask import Response, request
 
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
+from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.failure import failure
@@ -25,6 +25,7 @@ from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_IDS = 100
@@ -52,7 +53,7 @@ def _give(worker: WorkerContext) -> PageReader:
     settings = worker.snapshot().settings
     if not settings.feedback_file:
         raise NotFound
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = headers_of(request)
     request.max_content_length = MAX_BODY_BYTES
     reader = reader_of(worker)
     worker.limits.check_user(settings, reader.name)
@@ -61,7 +62,7 @@ def _give(worker: WorkerContext) -> PageReader:
     if not worker.signer.is_own_form(reader.name or "", token, headers):
         raise NotAllowed
     record = record_of(sent, settings, reader.translate)
-    append(Path(settings.feedback_file), {"at": _iso(worker.now()), **record})
+    append(Path(settings.feedback_file), {"at": iso_at(worker.now()), **record})
     return reader
 
 
@@ -121,7 +122,3 @@ def _ids(value: object) -> Sequence[str]:
 
 def _text(value: object, limit: int) -> str:
     return value[:limit] if isinstance(value, str) else ""
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -9,6 +9,7 @@ from flask import request
 from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
 from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.locale import Translate, language_of, translator
+from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import is_admin
 
@@ -46,11 +47,7 @@ def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
 
 
 def _name(snapshot: ServiceSnapshot) -> str | None:
-    return snapshot.identity.identify(_headers(), request.remote_addr or "").name
-
-
-def _headers() -> dict[str, str]:
-    return {name.lower(): value for name, value in request.headers.items()}
+    return snapshot.identity.identify(headers_of(request), request.remote_addr or "").name
 
 
 def _reader(name: str | None, snapshot: ServiceSnapshot) -> PageReader:

@@ -15,6 +15,7 @@ from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS
 from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered
@@ -27,6 +28,7 @@ from datafari_rag.web.pages.messages import field_names, script_words, statuses,
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, parameters_for
+from datafari_rag.web.request_values import headers_of
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
 
@@ -86,7 +88,7 @@ def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Argum
 
 
 def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = headers_of(request)
     return Incoming("/", parameters, headers=headers)
 
 
@@ -110,7 +112,7 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         "sources": _sources(content),
         "counts": _counts(content),
         "request_id": kept["id"],
-        "is_extractive": kept["model"].startswith("builtin:extractive"),
+        "is_extractive": kept["model"].startswith(BUILTIN_MODEL),
         "is_partial": content.get("partial_results", False),
         "answer_json": orjson.dumps(kept).decode(),
     }

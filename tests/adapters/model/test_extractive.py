@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from datafari_rag.adapters.model.extractive import NAME, ExtractiveModel
+from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.ports import Ending, TextChunk
 
 TEXT = "Cats sleep all day.\n\nNothing here.\n\nOther animals do, too.\n\nNobody knows why.\n\nDogs bark at night."
@@ -24,7 +25,7 @@ def test_it_answers_in_one_piece_or_several_and_ends_well() -> None:
     ]
     assert isinstance(ending, Ending)
     assert ending == same_ending
-    assert (ending.finish_reason, ending.failure, ending.facts.name) == ("stop", None, NAME)
+    assert (ending.finish_reason, ending.failure, ending.facts.name) == ("stop", None, BUILTIN_MODEL)
 
 
 def test_it_says_so_when_it_finds_nothing() -> None:

@@ -2,107 +2,66 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.answer.session_state import KEY, Seal, StateLimits, is_ours, issued, recalled
+from datafari_rag.core.answer.session_state import KEY, NoSigning, StateLimits, is_ours, issued, recalled
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest
+from tests.fakes import FakeSigning
 
-SEAL = Seal("a secret of sixteen", "alice", 1_000_000.0)
+NOW_S = 1_000_000.0
 LIMITS = StateLimits(max_turns=4, max_bytes=4000, max_age_s=100)
 TURNS = (ChatMessage("user", "Où est la clé ? 🔑"), ChatMessage("assistant", "Dans [Guide].\n\nVoilà."))
 
 
 def test_what_was_issued_is_recalled_word_for_word() -> None:
-    state = issued(TURNS, SEAL, LIMITS)
-    assert state[KEY].startswith("v1.")
-    assert recalled(json.loads(json.dumps(state)), SEAL, LIMITS) == TURNS
-
-
-def test_the_anonymous_have_a_memory_of_their_own() -> None:
-    nobody = replace(SEAL, user_name=None)
-    state = issued(TURNS, nobody, LIMITS)
-    assert recalled(state, nobody, LIMITS) == TURNS
-    with pytest.raises(BadRequest, match="another user"):
-        recalled(state, SEAL, LIMITS)
-
-
-def test_the_user_is_not_named_in_it() -> None:
-    body = issued(TURNS, SEAL, LIMITS)[KEY].split(".")[1]
-    assert b"alice" not in base64.urlsafe_b64decode(body + "==")
+    state = issued(TURNS, FakeSigning(), now_s=NOW_S, limits=LIMITS)
+    assert recalled(json.loads(json.dumps(state)), FakeSigning(), now_s=NOW_S + 100, limits=LIMITS) == TURNS
 
 
 def test_only_the_last_turns_are_carried_and_never_the_systems() -> None:
     turns = [ChatMessage("system", "obey"), *(ChatMessage("user", str(number)) for number in range(9))]
-    assert [turn.text for turn in recalled(issued(turns, SEAL, LIMITS), SEAL, LIMITS)] == ["5", "6", "7", "8"]
+    state = issued(turns, FakeSigning(), now_s=NOW_S, limits=LIMITS)
+    assert [turn.text for turn in recalled(state, FakeSigning(), now_s=NOW_S, limits=LIMITS)] == ["5", "6", "7", "8"]
 
 
 def test_the_oldest_turns_go_until_the_state_is_small_enough() -> None:
     turns = [ChatMessage("user", "a" * 400), ChatMessage("assistant", "b" * 400), ChatMessage("user", "c" * 400)]
-    state = issued(turns, SEAL, StateLimits(max_bytes=1500))
-    assert len(state[KEY]) <= 1500
-    assert [turn.text[0] for turn in recalled(state, SEAL, LIMITS)] == ["b", "c"]
+    state = issued(turns, FakeSigning(), now_s=NOW_S, limits=StateLimits(max_bytes=1000))
+    assert len(state[KEY]) <= 1000
+    assert [turn.text[0] for turn in recalled(state, FakeSigning(), now_s=NOW_S, limits=LIMITS)] == ["b", "c"]
 
 
 def test_a_turn_too_large_for_any_state_is_forgotten() -> None:
-    state = issued([ChatMessage("user", "x" * 9000)], SEAL, StateLimits(max_bytes=300))
-    assert recalled(state, SEAL, LIMITS) == ()
+    state = issued([ChatMessage("user", "x" * 9000)], FakeSigning(), now_s=NOW_S, limits=StateLimits(max_bytes=300))
+    assert recalled(state, FakeSigning(), now_s=NOW_S, limits=LIMITS) == ()
 
 
-def _resigned(payload: object) -> dict[str, str]:
-    """Sign any payload with the right key, as an older version of the service might have."""
-    import hashlib
-    import hmac
-
-    body = base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip("=")
-    signature = hmac.new(SEAL.secret.encode(), f"v1.{body}".encode(), hashlib.sha256).digest()
-    return {KEY: f"v1.{body}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"}
-
-
-GOOD = issued(TURNS, SEAL, LIMITS)[KEY]
+GOOD = issued(TURNS, FakeSigning(), now_s=NOW_S, limits=LIMITS)
 
 
 @pytest.mark.parametrize(
-    ("state", "seal", "says"),
+    ("state", "word", "now_s", "says"),
     [
-        pytest.param({KEY: GOOD}, replace(SEAL, now_s=1_000_101.0), "too old", id="too old"),
-        pytest.param({KEY: GOOD}, replace(SEAL, now_s=999_000.0), "too old", id="from the future"),
-        pytest.param({KEY: GOOD}, replace(SEAL, user_name="bob"), "another user", id="of another user"),
-        pytest.param({KEY: GOOD}, replace(SEAL, secret="another secret!!"), "changed", id="signed with another key"),
-        pytest.param({KEY: GOOD}, replace(SEAL, secret=""), "not one", id="without a secret nothing is believed"),
-        pytest.param({KEY: GOOD[:-2] + "AA"}, SEAL, "changed", id="with another signature"),
-        pytest.param({KEY: "v2" + GOOD[2:]}, SEAL, "changed", id="of another version"),
-        pytest.param({KEY: "v1.e30"}, SEAL, "not one", id="in two parts"),
-        pytest.param({KEY: 5}, SEAL, "not one", id="a number"),
-        pytest.param({KEY: "v1.é.é"}, SEAL, "not one", id="beyond ASCII"),
-        pytest.param("text", SEAL, "not one", id="a text"),
-        pytest.param(_resigned([]), SEAL, "another user", id="a payload that is no object"),
-        pytest.param(_resigned({"u": "", "t": None}), replace(SEAL, user_name=None), "too old", id="without a time"),
+        pytest.param(GOOD, "alice", NOW_S + 101, "too old", id="too old"),
+        pytest.param(GOOD, "alice", NOW_S - 100, "too old", id="from the future"),
+        pytest.param(GOOD, "bob", NOW_S, "not valid", id="not signed for this user"),
+        pytest.param({KEY: 5}, "alice", NOW_S, "not valid", id="a number"),
+        pytest.param("text", "alice", NOW_S, "not valid", id="a text"),
     ],
 )
-def test_anything_else_is_refused(state: object, seal: Seal, says: str) -> None:
+def test_anything_else_is_refused(state: object, word: str, now_s: float, says: str) -> None:
     with pytest.raises(BadRequest, match=says) as refused:
-        recalled(state, seal, LIMITS)
+        recalled(state, FakeSigning(word), now_s=now_s, limits=LIMITS)
     assert refused.value.field == "session_state"
 
 
-def test_a_signed_body_that_is_no_json_is_refused() -> None:
-    import hashlib
-    import hmac
-
-    signature = hmac.new(SEAL.secret.encode(), b"v1.AAAA", hashlib.sha256).digest()
-    state = {KEY: f"v1.AAAA.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"}
-    with pytest.raises(BadRequest, match="cannot be read"):
-        recalled(state, SEAL, LIMITS)
-
-
-def test_a_signed_state_without_turns_recalls_none() -> None:
-    nobody = replace(SEAL, user_name=None)
-    assert recalled(_resigned({"u": "", "t": nobody.now_s, "m": None}), nobody, LIMITS) == ()
+def test_without_signing_nothing_is_believed() -> None:
+    state = issued(TURNS, NoSigning(), now_s=NOW_S, limits=LIMITS)
+    with pytest.raises(BadRequest, match="not valid"):
+        recalled(state, NoSigning(), now_s=NOW_S, limits=LIMITS)
 
 
 @pytest.mark.parametrize(

@@ -56,12 +56,6 @@ def test_a_repetition_in_its_own_text_is_taken_when_all_else_is() -> None:
     assert packed.repeated == (2,)
 
 
-def test_what_is_not_allowed_is_left() -> None:
-    packed = pack([KnapsackItem(2, 10), KnapsackItem(1, 10)], 100, is_allowed=lambda index: index == 1)
-    assert packed.taken == (1,)
-    assert packed.left == (0,)
-
-
 def test_after_many_that_do_not_fit_the_rest_is_left_unread() -> None:
     pieces = [KnapsackItem(1, 100)] * (MAX_SKIPPED + 5) + [KnapsackItem(-9, 5)]
     packed = pack(pieces, 50)

@@ -1,10 +1,11 @@
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.passages.reranking import MAX_EVENTS, Ranked, best_window, ranked
-from datafari_rag.core.passages.term_matching import terms_of, traces_of
+from datafari_rag.core.passages.reranking import MAX_EVENTS, Ranked, _events, _fullest, ranked
+from datafari_rag.core.passages.term_matching import TermPositions, terms_of, traces_of
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
 
@@ -52,6 +53,10 @@ def test_coverage_says_how_much_of_the_question_is_there() -> None:
     assert 0 < one.coverage < 1
     assert in_order("?", document("a", "x"))[0].coverage == 0
     assert in_order("ferry") == ()
+
+
+def best_window(traces: TermPositions, rarity: Sequence[float], window_chars: int) -> float:
+    return _fullest(_events(traces, rarity), rarity, window_chars)
 
 
 def test_the_best_window_counts_a_repeated_term_ever_less() -> None:

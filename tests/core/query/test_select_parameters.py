@@ -39,32 +39,32 @@ def decided(**values: object) -> SelectParameters:
 TAKEN = {
     "q is the text": ({"q": "vacation days"}, replace(NOTHING, text="vacation days")),
     "q keeps its white space": ({"q": " a  b "}, replace(NOTHING, text=" a  b ")),
-    "prompt stands in for q": ({"prompt": "why"}, replace(NOTHING, text="why", for_answers=("prompt",))),
+    "prompt stands in for q": ({"prompt": "why"}, replace(NOTHING, text="why")),
     "q goes before prompt": (
         {"prompt": "why", "q": "how"},
-        replace(NOTHING, text="how", for_answers=("prompt",)),
+        replace(NOTHING, text="how"),
     ),
     "a blank q leaves the word to prompt": (
         {"q": " ", "prompt": "why"},
-        replace(NOTHING, text="why", for_answers=("prompt",)),
+        replace(NOTHING, text="why"),
     ),
     "the first q counts": ({"q": ["a", "b"]}, replace(NOTHING, text="a")),
     "action as sent": ({"action": " rag "}, replace(NOTHING, action="rag")),
     "format in any case": (
         {"format": "BulletPoint"},
-        replace(NOTHING, answer_format="bulletpoint", for_answers=("format",)),
+        replace(NOTHING, answer_format="bulletpoint"),
     ),
     "line breaks in any case": (
         {"linebreaks": "HTML"},
-        replace(NOTHING, linebreaks="html", for_answers=("linebreaks",)),
+        replace(NOTHING, linebreaks="html"),
     ),
-    "empty line breaks": ({"linebreaks": ""}, replace(NOTHING, for_answers=("linebreaks",))),
-    "an empty format": ({"format": ""}, replace(NOTHING, for_answers=("format",))),
+    "empty line breaks": ({"linebreaks": ""}, NOTHING),
+    "an empty format": ({"format": ""}, NOTHING),
     "lang": ({"lang": "fr-CH"}, replace(NOTHING, language="fr-CH")),
     "an empty lang": ({"lang": ""}, NOTHING),
-    "stream": ({"stream": "True"}, replace(NOTHING, is_streamed=True, for_answers=("stream",))),
-    "trace off": ({"trace": "false"}, replace(NOTHING, for_answers=("trace",))),
-    "id is a session": ({"id": "s-1"}, replace(NOTHING, session_id="s-1")),
+    "stream": ({"stream": "True"}, replace(NOTHING, is_streamed=True)),
+    "trace off": ({"trace": "false"}, NOTHING),
+    "id is a session": ({"id": "s-1"}, NOTHING),
     "start": ({"start": "20"}, replace(NOTHING, start=20, for_search=("start",))),
     "rows": ({"rows": "0"}, replace(NOTHING, rows=0, for_search=("rows",))),
     "rows over the limit": ({"rows": "101"}, replace(NOTHING, rows=100, for_search=("rows",))),
@@ -163,7 +163,7 @@ IGNORED = {
 def test_what_does_not_fit_changes_nothing_and_is_named(name: str, value: str) -> None:
     with_it = read({"q": ["x"], name: [value]}, facets=FACETS)
     assert name in with_it.ignored
-    assert replace(with_it, ignored=(), for_search=(), for_answers=()) == replace(NOTHING, text="x")
+    assert replace(with_it, ignored=(), for_search=()) == replace(NOTHING, text="x")
 
 
 def test_a_part_that_does_not_fit_leaves_the_other_part() -> None:
@@ -177,7 +177,7 @@ def test_a_part_that_does_not_fit_leaves_the_other_part() -> None:
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_a_name_without_any_value_decides_nothing(name: str) -> None:
     empty = read({name: []}, facets=FACETS)
-    assert replace(empty, ignored=(), for_search=(), for_answers=()) == NOTHING
+    assert replace(empty, ignored=(), for_search=()) == NOTHING
 
 
 def test_acl_fields_are_refused_even_as_facets_and_under_the_schemas_own_names() -> None:

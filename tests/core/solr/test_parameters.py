@@ -6,10 +6,9 @@ import pytest
 
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query.search_request import Browse, Fields, Search, Step
+from datafari_rag.core.query.search_request import MARK_START, Browse, Fields, Search, Step
 from datafari_rag.core.solr.parameters import (
     CUT_START,
-    MARK_START,
     MAX_WORD_CHARS,
     MAX_WORDS,
     WEIGHTS,

@@ -52,7 +52,6 @@ def test_the_longest_prefix_is_measured_in_any_unit() -> None:
 
     text = "one two three four"
     assert text[: longest_prefix(text, 99, words, 2)].split() == ["one", "two"]
-    assert longest_prefix(text, 5, None, None) == 5
     assert longest_prefix(text, 5, words, 9) == 5
-    assert longest_prefix(text, -3, None, None) == 0
+    assert longest_prefix(text, -3, words, 9) == 0
     assert longest_prefix(text, 99, words, 0) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import jsonschema
@@ -22,10 +22,15 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from datafari_rag.core.answer.token_budget import RATIO_HIGHEST, RATIO_LOWEST
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
+from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.openapi import OPERATIONS
+from datafari_rag.protocols.chat_request import ROLES
+from datafari_rag.web.api.openapi import written
 from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 
@@ -54,7 +59,21 @@ def test_every_path_of_the_service_is_in_it(document: Any) -> None:
 
 
 def test_every_described_path_is_served(document: Any) -> None:
-    assert set(OPERATIONS) <= set(document["paths"])
+    assert set(written()["operations"]) <= set(document["paths"])
+
+
+def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    chat, ratio = schemas["ChatRequest"], schemas["CompletionRequest"]["properties"]["context_token_ratio"]
+    message = chat["properties"]["messages"]
+    optional = {"title", "field", "start", "end", "quote"}
+
+    assert schemas["Citation"]["required"] == [one.name for one in fields(Citation)]
+    assert {name for name, one in schemas["Citation"]["properties"].items() if "null" in one["type"]} >= optional
+    assert message["items"]["properties"]["role"]["enum"] == list(ROLES)
+    assert f"at most {MAX_QUESTION_CHARS} characters" in message["description"]
+    assert (ratio["minimum"], ratio["maximum"]) == (RATIO_LOWEST, RATIO_HIGHEST)
+    assert set(written()["parameters"]) >= set(READERS)
 
 
 def test_every_override_and_every_failure_is_in_it(document: Any) -> None:

@@ -1,0 +1,40 @@
+"""
+Sentences for people that can be said in another language: the text in English, with the template it was made of.
+
+The core knows no catalogue: `translated` takes what translates, at the edge. A value that is a text of somebody's own
+stays as it is; one that is a `Message` is translated as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+
+class Message(str):
+    """A text made of *template* and *values*; to whoever knows nothing of these it is the English text."""
+
+    template: str
+    values: Mapping[str, str]
+
+
+def message(template: str, **values: str) -> Message:
+    """Return *template* with *values* in its places; without values it is the text itself, whatever stands in it."""
+    made = Message(template.format_map(values) if values else template)
+    made.template, made.values = template, values
+    return made
+
+
+def translated(text: str, translate: Callable[[str], str]) -> str:
+    """Return *text* as *translate* has it; what has no translation stays as it is."""
+    if not isinstance(text, Message):
+        return text
+    if not text.values:
+        return translate(text.template)
+    said = {name: translated(value, translate) for name, value in text.values.items()}
+    return translate(text.template).format_map(said)
+
+
+def said_by(error: ValueError) -> str:
+    """Return the message that *error* was raised with; `str` of it would forget its template."""
+    first = error.args[0] if error.args else ""
+    return first if isinstance(first, str) else str(error)
