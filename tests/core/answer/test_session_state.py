@@ -74,5 +74,5 @@ def test_our_own_states_are_told_from_clients(state: object, expected: bool) -> 
 
 def test_a_refusal_names_the_field_that_was_sent() -> None:
     with pytest.raises(BadRequest, match=r"^sessionState ") as caught:
-        recalled({"datafari_rag": "v1.x.y"}, SEAL, LIMITS, key="sessionState")
+        recalled({"datafari_rag": "v1.x.y"}, NoSigning(), now_s=NOW_S, limits=LIMITS, key="sessionState")
     assert caught.value.field == "sessionState"
