@@ -16,6 +16,7 @@ COMMANDS = {
     "check": ("check:check", "Find every mistake in a rag.properties."),
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
     "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
+    "conformance": ("conformance:conformance", "Ask a running service what its contract says."),
     "model": ("model:model", "Fetch local embedding models, for search by meaning."),
     "solr": ("solr:solr", "Start and stop a real Solr for trials."),
     "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
