@@ -30,7 +30,9 @@ Exit codes: 0 every row is as it says, 1 a row is not, 2 wrong usage.
 @click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="Replace a variable, such as question.")
 @click.option("--version", "version", type=click.IntRange(1), help="Rows of this version.  [default: the newest]")
 @click.option("--json", "is_json", is_flag=True, help="Print the outcome of every row as JSON.")
-def conformance(url: str, protocols: tuple[str, ...], values: tuple[str, ...], is_json: bool, **options: object) -> None:
+def conformance(
+    url: str, protocols: tuple[str, ...], values: tuple[str, ...], is_json: bool, **options: object
+) -> None:
     """
     Ask the service at URL what its contract says, and check each answer.
 
@@ -43,9 +45,7 @@ def conformance(url: str, protocols: tuple[str, ...], values: tuple[str, ...], i
     if not rows:
         known = ", ".join(protocols_of(kit.rows))
         raise click.BadParameter(f"No such protocol. Known are: {known}.", param_hint="--protocol")
-    place = Place(
-        url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"])
-    )
+    place = Place(url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"]))
     try:
         found = list(outcomes(kit, rows, place, variables=_variables(values)))
     except NothingAnswers:

@@ -22,7 +22,7 @@ TIMEOUT_S = 30.0
 @dataclass(frozen=True, slots=True)
 class Place:
     """
-    What is under test: the *service*, and beside it the *model* (a stub model's address) and an llm-service to *invoke*.
+    What is under test: the *service*, beside it the *model* (a stub model's address) and an llm-service to *invoke*.
 
     *user_header* is the header by which the service believes who asks. None is not there.
     """

@@ -60,7 +60,7 @@ class Row:
     """
     One behaviour: *says* is the expectation in words, *expectations* the same as checks.
 
-    *severity* is must where a client of the protocol breaks, should where its user notices, may where the service chose.
+    *severity* is must where a client of the protocol breaks, should where its user notices, may where we chose.
     """
 
     id: str
@@ -87,7 +87,9 @@ class Kit:
         if not protocols:
             return self.rows
         wanted = tuple(name.casefold() for name in protocols)
-        return tuple(row for row in self.rows if row.protocol.casefold().startswith(wanted) or row.id.startswith(wanted))
+        return tuple(
+            row for row in self.rows if row.protocol.casefold().startswith(wanted) or row.id.startswith(wanted)
+        )
 
 
 def versions() -> tuple[int, ...]:
