@@ -25,8 +25,8 @@ COMMANDS = {
 }
 """Name → where the command is, and its line in the list."""
 
-EXTRAS = {"matplotlib": "eval", "rich": "eval"}
-"""Library → the extra that brings it; without which a command cannot even be read."""
+EXTRAS = frozenset({"matplotlib", "rich"})
+"""Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
 
 
 class Lazy(click.Group):
@@ -44,10 +44,9 @@ class Lazy(click.Group):
         try:
             command: click.Command = getattr(importlib.import_module(f"datafari_rag.commands.{module}"), name)
         except ModuleNotFoundError as error:
-            extra = EXTRAS.get(str(error.name).partition(".")[0])
-            if extra is None:
+            if str(error.name).partition(".")[0] not in EXTRAS:
                 raise
-            told = f"`{cmd_name}` needs the extra `{extra}`: pip install 'datafari-rag[{extra}]'"
+            told = f"`{cmd_name}` needs the extra `{cmd_name}`: pip install 'datafari-rag[{cmd_name}]'"
             raise click.ClickException(told) from error
         return command
 
