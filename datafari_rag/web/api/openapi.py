@@ -30,8 +30,7 @@ TAGS = {
     "service": "The service.",
     "pages": "For people.",
 }
-_HTTP = frozenset({405})
-_EVERY = tuple(sorted({kind.code for kind in leaves()} - _HTTP))
+_EVERY = tuple(sorted({kind.code for kind in leaves()}))
 _OF_CHAT = tuple(status for status in _EVERY if status != 422)
 """On the chat paths and /v1 a missing question is 400 (contract §4)."""
 
@@ -77,8 +76,18 @@ def description(rules: Map, settings: Settings) -> Json:
         },
         "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
         "paths": paths,
-        "components": {"schemas": components(settings)},
+        "components": {"schemas": components(settings), "securitySchemes": _schemes(settings)},
+        "security": [{name: []} for name in _schemes(settings)] + [{}],
     }
+
+
+def _schemes(settings: Settings) -> Json:
+    """Return how callers say who they are; what needs nobody's name is open without."""
+    if settings.security_identity == "jwt":
+        return {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
+    if settings.security_identity == "header":
+        return {"proxy": {"type": "apiKey", "in": "header", "name": settings.security_header}}
+    return {}
 
 
 def _path(rule: Rule) -> str:
@@ -168,10 +177,24 @@ _ABOUT = {
     "hl": "true: snippets.",
     "fl": "Stored fields.",
 }
+_REFUSED = {
+    "q": "Blank: 422. Over 4000 characters: 413.",
+    "action": "Any other value: 400.",
+    **dict.fromkeys(
+        ("fq", "fl", "facet.field", "sort"), "More than 100 values: 400. A value that does not fit is ignored."
+    ),
+}
+"""What of a parameter is an error; everything else that does not fit is ignored."""
+
+
+def _about(name: str) -> str:
+    return f"{_ABOUT.get(name, '')} {_REFUSED.get(name, 'What does not fit is ignored.')}".strip()
+
+
 _OFFSET = {"type": "integer", "minimum": 0, "maximum": 10**12 - 1}
 
 PARAMETERS: Mapping[str, Json] = {
-    **{name: _parameter(name, f"{_ABOUT.get(name, '')} What does not fit is ignored.".strip()) for name in READERS},
+    **{name: _parameter(name, _about(name)) for name in READERS},
     "document": _parameter("id", "The document.", is_required=True),
     "field": _parameter("field", "Which stored text.", {"enum": ["exactContent", "preview_content"]}),
     "from": _parameter("start", "First character of the passage.", _OFFSET),

@@ -17,6 +17,7 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ROLES
+from datafari_rag.protocols.openai_request import SENT_ON
 
 Schema = dict[str, Any]
 
@@ -151,8 +152,11 @@ def _completion_request(settings: Settings) -> Schema:
         },
         "temperature": nullable({"type": "number", "minimum": 0, "maximum": 2}),
         "max_tokens": nullable({"type": "integer", "minimum": 1}),
-        "n": nullable({"type": "integer", "minimum": 1, "maximum": 1}),
+        "max_completion_tokens": nullable({"type": "integer", "minimum": 1}) | {"description": "Read as max_tokens."},
+        "n": nullable({"type": "integer", "minimum": 1}) | {"description": "1 where documents are asked for."},
         "stream": nullable({"type": "boolean"}),
+        **{name: ANY | {"description": "Sent on to the model."} for name in SENT_ON},
+        "tools": nullable(listed(ANY)) | {"description": "With tools the request goes to the model as it came."},
     }
     about = "OpenAI's request. Without index_name it goes to the model as it came; types are then the model's to check."
     return record(wanted, optional=tuple(name for name in wanted if name != "messages"), about=about)
@@ -205,7 +209,7 @@ def _lines() -> dict[str, Schema]:
         "model": STRING,
     }
     in_choice = record({**choice, "context": context, "session_state": ANY}, optional=("context", "session_state"))
-    ended = {"source_nodes": listed(ref("SourceNode")), "citations": listed(ref("Citation")), **PARTIAL}
+    ended = {"source_nodes": nullable(listed(ref("SourceNode"))), "citations": listed(ref("Citation")), **PARTIAL}
     kinds = ["stream.started", "sources.final", "message.delta", "message.final", "stream.completed", "error"]
     return {
         "ChatLine": {"anyOf": [record(line, optional=optional), ref("TextError")]},
