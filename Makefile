@@ -153,7 +153,7 @@ lock: $(VENV)/bin/python
 	@$(VENV)/bin/python -m venv .venvs/lock
 	@.venvs/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(UV) setup.cfg requirements-dev.in --all-extras -o requirements-dev.lock
-	$(UV) setup.cfg $(addprefix --extra ,ingest jwt cloud otel stub) -c requirements-dev.lock -o requirements.lock
+	$(UV) setup.cfg $(addprefix --extra ,ingest jwt cloud otel stub conformance) -c requirements-dev.lock -o requirements.lock
 
 # The tables of docs/quality.md, on the embedded index and on a real Solr, from the sets beside the project.
 SETS ?= ../shared/data

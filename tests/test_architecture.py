@@ -33,6 +33,7 @@ OURS: dict[str, set[str]] = {
     "connection": {"core"},
     "ingest": {"core", "ports", "ingest", "resources"},
     "evaluation": {"core", "ports", "pipeline", "evaluation"},
+    "conformance": {"conformance", "resources"},
     "services": {"core", "ports", "protocols", "adapters", "services"},
     "devtools": {"core", "ports", "protocols", "adapters", "services", "llm_templates", "devtools", "resources"},
 }

@@ -16,6 +16,7 @@ COMMANDS = {
     "check": ("check:check", "Find every mistake in a rag.properties."),
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
     "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
+    "conformance": ("conformance:conformance", "Ask a running service what its contract says."),
     "model": ("model:model", "Fetch local embedding models, for search by meaning."),
     "solr": ("solr:solr", "Start and stop a real Solr for trials."),
     "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
@@ -24,8 +25,8 @@ COMMANDS = {
 }
 """Name → where the command is, and its line in the list."""
 
-EXTRAS = {"matplotlib": "eval", "rich": "eval"}
-"""Library → the extra that brings it; without which a command cannot even be read."""
+EXTRAS = frozenset({"matplotlib", "rich"})
+"""Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
 
 
 class LazyGroup(click.Group):
@@ -43,10 +44,9 @@ class LazyGroup(click.Group):
         try:
             command: click.Command = getattr(importlib.import_module(f"datafari_rag.commands.{module}"), name)
         except ModuleNotFoundError as error:
-            extra = EXTRAS.get(str(error.name).partition(".")[0])
-            if extra is None:
+            if str(error.name).partition(".")[0] not in EXTRAS:
                 raise
-            told = f"`{cmd_name}` needs the extra `{extra}`: pip install 'datafari-rag[{extra}]'"
+            told = f"`{cmd_name}` needs the extra `{cmd_name}`: pip install 'datafari-rag[{cmd_name}]'"
             raise click.ClickException(told) from error
         return command
 

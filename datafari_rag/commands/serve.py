@@ -43,12 +43,13 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     """
     from datafari_rag.adapters.observability.logs import configure
     from datafari_rag.adapters.settings.file import SettingsFile
-    from datafari_rag.adapters.settings.snapshot import StartRefused
+    from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
     from datafari_rag.web.ops.request_context import request_id
 
     overrides = {key: str(value) for key, value in options.items() if value is not None}
     try:
-        snapshot = SettingsFile(conf, overrides=overrides).snapshot()
+        # Without a word in the log: each worker says what it reads.
+        snapshot = snapshot_of(conf, environ=os.environ, overrides=overrides)
         snapshot.require_startable()
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable
 
-from datafari_rag.core.errors import NotAuthenticated
+from datafari_rag.core.errors import InvalidSignIn
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -48,16 +48,16 @@ def believed_name(
     Return the name in a header's or a claim's *value*, mapped by *principal*; None when it is absent or blank.
 
     Raises:
-        NotAuthenticated: the value cannot be a name: too long, a control character in it, two names joined by a
+        InvalidSignIn: the value cannot be a name: too long, a control character in it, two names joined by a
             comma (a header sent twice), or nothing left after mapping. Whoever sent it is not taken for nobody.
     """
     if value is None or value.strip() in UNSET:
         return None
     if len(value) > MAX_NAME_CHARS or "," in value or not value.isprintable():
-        raise NotAuthenticated
+        raise InvalidSignIn
     name = principal(value, domain)
     if name == "" or name.startswith("@"):
-        raise NotAuthenticated
+        raise InvalidSignIn
     return name
 
 

@@ -20,11 +20,16 @@ def without(missing: tuple[str, ...], *arguments: str) -> subprocess.CompletedPr
     return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("library", EXTRAS)
+@pytest.mark.parametrize("library", sorted(EXTRAS))
 def test_a_command_without_its_extra_says_how_to_install_it(library: str) -> None:
     done = without((library,), "eval", "questions.jsonl")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "Error: `eval` needs the extra `eval`: pip install 'datafari-rag[eval]'\n"
+
+
+def test_each_command_names_its_own_extra() -> None:
+    done = without(("rich",), "conformance", "http://127.0.0.1:9")
+    assert done.stderr.endswith("pip install 'datafari-rag[conformance]'\n")
 
 
 def test_what_is_missing_otherwise_is_not_taken_for_an_extra() -> None:

@@ -73,6 +73,7 @@ class SettingsFile:
         self._clock, self._wall = clock, wall
         self._lock = threading.Lock()
         self._rejected: str | None = None
+        self._told: frozenset[str] = frozenset()
         self._current = self._read()
         self._watched, self._seen = self._current.watched, self._current.signature
         self._due = clock() + LOOK_EVERY_S
@@ -166,8 +167,12 @@ class SettingsFile:
         _log.error("the changed settings are not used, the old ones stay: %s", "; ".join(lines))
 
     def _tell(self, snapshot: SettingsSnapshot) -> None:
-        for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
-            _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
+        lines = dict(zip(snapshot.lines(), snapshot.problems, strict=True))
+        for line, problem in lines.items():
+            if line not in self._told:
+                _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
+        # What stays as it was is not said again when something else of the file changes.
+        self._told = frozenset(lines)
         _log.info("settings read from %s", snapshot.name)
 
     def _bytes(self) -> bytes:

@@ -21,7 +21,7 @@ NOT_FOR_ALL = "Not in use: scores are for administrators."
 
 
 def ranked(event: Event) -> Event:
-    """Return *event* with 1, 1/2, 1/3… as the scores of its documents, best first."""
+    """Return *event* with 1, 1/2, 1/3… as the scores of its documents, best first, and of the passages of each."""
     if isinstance(event, (Sources, Finished)) and event.extracts:
         return replace(event, extracts=tuple(map(_ranked, event.extracts)))
     return event
@@ -50,7 +50,9 @@ def page_in_ranks(page: Mapping[str, object], start: int) -> dict[str, object]:
 
 
 def _ranked(extract: Extract) -> Extract:
-    passages = tuple(replace(passage, score=0.0) for passage in extract.passages)
+    best_first = sorted(range(len(extract.passages)), key=lambda place: -extract.passages[place].score)
+    ranks = {place: rank for rank, place in enumerate(best_first, 1)}
+    passages = tuple(replace(passage, score=1 / ranks[place]) for place, passage in enumerate(extract.passages))
     return replace(extract, document=replace(extract.document, score=1 / extract.number), passages=passages)
 
 

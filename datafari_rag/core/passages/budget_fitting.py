@@ -34,6 +34,9 @@ NODES_AT_LEAST = 3
 LEAST_TOKENS = 64
 """Below this many tokens for the documents nothing of use fits."""
 
+LEAST_NODE_TOKENS = 16
+"""Of fewer tokens there is no node: not even a short sentence."""
+
 LEAST_CHARS = 4 * LEAST_TOKENS
 """About as many characters as that, in the languages that have most of them in a token."""
 
@@ -160,6 +163,8 @@ def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_c
     Where the number of documents is bounded, the best passage of each comes before the second of any, so that a
     small budget drops the last documents and not the first.
     """
+    if budget.documents < LEAST_NODE_TOKENS:
+        return Selected(())
     # In a small budget smaller nodes: one that holds the answer must not be skipped for what stands around it.
     node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, min(LEAST_TOKENS, budget.documents)))
     text, language = ask.search_text or ask.question, ask.question_language or "en"
@@ -169,7 +174,7 @@ def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_c
     kept: dict[str, tuple[Document, list[Passage]]] = {}
     for document, passage in _in_turns(ranked, places) if places else ranked:
         cost = count(document.text[passage.start : passage.end])
-        if cost > left:
+        if cost > left or (cost < LEAST_NODE_TOKENS and _is_crumb(document, passage)):
             continue
         left -= cost
         kept.setdefault(document.id, (document, []))[1].append(passage)
@@ -182,6 +187,12 @@ def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_c
             has_paths=False,
         )
     )
+
+
+def _is_crumb(document: Document, passage: Passage) -> bool:
+    """Say whether *passage* is a few words of a longer text: what is left over where a sentence had to be cut."""
+    chars = passage.end - passage.start
+    return chars < LEAST_NODE_TOKENS and chars < len(document.text.strip())
 
 
 def _in_turns(ranked: Iterable[Node], places: Mapping[str, int]) -> list[Node]:

@@ -28,8 +28,7 @@ Json = dict[str, Any]
 JSON_TYPE = "application/json"
 STRING: Json = {"type": "string"}
 
-_HTTP = frozenset({405})
-_EVERY = tuple(sorted({kind.code for kind in leaves()} - _HTTP))
+_EVERY = tuple(sorted({kind.code for kind in leaves()}))
 _OF_CHAT = tuple(status for status in _EVERY if status != 422)
 """On the chat paths and /v1 a missing question is 400 (contract §4)."""
 
@@ -54,8 +53,18 @@ def description(rules: Map, settings: Settings) -> Json:
         },
         "tags": written()["tags"],
         "paths": paths,
-        "components": {"schemas": _schemas(settings)},
+        "components": {"schemas": _schemas(settings), "securitySchemes": _schemes(settings)},
+        "security": [{name: []} for name in _schemes(settings)] + [{}],
     }
+
+
+def _schemes(settings: Settings) -> Json:
+    """Return how callers say who they are; what needs nobody's name is open without."""
+    if settings.security_identity == "jwt":
+        return {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
+    if settings.security_identity == "header":
+        return {"proxy": {"type": "apiKey", "in": "header", "name": settings.security_header}}
+    return {}
 
 
 @cache
@@ -66,6 +75,7 @@ def written() -> Json:
     An operation's *replies* and *lines* name schemas, *lines* one for each media type of a stream; *request* names the
     schema of a JSON body, *with_files* whether it may also come as multipart; *error* is the shape of a failure,
     *statuses* the HTTP statuses it may have; *has_page* says that people get a page in place of JSON.
+    A parameter's *refused* says which of its values are errors; any other that does not fit is ignored.
     """
     found: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
     return found
@@ -124,7 +134,7 @@ def _parameter(name: str) -> Json:
     found: Json = written()["parameters"].get(name, {"description": ""})
     if name not in READERS:
         return found
-    about = f"{found['description']} What does not fit is ignored.".strip()
+    about = f"{found['description']} {found.get('refused', 'What does not fit is ignored.')}".strip()
     return {"name": name, "in": "query", "required": False, "description": about, "schema": STRING}
 
 

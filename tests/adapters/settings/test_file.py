@@ -261,3 +261,19 @@ def test_a_full_disk_leaves_the_old_file(path: Path, file: SettingsFile, monkeyp
     with pytest.raises(OSError, match="No space"):
         file.save({"rag.maxFiles": "4"})
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+
+
+def test_a_problem_that_stays_is_logged_once_and_a_new_one_when_it_comes(
+    path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.write(path, "rag.nonsense=1\n")
+    file = SettingsFile(path, environ={}, clock=clock, wall=clock)
+    for text in ("rag.nonsense=1\nrag.maxFiles=4\n", "rag.nonsense=1\nrag.maxFiles=5\nrag.other.nonsense=1\n"):
+        clock.now += 2
+        clock.write(path, text)
+        clock.now += 2
+        file.snapshot()
+
+    assert file.snapshot().settings.rag_max_files == 5
+    assert caplog.text.count("Unknown key rag.nonsense") == 1
+    assert caplog.text.count("Unknown key rag.other.nonsense") == 1

@@ -25,6 +25,14 @@ def test_documents_have_the_inverse_of_their_rank_for_a_score(event: Sources | F
     assert "3.21" not in repr(shown)
 
 
+def test_passages_keep_their_order_and_lose_their_scores() -> None:
+    passages = (Passage(0, 1, 3.2), Passage(1, 2, 9.8), Passage(2, 3, 3.2))
+    shown = ranked(Sources((Extract(1, "L", Document("d", "text"), passages, "text"),)))
+
+    assert isinstance(shown, Sources)
+    assert [one.score for one in shown.extracts[0].passages] == [1 / 2, 1, 1 / 3]
+
+
 @pytest.mark.parametrize("event", [Sources(()), Finished("x"), Delta("x"), Failed(NoDocuments())], ids=repr)
 def test_an_event_without_documents_stays_as_it_is(event: Event) -> None:
     assert ranked(event) is event

@@ -164,3 +164,11 @@ def test_the_passages_of_a_tiny_budget_are_whole_words_and_fit_it() -> None:
         cut = running[passage.start : passage.end]
         assert cut.strip() and set(cut.split()) <= set(running.split())
     assert words(extract.text.replace(" … ", " ")) <= 20
+
+
+def test_what_is_left_over_of_a_cut_sentence_is_no_node() -> None:
+    running = "ferry " + "times and harbours without any end " * 20 + "x. y"
+    found = chosen(budget(1000, node=30), document(1, running), document(2, "Ferry."))
+
+    assert all(p.end - p.start >= 16 for p in found.extracts[0].passages)
+    assert "Ferry." in [extract.text for extract in found.extracts]

@@ -79,7 +79,33 @@ def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
 def test_every_override_and_every_failure_is_in_it(document: Any) -> None:
     assert set(document["components"]["schemas"]["Overrides"]["properties"]) == set(OVERRIDES)
     statuses = set(document["paths"]["/search/select"]["get"]["responses"])
-    assert {str(kind.code) for kind in leaves()} - {"405"} <= statuses
+    assert {str(kind.code) for kind in leaves()} <= statuses
+
+
+def test_it_says_what_is_refused_and_not_that_everything_is_ignored(document: Any) -> None:
+    about = {one["name"]: one["description"] for one in document["paths"]["/search/select"]["get"]["parameters"]}
+    assert "422" in about["q"] and "413" in about["q"] and "ignored" not in about["q"]
+    assert "400" in about["action"]
+    assert about["lang"].endswith("What does not fit is ignored.")
+
+
+def test_it_names_what_v1_reads_and_how_callers_are_known() -> None:
+    known = replace(CLOSED, security_identity="header", security_header="X-Who")
+    described = app_of(fake_snapshot(settings=known)).test_client().get("/openapi.json").get_json()
+    properties = described["components"]["schemas"]["CompletionRequest"]["properties"]
+    assert {"max_completion_tokens", "stream_options", "top_p", "stop", "seed", "tools"} <= set(properties)
+    assert "maximum" not in properties["n"]
+    assert described["components"]["securitySchemes"] == {"proxy": {"type": "apiKey", "in": "header", "name": "X-Who"}}
+    signed = replace(CLOSED, security_identity="jwt", security_jwt_secret="s" * 32)
+    schemes = app_of(fake_snapshot(settings=signed)).test_client().get("/openapi.json").get_json()["components"]
+    assert schemes["securitySchemes"]["token"]["scheme"] == "bearer"
+
+
+def test_a_chunk_of_an_answer_without_documents_is_as_described(document: Any) -> None:
+    """Its nodes are null."""
+    choice = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    _checked(document, "CompletionChunk", {**chunk, "source_nodes": None})
 
 
 def test_what_may_be_named_follows_the_settings() -> None:

@@ -1,0 +1,77 @@
+"""`datafari-rag conformance URL`: the contract, asked of a running service row by row."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+
+from datafari_rag.conformance.asking import NothingAnswers, Place, outcomes
+from datafari_rag.conformance.report import as_json, print_report
+from datafari_rag.conformance.rows import kit_of, protocols_of, versions
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  datafari-rag conformance http://127.0.0.1:8080
+  datafari-rag conformance http://127.0.0.1:8080 --protocol "OpenAI" --json
+  datafari-rag conformance https://search.example.org --set question="How do I get a badge?"
+\b
+Exit codes: 0 every row is as it says, 1 a row is not, 2 wrong usage.
+"""
+)
+@click.argument("url")
+@click.option("--protocol", "protocols", multiple=True, help="Only this one; the beginning of its name is enough.")
+@click.option("--model", help="Address of the stub-llm that is the model of the service under test.")
+@click.option("--invoke", help="Address of an llm-service, for its rows.")
+@click.option("--user-header", default="X-Remote-User", show_default=True, help="Header that names the user.")
+@click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="Replace a variable, such as question.")
+@click.option("--version", "version", type=click.IntRange(1), help="Rows of this version.  [default: the newest]")
+@click.option("--json", "is_json", is_flag=True, help="Print the outcome of every row as JSON.")
+def conformance(
+    url: str, protocols: tuple[str, ...], values: tuple[str, ...], is_json: bool, **options: object
+) -> None:
+    """
+    Ask the service at URL what its contract says, and check each answer.
+
+    Rows need the documents and users of `datafari-rag demo` (identity by header). Those about the model need a service
+    whose model is a stub-llm of the name "cite", and its address with --model; those of /invoke need --invoke. What
+    cannot be tested fails: narrow the run with --protocol.
+    """
+    kit = kit_of(_version(options["version"]))
+    rows = kit.of(protocols)
+    if not rows:
+        known = ", ".join(protocols_of(kit.rows))
+        raise click.BadParameter(f"No such protocol. Known are: {known}.", param_hint="--protocol")
+    place = Place(url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"]))
+    try:
+        found = list(outcomes(kit, rows, place, variables=_variables(values)))
+    except NothingAnswers:
+        raise click.ClickException(f"Nothing answers at {place.service}.") from None
+    if is_json:
+        click.echo(json.dumps(as_json(found, version=kit.version, service=place.service), ensure_ascii=False, indent=1))
+    else:
+        print_report(found, Console())
+    raise SystemExit(int(any(one.problem is not None for one in found)))
+
+
+def _version(wanted: object) -> int:
+    known = versions()
+    if wanted is None:
+        return known[-1]
+    if wanted not in known:
+        raise click.BadParameter(f"Known are {', '.join(map(str, known))}.", param_hint="--version")
+    return int(str(wanted))
+
+
+def _address(value: object) -> str | None:
+    return None if value is None else str(value).rstrip("/")
+
+
+def _variables(values: tuple[str, ...]) -> dict[str, object]:
+    pairs = [value.partition("=") for value in values]
+    if not all(name and sign for name, sign, _ in pairs):
+        raise click.BadParameter("NAME=VALUE is expected.", param_hint="--set")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,1 @@
+"""The contract as rows that are asked of a running service: `datafari-rag conformance URL`."""
