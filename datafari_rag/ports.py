@@ -6,7 +6,7 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
+from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Found, Search
 
@@ -113,6 +114,48 @@ class PassageWriter(Writer, Protocol):
 
     def unembedded(self, made: EmbeddingModel) -> int:
         """Return how many documents have vectors of other models than *made*, and none of it. Raises as add."""
+        ...
+
+
+class PassageStore(Protocol):
+    """A collection of passages beside one of documents, as whoever keeps it true to them sees both."""
+
+    def require(self, made: EmbeddingModel) -> None:
+        """Check that passages with vectors of *made* fit in, and keep its spread. Raises: SearchUnavailable."""
+        ...
+
+    def total(self) -> int:
+        """Return how many documents there are. Raises: SearchUnavailable, SearchTimeout."""
+        ...
+
+    def pages(self) -> Iterator[ParentPage]:
+        """Yield all documents in the order of their ids, with the passages there are. Raises as total."""
+        ...
+
+    def texts(self, ids: Sequence[str]) -> Sequence[ParentText]:
+        """Return the documents *ids* that are there. Raises as total."""
+        ...
+
+    def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
+        """Return the vectors of *made* that passages of *parent* have, by digest. Raises as total."""
+        ...
+
+    def replace(
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel
+    ) -> None:
+        """Write *passages*, in order, in place of all that *parent* had; found after `commit`. Raises as total."""
+        ...
+
+    def remove(self, parents: Sequence[str]) -> None:
+        """Remove the passages of *parents*. Raises as total."""
+        ...
+
+    def remove_strays(self) -> int:
+        """Remove passages that name no document, and return how many. Raises as total."""
+        ...
+
+    def commit(self) -> None:
+        """Return when all that was written can be found. Raises as total."""
         ...
 
 

@@ -31,3 +31,5 @@ class NearSearch:
     content: str = "exactContent"
     restrictions: tuple[Restriction, ...] = ()
     index: str | None = None
+    spread: float | None = None
+    """The model's spread, None when it is not known."""
