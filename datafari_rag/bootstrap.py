@@ -30,6 +30,7 @@ from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
 from datafari_rag.adapters.settings.editor import SettingsKeeper
 from datafari_rag.adapters.settings.file import SettingsFile, Snapshot
+from datafari_rag.adapters.side_by_side import side_by_side
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
@@ -38,7 +39,7 @@ from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.pipeline import Parts
-from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCounter, Writer, at_once
+from datafari_rag.ports import Aside, Identity, Retriever, RightsSource, TokenCounter, Writer, at_once, in_turn
 from datafari_rag.web.app import furnish
 from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
 from datafari_rag.web.pages import demo_users
@@ -135,7 +136,10 @@ class House:
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
         parts = Parts(
             retriever=retriever,
-            meaning=kept("meaning", of_meaning, lambda: meaning_for(settings, retriever)),
+            meaning=kept(
+                "meaning", of_meaning, lambda: meaning_for(settings, retriever, headers=outgoing, aside=self._aside)
+            ),
+            both=in_turn if settings.solr_url.startswith(EMBEDDED) else side_by_side,
             model=model,
             counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
@@ -22,6 +22,7 @@ from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Found, Search
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Aside(Protocol):
@@ -35,6 +36,19 @@ class Aside(Protocol):
 def at_once(work: Callable[[], T], chars: int) -> T:
     """Be an `Aside` that does everything where it is asked for."""
     return work()
+
+
+class Both(Protocol):
+    """Does two works, at the same time where that saves waiting."""
+
+    def __call__(self, first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
+        """Return what each returns, when both have ended; raise what the first raises, else what the second does."""
+        ...
+
+
+def in_turn(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
+    """Be a `Both` that does one after the other."""
+    return first(), second()
 
 
 class Retriever(Protocol):
@@ -162,12 +176,16 @@ class PassageStore(Protocol):
 class Passages(Protocol):
     """Search by meaning: the pieces of the documents of a `Retriever`, by their vectors."""
 
+    def reads_texts(self, search: Search) -> bool:
+        """Say whether `compared` reads the texts that *search* wants, so that the search by words can leave them."""
+        ...
+
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """
         Return the documents with the nearest pieces that *access* lets through, nearest first, one place for each.
 
-        What *access* does not let through takes no part: the result is that of an index without it. Each document has
-        the stored text and its pieces in `near`.
+        What *access* does not let through takes no part: the result is that of an index without it. What is known of
+        a document besides its id may come with `compared` alone.
 
         Raises:
             EmbeddingsMismatch: the pieces were made by another model than the question's vector.
@@ -175,10 +193,13 @@ class Passages(Protocol):
         """
         ...
 
-    def nearness(
-        self, document_ids: Sequence[str], search: NearSearch, access: Filter
-    ) -> Mapping[str, tuple[Nearness, ...]]:
-        """Return the pieces of those documents that *access* lets through, by id. Raises as nearest."""
+    def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """
+        Return those of *documents* that *access* lets through, in their order and with their scores.
+
+        Each has the text that *search* wants, or the parts of it that answer best, and its pieces in `near`. Raises as
+        nearest.
+        """
         ...
 
     def spread(self, model: EmbeddingModel) -> float | None:

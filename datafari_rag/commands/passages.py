@@ -1,4 +1,4 @@
-"""`datafari-rag passages`: keeps a Solr collection of passages true to its documents. Results to stdout, else stderr."""
+"""`datafari-rag passages`: keeps passages in Solr true to their documents. Results to stdout, all else to stderr."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datafari_rag.adapters.solr.client import Connection, Headers
 from datafari_rag.adapters.solr.nodes import Addresses, FixedAddresses, Nodes
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
+from datafari_rag.adapters.solr.passages import Collections, SolrPassages
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.writer import SolrWriter
 from datafari_rag.core.errors import BadSetting
@@ -61,6 +62,29 @@ def passage_store_for(settings: Settings) -> SolrPassageStore:
         for url in (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
     )
     return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr_handler)
+
+
+def passages_for(settings: Settings, *, headers: Headers = dict, aside: Aside = at_once) -> SolrPassages:
+    """Return what searches the passages beside the documents of `solr.url` by meaning; nothing is sent yet."""
+    connection = replace(connection_of(settings), headers=headers, aside=aside)
+    urls = (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
+    documents, passages = (Nodes(addresses_of(url, connection), connection) for url in urls)
+    return SolrPassages(
+        Collections(
+            documents,
+            passages,
+            schema_of(settings),
+            name_of(settings.solr_url),
+            vectors=settings.solr_vector_field,
+            most=settings.solr_top_k,
+            handler=settings.solr_handler.strip("/"),
+        )
+    )
+
+
+def name_of(url: str) -> str:
+    """Return the collection that `solr.url` names."""
+    return url.partition(",")[0].strip().rstrip("/").replace("#", "/").rpartition("/")[2]
 
 
 def beside(url: str, collection: str) -> str:

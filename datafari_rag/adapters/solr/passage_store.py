@@ -12,7 +12,7 @@ from typing import Any
 from datafari_rag.adapters.solr.client import Node, Unfit
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.nodes import Nodes, described
-from datafari_rag.adapters.solr.replies import first, hits_of, is_partial
+from datafari_rag.adapters.solr.replies import buckets_of, first, hits_of, is_partial
 from datafari_rag.adapters.solr.writer import UNREACHABLE
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
@@ -98,7 +98,7 @@ class SolrPassageStore:
         schema, theirs = self._schemas()
         fields = schema.fields
         copied = {name: name for name in theirs.kinds or () if name in _COPIED and schema.has(name)}
-        copied |= {"language": fields.language, "last_modified": fields.last_modified}
+        copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
         rights = {name: schema.acl(name) for name in ACL_FIELDS}
         wanted = [fields.id, "_version_", fields.title, fields.exact_content, *copied.values(), *rights.values()]
         params = {
@@ -116,6 +116,7 @@ class SolrPassageStore:
                 language=first(row, fields.language) or "",
                 carried={
                     **{name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])},
+                    **({"title": title} if (title := first(row, fields.title)) else {}),
                     # A document that lacks a field of rights is seen by nobody, and so are its passages.
                     **{name: row.get(own) or [UNREACHABLE] for name, own in rights.items()},
                 },
@@ -199,7 +200,7 @@ class SolrPassageStore:
                 "rows": "0",
                 "json.facet": encoded(facet).decode(),
             }
-            buckets = _buckets(self._asked(self._passages, params), "parents")
+            buckets = buckets_of(self._asked(self._passages, params), "parents")
             for bucket in buckets:
                 found[str(bucket["val"])] = _stamp(bucket)
             if len(buckets) < BUCKETS:
@@ -212,7 +213,7 @@ class SolrPassageStore:
                 theirs = described(Schema(languages=self._named.languages), self._passages)
             except SearchUnavailable as error:
                 raise SearchUnavailable(
-                    "The collection of solr.vector.collection does not answer: make it of the config set solr-passages.",
+                    "solr.vector.collection does not answer; it is made of the config set solr-passages.",
                     log=error.log,
                 ) from error
             self._known = (described(self._named, self._documents), theirs)
@@ -249,7 +250,7 @@ def _record(
         **parent.carried,
         "id": f"{parent.id}_{passage.number}",
         "parent_doc": parent.id,
-        "parent_version": parent.version,
+        "parent_version": int(parent.version),
         "stamp": stamp,
         "chunk_index": passage.number,
         "chunk_count": passage.count,
@@ -284,16 +285,8 @@ _PARENTS: Mapping[str, object] = {
 }
 
 
-def _buckets(reply: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    facets = reply.get("facets")
-    if not isinstance(facets, Mapping):
-        raise SearchUnavailable(log="Solr's answer has no facets")
-    facet = facets.get(name)
-    return list(facet.get("buckets") or ()) if isinstance(facet, Mapping) else []
-
-
 def _stamp(bucket: Mapping[str, Any]) -> str:
-    stamps = _buckets({"facets": bucket}, "stamps")
+    stamps = buckets_of({"facets": bucket}, "stamps")
     number = int(bucket["count"])
     is_one = len(stamps) == 1 and stamps[0].get("count") == number
     is_whole = is_complete(number, wanted=bucket.get("wanted"), places=bucket.get("places"))

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.multi_index import Indexes
+from datafari_rag.adapters.solr.client import Headers
+from datafari_rag.adapters.solr.factory import passages_for
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import Purpose
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Embedder, Meaning, Retriever
+from datafari_rag.ports import Aside, Embedder, Meaning, Passages, Retriever, at_once
 
 log = logging.getLogger(__name__)
 
@@ -32,26 +34,35 @@ def embedder_for(settings: Settings) -> Embedder | None:
     return _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
 
 
-def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
+def meaning_for(
+    settings: Settings, retriever: Retriever, *, headers: Headers = dict, aside: Aside = at_once
+) -> Meaning | None:
     """
     Return what searches by meaning over *retriever*'s documents; None where vectors are not configured.
 
     What keeps a model from being used is logged, and search goes on by words: it is never a reason not to start.
+    *headers* and *aside* are those of a Solr's retriever.
     """
     main = retriever.main if isinstance(retriever, Indexes) else retriever
-    if not settings.embeddings_endpoint or not isinstance(main, EmbeddedRetriever):
+    if not settings.embeddings_endpoint:
         return None
     try:
         embedder = embedder_for(settings)
-        # Imported here: numpy, which only those with vectors need.
-        from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+        passages: Passages
+        if isinstance(main, EmbeddedRetriever):
+            # Imported here: numpy, which only those with vectors need.
+            from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+
+            passages = EmbeddedPassages(main)
+        else:
+            passages = passages_for(settings, headers=headers, aside=aside)
     except ImportError:
         log.error("There is no search by meaning. %s", NEEDS_EXTRA)
         return None
     except EmbeddingError as error:
         log.error("There is no search by meaning. %s (%s)", error.reason, error.log)
         return None
-    return None if embedder is None else Meaning(embedder, EmbeddedPassages(main))
+    return None if embedder is None else Meaning(embedder, passages)
 
 
 def _remote(settings: Settings) -> Embedder:

@@ -1,10 +1,10 @@
 """
 Searches of a collection of passages as parameters for Solr, beside `core/solr/parameters.py` and by the same rules.
 
-The user's filter stands in `fq`, and in `preFilter` of the search for neighbours, which would otherwise take its places
-with passages that he may not see. Whatever that finds is looked up again in the collection of documents under the same
-filter. What a passage says is read only below its document, which was just found under that filter, and only when it
-was cut from the very version that was found.
+The user's filter stands in `fq`, and in `preFilter` of the search for neighbours, which would otherwise spend its
+places on passages that he may not see. Whatever that finds is looked up in the collection of documents under the same
+filter, and a passage is read only when it was cut from the version that is found there: by a join where Solr can do
+one, else by a request of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector
-from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.solr.parameters import (
     SEPARATOR,
     Params,
@@ -28,15 +27,23 @@ from datafari_rag.core.solr.parameters import (
 )
 from datafari_rag.core.solr.schema import Schema
 
-QUIET: Params = {"echoParams": "none", "indent": "false", "defType": "lucene", "spellcheck": "false"}
+QUIET: Params = {
+    "echoParams": "none",
+    "indent": "false",
+    "defType": "lucene",
+    "spellcheck": "false",
+    "facet": "false",
+    "hl": "false",
+}
 
-PARTS = 6
-"""How many passages of each document are read."""
+PARTS = 150
+"""How many passages are read for an answer, of all its documents together: some fifty kilobytes."""
 
 SPREAD_WORTH = 0.7
 """What nearness by one spread of the model counts beside one word of the question, in the choice of these."""
 
-_LONE = ("\ud800", "\udfff")
+CARRIED = ("title", "url", "language", "last_modified", "extension", "source")
+"""What a passage carries of its document for those who read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +51,22 @@ class PassageSchema:
     """
     What is known of a collection of passages.
 
-    *name* is the collection's, *vectors* its field, *schema* its fields. *is_ours* says that `passages sync` keeps it,
-    so that a passage knows its place in the document; *is_cloud* that Solr is a SolrCloud.
+    *vectors* is the field and *model* the mark of those that are searched, *schema* the fields. *is_ours* says that
+    `passages sync` keeps it, so that a passage knows its place in the document.
     """
 
-    name: str
     vectors: str
+    model: str
     schema: Schema
     is_ours: bool
-    is_cloud: bool = False
 
 
 def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, most: int) -> Params:
-    """Return the parameters that find the *most* nearest passages that *access* lets through."""
-    rights, narrowed = filter_params(access, passages.schema), restriction_params(search.restrictions, passages.schema)
-    params = merged(rights, narrowed)
+    """Return the parameters that find, among the *most* nearest passages that *access* lets through, the documents."""
+    params = merged(filter_params(access, passages.schema), restriction_params(search.restrictions, passages.schema))
     queries = [*params.pop("fq", ())]
     if passages.is_ours:
-        params["vectors_of"] = search.model_key
+        params["vectors_of"] = passages.model
         queries.append("{!term f=vector_model v=$vectors_of}")
     named = {f"near_{number}": query for number, query in enumerate(queries)}
     # Where Solr's own component filters, its filter is an fq that we do not know; a preFilter would stand above it.
@@ -72,17 +77,21 @@ def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, 
         **named,
         "q": f"{{!knn f={passages.vectors} topK={most}{before} v=$vector}}",
         "vector": spelled(search.vector),
-        **({"fq": queries} if queries else {}),
-        "rows": str(most),
-        "fl": "parent_doc,score",
+        # The best passage of each document, after the nearest were taken.
+        "fq": [*queries, "{!collapse field=parent_doc}"],
+        "sort": "score desc,parent_doc asc",
+        "rows": str(search.documents),
+        "fl": ",".join(["parent_doc", "score", *(name for name in CARRIED if passages.schema.has(name))]),
     }
 
 
-def parents_params(ids: Sequence[str], access: Filter, schema: Schema, *, text: str) -> dict[str, str | list[str]]:
-    """Return the parameters that find the documents *ids* that *access* lets through, with the field *text*."""
-    known = [one for one in ids if SEPARATOR not in one and not any(_LONE[0] <= char <= _LONE[1] for char in one)]
-    params = merged(filter_params(access, schema), QUIET)
-    return params | {
+def parents_params(
+    ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, text: str
+) -> dict[str, str | list[str]]:
+    """Return the parameters that find those of the documents *ids* that may be seen, with the field *text*."""
+    known = [one for one in ids if SEPARATOR not in one]
+    narrowed = merged(filter_params(access, schema), restriction_params(search.restrictions, schema), QUIET)
+    return narrowed | {
         "q": f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}',
         "documents": SEPARATOR.join(known),
         "rows": str(len(known)),
@@ -90,41 +99,52 @@ def parents_params(ids: Sequence[str], access: Filter, schema: Schema, *, text: 
     }
 
 
-def parts_params(
-    ids: Sequence[str], near: NearSearch, access: Filter, *, search: Search, collections: tuple[Schema, PassageSchema]
-) -> Params:
-    """
-    Return the parameters that find the documents *ids*, each with its passages that are best by words and meaning.
+def joined_params(
+    ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, documents: str
+) -> dict[str, str | list[str]]:
+    """Return the filter of passages cut from what *parents_params* finds now in the collection *documents*."""
+    params = parents_params(ids, search, access, schema, text="")
+    named = {f"visible_{number}": query for number, query in enumerate([*params.pop("fq", ()), params.pop("q")])}
+    return {
+        **{name: value for name, value in params.items() if name not in ("rows", "fl")},
+        **{name: str(query) for name, query in named.items()},
+        "visible": "{!bool" + "".join(f" filter=${name}" for name in named) + "}",
+        "fq": [f"{{!join fromIndex={documents} from=_version_ to=parent_version v=$visible}}"],
+    }
 
-    *near.spread* is that of the model. Each document's passages come with it, found by a search below it.
+
+def version_params(versions: Sequence[str]) -> dict[str, str | list[str]]:
+    """Return the filter of passages cut from exactly these *versions* of documents."""
+    return {"versions": ",".join(versions), "fq": ["{!terms f=parent_version v=$versions}"]}
+
+
+def parts_params(ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params) -> Params:
     """
-    schema, passages = collections
-    params = parents_params(ids, access, schema, text="")
-    where = "" if passages.is_cloud else f" fromIndex={passages.name}"
-    params["fl"] = f"{params['fl']},passages:[subquery{where}]"
-    words = usable_words(search.step.words, search.language)
-    closeness = f"vectorSimilarity({passages.vectors},{spelled(near.vector)})"
-    below: dict[str, str] = {
-        **{name: str(value) for name, value in QUIET.items()},
-        "expandMacros": "false",
-        "q": "{!bool filter=$own filter=$same should=$sought should=$near}",
-        "own": f"{{!term f=parent_doc v=$row.{schema.fields.id}}}",
-        "same": "{!term f=parent_version v=$row._version_}",
+    Return the parameters that find the best passages of the documents *ids*, by words and meaning, among the *visible*.
+
+    With them comes how many passages of each document are visible, and how many there should be.
+    """
+    words = usable_words(search.words, search.language)
+    closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
+    return {
+        **QUIET,
+        **visible,
+        "q": "{!bool filter=$own should=$sought should=$near}",
+        "own": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$parents}}',
+        "parents": SEPARATOR.join(ids),
         "sought": "{!edismax qf=$fields v=$words mm=0 uf=-* sow=true q.op=OR tie=0.0 lowercaseOperators=false}",
+        "words": " ".join(escaped(word) for word in words) or "-*:*",
         "fields": " ".join(_fields(passages.schema, search.language)),
         # Solr's closeness is (1 + cosine) / 2.
-        "near": f"{{!func v='product({2 * SPREAD_WORTH / (near.spread or 1.0):.6g},$close)'}}",
+        "near": f"{{!func v='product({2 * SPREAD_WORTH / (search.spread or 1.0):.6g},$close)'}}",
         "close": f"if(exists(query($mine)),{closeness},0)",
         "mine": "{!term f=vector_model v=$model}",
-        "model": near.model_key,
-        "words": " ".join(escaped(word) for word in words) or "-*:*",
+        "model": passages.model,
+        "sort": "score desc,id asc",
         "rows": str(PARTS),
-        "fl": "embedded_content,chunk_start,chunk_count,close:$close",
+        "fl": "parent_doc,embedded_content,chunk_start,parent_version,close:$close",
+        "json.facet": '{parents:{type:terms,field:parent_doc,limit:-1,facet:{wanted:"max(chunk_count)"}}}',
     }
-    if passages.is_cloud:
-        below["collection"] = passages.name
-        below["shards.qt"] = "/select"
-    return params | {f"passages.{name}": value for name, value in below.items()}
 
 
 def spelled(vector: Vector) -> str:
