@@ -54,6 +54,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+MEANING = "meaning"
+"""The part of readiness without which questions are answered all the same."""
+
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
 
@@ -106,10 +109,15 @@ class House:
         trail = self.line().audit
         said = {
             "settings": self._file.problem(),
-            **self._probes.problems(),
+            **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
             "audit": trail.problem() if trail else None,
         }
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
+
+    def weaknesses(self) -> Sequence[Mapping[str, object]]:
+        """Return what keeps the search by meaning from working now: then words alone are searched."""
+        problem = self._probes.problems().get(MEANING)
+        return [{"what": MEANING, "problem": problem}] if problem else []
 
     def _probed(self) -> Mapping[str, str | None]:
         """Return what those say that have to be sent a request for it."""
@@ -117,6 +125,7 @@ class House:
         return {
             "search": line.parts.retriever.probe(),
             "rights": getattr(line.rights, "probe", lambda: None)(),
+            MEANING: line.parts.meaning.problem() if line.parts.meaning is not None else None,
         }
 
     def has_bad_settings(self) -> bool:

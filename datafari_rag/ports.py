@@ -241,6 +241,11 @@ class Meaning:
     embedder: Embedder
     passages: Passages
 
+    def problem(self) -> str | None:
+        """Return None while a search by meaning would work, as far as is known without making a vector for it."""
+        failure: RagError | None = getattr(self.embedder, "failure", None)
+        return failure.reason if failure is not None else self.passages.probe(self.embedder.model)
+
 
 class Piece(NamedTuple):
     """

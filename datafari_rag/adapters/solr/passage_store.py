@@ -25,6 +25,7 @@ from datafari_rag.core.meaning.passage_records import (
     lists_of,
     model_mark,
 )
+from datafari_rag.core.query.search_request import Fields
 from datafari_rag.core.solr.parameters import SEPARATOR, numbered
 from datafari_rag.core.solr.passage_parameters import QUIET
 from datafari_rag.core.solr.schema import Schema
@@ -97,32 +98,18 @@ class SolrPassageStore:
         """Return the documents *ids* that are there, with what their passages need."""
         schema, theirs = self._schemas()
         fields = schema.fields
-        copied = {name: name for name in theirs.kinds or () if name in _COPIED and schema.has(name)}
+        copied = {name: name for name in _COPIED if theirs.has(name) and schema.has(name)}
         copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
         rights = {name: schema.acl(name) for name in ACL_FIELDS}
-        wanted = [fields.id, "_version_", fields.title, fields.exact_content, *copied.values(), *rights.values()]
+        wanted = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
         params = {
             "q": f'{{!terms f={fields.id} separator="{SEPARATOR}" v=$documents}}',
             "documents": SEPARATOR.join(ids),
             "rows": str(len(ids)),
-            "fl": ",".join(dict.fromkeys(name for name in wanted if schema.has(name) or name == "_version_")),
+            "fl": ",".join(dict.fromkeys(["_version_", *filter(schema.has, wanted)])),
         }
-        return [
-            ParentText(
-                id=str(first(row, fields.id)),
-                version=str(first(row, "_version_")),
-                title=first(row, fields.title) or "",
-                text=first(row, fields.exact_content) or "",
-                language=first(row, fields.language) or "",
-                carried={
-                    **{name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])},
-                    **({"title": title} if (title := first(row, fields.title)) else {}),
-                    # A document that lacks a field of rights is seen by nobody, and so are its passages.
-                    **{name: row.get(own) or [UNREACHABLE] for name, own in rights.items()},
-                },
-            )
-            for row in hits_of(self._asked(self._documents, params))[1]
-        ]
+        rows = hits_of(self._asked(self._documents, params))[1]
+        return [_parent_text(row, fields, copied, rights) for row in rows]
 
     def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
         """Return the vectors of *made* that passages of *parent* have, by the digest of what was embedded."""
@@ -240,6 +227,23 @@ def _posted(node: Node, path: str, body: bytes) -> bytes:
         raise SearchUnavailable(
             "Solr refused passages: they do not fit the collection's schema.", log=error.log
         ) from error
+
+
+def _parent_text(
+    row: Mapping[str, Any], fields: Fields, copied: Mapping[str, str], rights: Mapping[str, str]
+) -> ParentText:
+    title = first(row, fields.title) or ""
+    carried: dict[str, object] = {name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])}
+    # A document that lacks a field of rights is seen by nobody, and so are its passages.
+    carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
+    return ParentText(
+        id=str(first(row, fields.id)),
+        version=str(first(row, "_version_")),
+        title=title,
+        text=first(row, fields.exact_content) or "",
+        language=first(row, fields.language) or "",
+        carried=carried | ({"title": title} if title else {}),
+    )
 
 
 def _record(

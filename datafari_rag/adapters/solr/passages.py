@@ -32,6 +32,7 @@ from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
 from datafari_rag.core.solr.passage_parameters import (
     QUIET,
     PassageSchema,
+    join_queries,
     joined_params,
     near_params,
     parents_params,
@@ -108,17 +109,15 @@ class SolrPassages:
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* as they are now, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
         state = self._state()
-        has_parts = state.is_ours and not search.is_whole and search.content != "preview_content"
-        unread = [one for one in documents if not one.text]
         known = {one.id: one for one in documents if one.text}
-        if has_parts:
-            read = self._parts(unread, search, access, state)
-            known |= read
-            unread = [one for one in unread if one.id not in read and search.content != "highlighting" and not one.near]
-        if unread:
+        unread = [one for one in documents if one.id not in known]
+        if not state.is_ours or search.is_whole or search.content == "preview_content":
             known |= self._whole([one.id for one in unread], search, access, state)
-        found = [replace(known[one.id], score=one.score) for one in documents if one.id in known]
-        return tuple(found if has_parts else (replace(one, near=()) for one in found))
+            return tuple(replace(one, near=()) for one in _in_order(documents, known))
+        known |= (read := self._parts(unread, search, access, state))
+        # What is near by a passage of yesterday is not near for sure; what words found is read all the same.
+        rest = [one.id for one in unread if one.id not in read and not one.near]
+        return _in_order(documents, known | self._whole(rest, search, access, state))
 
     def spread(self, model: EmbeddingModel) -> float | None:
         """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
@@ -152,10 +151,11 @@ class SolrPassages:
         else:
             params = parents_params([*known], search, access, state.documents, text="")
             rows = hits_of(self._asked(self._all.documents, params))[1]
-            versions = [str(row["_version_"]) for row in rows if "_version_" in row]
-            if not versions:
+            versions = {first(row, state.documents.fields.id): first(row, "_version_") for row in rows}
+            known = {name: one for name, one in known.items() if versions.get(name)}
+            if not known:
                 return {}
-            visible = version_params(versions)
+            visible = version_params([str(version) for version in versions.values()])
         reply = self._asked(self._all.passages, parts_params([*known], search, passages, visible))
         parts = _parts_of(reply)
         return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
@@ -204,12 +204,11 @@ class SolrPassages:
             raise known
         return known
 
-    def _can_join(self) -> bool:
+    def _can_join(self, documents: Schema) -> bool:
         """Say whether Solr joins the two collections: in one process it does, over several shards it cannot."""
-        none = {"none": "-*:*", "q": "*:*", "rows": "0"}
-        join = f"{{!join fromIndex={self._all.documents_name} from=_version_ to=parent_version v=$none}}"
+        joins = join_queries(self._all.documents_name, documents)
         try:
-            self._asked(self._all.passages, {**QUIET, **none, "fq": join})
+            self._asked(self._all.passages, {**QUIET, "q": "*:*", "rows": "0", "visible": "-*:*", "fq": joins})
         except (SearchError, EmbeddingError):
             return False
         return True
@@ -228,7 +227,12 @@ class SolrPassages:
         params = {**QUIET, "q": "model_spread:[* TO *]", "rows": "100", "fl": "vector_model,model_spread"}
         rows = hits_of(self._asked(self._all.passages, params))[1]
         spreads = {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows}
-        return replace(state, spreads=spreads, is_joinable=self._can_join())
+        return replace(state, spreads=spreads, is_joinable=self._can_join(documents))
+
+
+def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> tuple[Document, ...]:
+    """Return what is *known* of *documents*, in their order and with their scores."""
+    return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
 
 
 def _near_of(row: Mapping[str, Any]) -> Document | None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.multi_index import Indexes
 from datafari_rag.adapters.solr.client import Headers
 from datafari_rag.adapters.solr.factory import passages_for
+from datafari_rag.adapters.vectors.remembering import RememberingEmbedder
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import Purpose
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Aside, Embedder, Meaning, Passages, Retriever, at_once
+
+if TYPE_CHECKING:
+    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder
+    from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +37,8 @@ def embedder_for(settings: Settings) -> Embedder | None:
     """
     if not settings.embeddings_endpoint:
         return None
-    return _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+    made = _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+    return RememberingEmbedder(lambda: made.model, made.embed)
 
 
 def meaning_for(
@@ -65,7 +72,7 @@ def meaning_for(
     return None if embedder is None else Meaning(embedder, passages)
 
 
-def _remote(settings: Settings) -> Embedder:
+def _remote(settings: Settings) -> EndpointEmbedder:
     # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 
@@ -85,7 +92,7 @@ def _remote(settings: Settings) -> Embedder:
     return EndpointEmbedder(settings.embeddings_endpoint, options)
 
 
-def _local(settings: Settings) -> Embedder:
+def _local(settings: Settings) -> OnnxEmbedder:
     try:
         from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
     except ImportError as error:

@@ -69,13 +69,15 @@ class ParentPage:
 def cuts_of(text: str, title: str, model_key: str) -> list[Cut]:
     """Return the passages of *text* in order; one that is empty for a text without any, so that it is known of."""
     pieces = pieces_of(text)
+    if not pieces:
+        return [Cut(0, "", "", "")]
     nexts = [piece.start for piece in pieces[1:]] + [len(text)]
     found: list[Cut] = []
     for piece, following in zip(pieces, nexts, strict=True):
         end = following if following - piece.end <= MAX_SPACE_CHARS else piece.end
         context = context_of(piece, text, title)
         found.append(Cut(piece.start, text[piece.start : end], context, _digest(model_key, context)))
-    return found or [Cut(0, "", "", "")]
+    return found
 
 
 def model_mark(key: str) -> str:

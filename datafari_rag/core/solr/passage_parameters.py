@@ -102,15 +102,27 @@ def parents_params(
 def joined_params(
     ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, documents: str
 ) -> dict[str, str | list[str]]:
-    """Return the filter of passages cut from what *parents_params* finds now in the collection *documents*."""
+    """
+    Return the filter of passages cut from what `parents_params` finds now in the collection *documents*.
+
+    Two joins: a passage of the right version could name a document that is not there.
+    """
     params = parents_params(ids, search, access, schema, text="")
     named = {f"visible_{number}": query for number, query in enumerate([*params.pop("fq", ()), params.pop("q")])}
     return {
         **{name: value for name, value in params.items() if name not in ("rows", "fl")},
         **{name: str(query) for name, query in named.items()},
         "visible": "{!bool" + "".join(f" filter=${name}" for name in named) + "}",
-        "fq": [f"{{!join fromIndex={documents} from=_version_ to=parent_version v=$visible}}"],
+        "fq": list(join_queries(documents, schema)),
     }
+
+
+def join_queries(documents: str, schema: Schema) -> tuple[str, str]:
+    """Return the joins of passages with those documents of the collection *documents* that are `$visible`."""
+    return (
+        f"{{!join fromIndex={documents} from=_version_ to=parent_version v=$visible}}",
+        f"{{!join fromIndex={documents} from={schema.fields.id} to=parent_doc score=none v=$visible}}",
+    )
 
 
 def version_params(versions: Sequence[str]) -> dict[str, str | list[str]]:

@@ -250,6 +250,9 @@ class _Fixed:
     def problems(self) -> list[Mapping[str, object]]:
         return []
 
+    def weaknesses(self) -> list[Mapping[str, object]]:
+        return []
+
     def has_bad_settings(self) -> bool:
         return False
 

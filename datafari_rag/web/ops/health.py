@@ -48,8 +48,15 @@ def ready(desk: Desk) -> Response:
 
 
 def parts_of(desk: Desk, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Return what is known of each of `PARTS`; *problems* are the service's own of this moment."""
-    return [_part(desk, what, problems) for what in PARTS]
+    """
+    Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
+
+    The search by meaning is one more where it is configured. Without it words alone answer, so it is never a problem.
+    """
+    if desk.service.line().parts.meaning is None:
+        return [_part(desk, what, problems) for what in PARTS]
+    known = [*problems, *desk.service.weaknesses()]
+    return [_part(desk, what, known) for what in (*PARTS, "meaning")]
 
 
 def metrics(desk: Desk) -> Response:
