@@ -30,6 +30,7 @@ from datafari_rag.core.meaning.stored_parts import StoredPart, with_parts
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
 from datafari_rag.core.solr.passage_parameters import (
+    FAVOURITES,
     QUIET,
     PassageSchema,
     join_queries,
@@ -102,9 +103,9 @@ class SolrPassages:
         """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
         passages = self._passages(self._state(), search)
         rows = hits_of(self._asked(self._all.passages, near_params(search, access, passages, most=self._all.most)))[1]
-        found = [one for row in rows if (one := _near_of(row)) is not None]
-        found.sort(key=lambda one: (-one.near[0].cosine, one.id))
-        return tuple(found[: search.documents])
+        found = sorted(filter(None, map(_near_of, rows)), key=lambda one: (-one.near[0].cosine, one.id))
+        # Each shard has a place for a document of which it has passages.
+        return tuple({one.id: one for one in reversed(found)}.values())[::-1][: search.documents]
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* as they are now, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
@@ -156,7 +157,9 @@ class SolrPassages:
             if not known:
                 return {}
             visible = version_params([str(version) for version in versions.values()])
-        reply = self._asked(self._all.passages, parts_params([*known], search, passages, visible))
+        reply = self._asked(
+            self._all.passages, parts_params([*known], search, passages, visible, first=_first(documents))
+        )
         parts = _parts_of(reply)
         return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
 
@@ -235,6 +238,12 @@ def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> t
     return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
 
 
+def _first(documents: Sequence[Document]) -> list[str]:
+    """Return the documents that come first by words, and the nearest of the others."""
+    by_words = [one.id for one in documents if not one.near]
+    return by_words[:FAVOURITES] + [one.id for one in documents if one.near][:1]
+
+
 def _near_of(row: Mapping[str, Any]) -> Document | None:
     """Return the document of a near passage, as the passage carries it; None when it carries none."""
     parent, cosine = first(row, "parent_doc"), _cosine(row.get("score"))
@@ -257,9 +266,9 @@ def _parts_of(reply: Mapping[str, Any]) -> dict[str, list[StoredPart]]:
     counted = buckets_of(reply, "parents")
     whole = {str(one["val"]): list[StoredPart]() for one in counted if one.get("count") == one.get("wanted")}
     for row in hits_of(reply)[1]:
-        start, parent = row.get("chunk_start"), first(row, "parent_doc")
+        start, parent = row.get("s"), first(row, "d")
         if parent in whole and isinstance(start, int):
-            text, close = str(row.get("embedded_content") or ""), row.get("close")
+            text, close = str(row.get("t") or ""), row.get("c")
             whole[parent].append(StoredPart(start, text, _cosine(close) if close else None))
     return whole
 

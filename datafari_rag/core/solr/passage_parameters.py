@@ -36,8 +36,11 @@ QUIET: Params = {
     "hl": "false",
 }
 
-PARTS = 150
-"""How many passages are read for an answer, of all its documents together: some fifty kilobytes."""
+PARTS = 165
+"""How many passages are read for an answer, of all its documents together: some sixty kilobytes."""
+
+FAVOURITES, FAVOUR = 3, 1.0
+"""So many documents that come first by words, and the nearest one, have more of their passages read: words' worth."""
 
 SPREAD_WORTH = 0.7
 """What nearness by one spread of the model counts beside one word of the question, in the choice of these."""
@@ -130,10 +133,13 @@ def version_params(versions: Sequence[str]) -> dict[str, str | list[str]]:
     return {"versions": ",".join(versions), "fq": ["{!terms f=parent_version v=$versions}"]}
 
 
-def parts_params(ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params) -> Params:
+def parts_params(
+    ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params, *, first: Sequence[str] = ()
+) -> Params:
     """
     Return the parameters that find the best passages of the documents *ids*, by words and meaning, among the *visible*.
 
+    Those *first* have more of theirs among them than others.
     With them comes how many passages of each document are visible, and how many there should be.
     """
     words = usable_words(search.words, search.language)
@@ -141,7 +147,10 @@ def parts_params(ids: Sequence[str], search: NearSearch, passages: PassageSchema
     return {
         **QUIET,
         **visible,
-        "q": "{!bool filter=$own should=$sought should=$near}",
+        "q": "{!bool filter=$own should=$sought should=$near should=$favoured}",
+        "favoured": f"{{!func v='if(exists(query($favourites)),{FAVOUR:g},0)'}}",
+        "favourites": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$first}}',
+        "first": SEPARATOR.join(first),
         "own": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$parents}}',
         "parents": SEPARATOR.join(ids),
         "sought": "{!edismax qf=$fields v=$words mm=0 uf=-* sow=true q.op=OR tie=0.0 lowercaseOperators=false}",
@@ -154,7 +163,7 @@ def parts_params(ids: Sequence[str], search: NearSearch, passages: PassageSchema
         "model": passages.model,
         "sort": "score desc,id asc",
         "rows": str(PARTS),
-        "fl": "parent_doc,embedded_content,chunk_start,parent_version,close:$close",
+        "fl": "d:parent_doc,t:embedded_content,s:chunk_start,c:$close",
         "json.facet": '{parents:{type:terms,field:parent_doc,limit:-1,facet:{wanted:"max(chunk_count)"}}}',
     }
 

@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.adapters.solr.client import Node
+from datafari_rag.adapters.solr.factory import beside, connection_of
+from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.passages import SolrPassages
-from datafari_rag.core.access import ANONYMOUS, User, filter_for
+from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
@@ -21,7 +23,7 @@ from datafari_rag.ports import Meaning
 from tests.adapters.embedded.test_passages import random_acl
 from tests.fakes import FakeModel, FakeRetriever, parts_of
 from tests.passages_in_solr import MODEL, TwoCollections, WordEmbedder, asked, question
-from tests.real_solr import Collection
+from tests.real_solr import CHUNKS, Collection
 from tests.security.corpora import TOKENS, may_see
 
 pytestmark = pytest.mark.solr
@@ -152,6 +154,7 @@ def test_passages_without_rights_are_seen_by_nobody(solr: TwoCollections) -> Non
 
 # --- what is read -----------------------------------------------------------------------------------------------------
 
+ASKED_SEARCH = Search("ferry", Step("asked", ("ferry",)), 5)
 ASKED = Ask("Where is the lantern?")
 LONG = "\n\n".join(
     f"Section {n}\n\nThe {WORDS[n % 12]} of part {n} is numbered {n * n}. " + "Filler words. " * 40 for n in range(80)
@@ -231,6 +234,31 @@ def test_a_collection_that_is_not_there_is_named(solr_collection: Collection) ->
     assert "solr.vector.collection" in (both.passages().probe(MODEL) or "")
     with pytest.raises(SearchUnavailable, match="solr-passages"):
         both.sync()
+
+
+def test_a_vector_main_that_datafari_fills_finds_documents_that_are_read_whole(solr: TwoCollections) -> None:
+    solr.documents.load([doc("a", LONG), doc("b"), doc("hidden", allow_token_document=["s1"])])
+    chunks = Node(beside(solr.settings.solr_url, CHUNKS), connection_of(solr.settings))
+    (vector,) = WordEmbedder().embed(["ferry harbour"], "query")
+    rows = [
+        {"id": f"{name}_{n}", "parent_doc": name, "chunk_index": n, "vector_4": list(vector)}
+        | {field: [NO_SECURITY] for field in ACL_FIELDS}
+        for name in ("a", "b", "hidden", "gone")
+        for n in range(3)
+    ]
+    for body in ([{"delete": {"query": "*:*"}}], [rows], [{"commit": {}}]):
+        chunks.send("POST", "update", encoded(body[0]), headers={"Content-Type": "application/json"})
+    solr.settings = replace(solr.settings, solr_vector_collection=CHUNKS)
+    passages, search = solr.passages(), question("ferry harbour")
+    near = passages.nearest(search, ANYBODY)
+    assert ids(near) == ["a", "b", "gone", "hidden"] and not passages.reads_texts(ASKED_SEARCH)
+    assert [(one.id, one.text) for one in passages.compared(near, search, ANYBODY)] == [
+        ("a", LONG),
+        ("b", "The ferry leaves the harbour at dawn."),
+    ]
+    assert passages.spread(MODEL) is None and passages.probe(MODEL) is None
+    with pytest.raises(SearchUnavailable, match="solr-passages"):
+        solr.sync()
 
 
 # --- what a run does --------------------------------------------------------------------------------------------------
