@@ -17,6 +17,7 @@ COMMANDS = {
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
     "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
     "model": ("model:model", "Fetch local embedding models, for search by meaning."),
+    "passages": ("passages:passages", "Keep passages with vectors beside the documents of a Solr."),
     "solr": ("solr:solr", "Start and stop a real Solr for trials."),
     "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
     "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from datafari_rag.core.documents import Extract
+from datafari_rag.core.documents import Extract, stored_span
 
 GENESIS = "0" * 64
 """What the first line of a chain names as the hash before it."""
@@ -139,7 +139,7 @@ def _document(extract: Extract) -> dict[str, object]:
         "id": extract.document.id,
         "version": extract.document.version,
         "field": extract.document.field,
-        "passages": [[passage.start, passage.end] for passage in extract.passages],
+        "passages": [list(stored_span(extract.document, one.start, one.end)) for one in extract.passages],
     }
 
 

@@ -14,7 +14,7 @@ from datafari_rag.core.answer.targets import is_target
 from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
-from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.documents import Citation, Extract, stored_span
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 
@@ -50,6 +50,7 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
 def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
     status, place = _proof(claim, seen)
     document = seen.extract.document
+    stored = stored_span(document, *place) if place else None
     return Citation(
         seen.extract.label,
         status,
@@ -59,8 +60,8 @@ def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
         url=document.url if document.url and is_target(document.url) else None,
         title=None if document.title is None else without_invisible(document.title),
         field=document.field if place else None,
-        start=place[0] if place else None,
-        end=place[1] if place else None,
+        start=stored[0] if stored else None,
+        end=stored[1] if stored else None,
         quote=seen.stored[slice(*place)] if place else None,
     )
 

@@ -258,6 +258,9 @@ class _PinnedService:
     def problems(self) -> list[Mapping[str, object]]:
         return []
 
+    def weaknesses(self) -> list[Mapping[str, object]]:
+        return []
+
     def has_bad_settings(self) -> bool:
         return False
 
