@@ -30,6 +30,7 @@ from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
 from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
+from datafari_rag.adapters.side_by_side import side_by_side
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
@@ -38,7 +39,7 @@ from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, Writer, inline
+from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, Writer, in_turn, inline
 from datafari_rag.web.app import register
 from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
 from datafari_rag.web.pages import demo_users
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MEANING = "meaning"
+"""The part of readiness without which questions are answered all the same."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
@@ -105,10 +109,15 @@ class Runtime:
         trail = self.snapshot().audit
         said = {
             "settings": self._file.problem(),
-            **self._probes.problems(),
+            **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
             "audit": trail.problem() if trail else None,
         }
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
+
+    def weaknesses(self) -> Sequence[Mapping[str, object]]:
+        """Return what keeps the search by meaning from working now: then words alone are searched."""
+        problem = self._probes.problems().get(MEANING)
+        return [{"what": MEANING, "problem": problem}] if problem else []
 
     def _probed(self) -> Mapping[str, str | None]:
         """Return what those say that have to be sent a request for it."""
@@ -116,6 +125,9 @@ class Runtime:
         return {
             "search": service_snapshot.dependencies.retriever.probe(),
             "rights": getattr(service_snapshot.rights, "probe", lambda: None)(),
+            MEANING: service_snapshot.dependencies.meaning.problem()
+            if service_snapshot.dependencies.meaning is not None
+            else None,
         }
 
     def has_bad_settings(self) -> bool:
@@ -135,7 +147,10 @@ class Runtime:
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
         dependencies = Dependencies(
             retriever=retriever,
-            meaning=kept("meaning", of_meaning, lambda: meaning_for(settings, retriever)),
+            meaning=kept(
+                "meaning", of_meaning, lambda: meaning_for(settings, retriever, headers=outgoing, offload=self._aside)
+            ),
+            both=in_turn if settings.solr_url.startswith(EMBEDDED) else side_by_side,
             model=model,
             counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,

@@ -22,27 +22,25 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
-    EmbeddingError,
     ModelUnavailable,
     NoAnswer,
     NoDocuments,
     NoRoomForDocuments,
     RagError,
-    SearchError,
     SearchUnavailable,
 )
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, taken_until
-from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
 from datafari_rag.core.query.plan import language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.query.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
-from datafari_rag.ports import Ending, Meaning, Model, Offload, Retriever, TokenCounter, inline
+from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, in_turn, inline
+from datafari_rag.retrieval import Engines, Searched, searched
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +65,8 @@ class Dependencies:
     """Where long texts are worked through: documents, attachments, answers."""
     meaning: Meaning | None = None
     """What searches by meaning; None where there are no vectors."""
+    both: Both = in_turn
+    """How the searches by words and by meaning are made."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
@@ -121,7 +121,7 @@ def fetch(
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
     language = question_language_for(ask)
-    return _search(ask, language, _access(user, settings), settings=settings, dependencies=dependencies)[0]
+    return _search(ask, language, _access(user, settings), settings=settings, dependencies=dependencies).found
 
 
 def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Sources:
@@ -211,8 +211,9 @@ def _prompted(
     access = _access(user, settings)
     language, asked_in = language_for(ask), question_language_for(ask)
     ask = _rewritten(ask, language, settings=settings, dependencies=dependencies)
-    found, tried, searched = _search(ask, asked_in, access, settings=settings, dependencies=dependencies)
-    ask = ask if searched is None else replace(ask, search_text=searched)
+    result = _search(ask, asked_in, access, settings=settings, dependencies=dependencies)
+    found, tried = result.found, result.tried
+    ask = ask if result.last is None else replace(ask, search_text=result.last.question)
     stopwatch.lap("search")
     selected = _selected(ask, found.documents, language=asked_in, settings=settings, dependencies=dependencies)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
@@ -284,53 +285,14 @@ def _rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Dep
     return ask
 
 
-def _search(
-    ask: Ask, language: str, access: Filter, *, settings: Settings, dependencies: Dependencies
-) -> tuple[SearchResult, tuple[SearchAttempt, ...], str | None]:
-    """
-    Run the steps of the plan until one finds something; each is one round trip.
-
-    The last value is the text that was searched for in the end, None when the plan was empty.
-    """
-    searched: str | None = None
-    search: Search | None = None
-    found, tried = SearchResult((), 0), []
-    for search in searches_for(ask, language=language, settings=settings):
-        found, searched = dependencies.retriever.search(search, access), search.question
-        tried.append(
-            SearchAttempt(
-                search.step.name, found.query or f"{search.step.rule}: {' '.join(search.step.words)}", found.total
-            )
-        )
-        if found.documents:
-            break
-    return _with_meaning(found, search, access, settings=settings, dependencies=dependencies), tuple(tried), searched
-
-
-def _with_meaning(
-    found: SearchResult, search: Search | None, access: Filter, *, settings: Settings, dependencies: Dependencies
-) -> SearchResult:
-    """
-    Return *found* with what is near in meaning, and how near each document is; as it is where that cannot be told.
-
-    Whatever fails here, words alone are an answer: it is logged, and the reply names what it was found by.
-    """
-    if (
-        dependencies.meaning is None
-        or search is None
-        or not is_asked(search, settings, dependencies.meaning.embedder.model)
-    ):
-        return found
-    embedder, passages = dependencies.meaning.embedder, dependencies.meaning.passages
-    try:
-        vector = embedder.embed([search.question], "query")[0]
-        near = near_search_for(search, vector, settings=settings, model_key=embedder.model.key)
-        nearest = passages.nearest(near, access)
-        known = passages.nearness([document.id for document in found.documents], near, access)
-        return joined(found, nearest, known, settings=settings, spread=passages.spread(embedder.model))
-    except (EmbeddingError, SearchError) as error:
-        log.warning("no search by meaning: label=%s cause=%r", error.label, error.log or error.reason)
-        return found
+def _search(ask: Ask, language: str, access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
+    searches = searches_for(ask, language=language, settings=settings)
+    return searched(
+        searches,
+        access,
+        settings=settings,
+        engines=Engines(dependencies.retriever, dependencies.meaning, dependencies.both),
+    )
 
 
 def _spoken(

@@ -6,21 +6,23 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
+from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 class Offload(Protocol):
@@ -34,6 +36,19 @@ class Offload(Protocol):
 def inline(work: Callable[[], T], chars: int) -> T:
     """Be an `Offload` that does everything where it is asked for."""
     return work()
+
+
+class Both(Protocol):
+    """Does two works, at the same time where that saves waiting."""
+
+    def __call__(self, first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
+        """Return what each returns, when both have ended; raise what the first raises, else what the second does."""
+        ...
+
+
+def in_turn(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
+    """Be a `Both` that does one after the other."""
+    return first(), second()
 
 
 class Retriever(Protocol):
@@ -116,15 +131,61 @@ class PassageWriter(Writer, Protocol):
         ...
 
 
+class PassageStore(Protocol):
+    """A collection of passages beside one of documents, as whoever keeps it true to them sees both."""
+
+    def require(self, made: EmbeddingModel) -> None:
+        """Check that passages with vectors of *made* fit in, and keep its spread. Raises: SearchUnavailable."""
+        ...
+
+    def total(self) -> int:
+        """Return how many documents there are. Raises: SearchUnavailable, SearchTimeout."""
+        ...
+
+    def pages(self) -> Iterator[ParentPage]:
+        """Yield all documents in the order of their ids, with the passages there are. Raises as total."""
+        ...
+
+    def texts(self, ids: Sequence[str]) -> Sequence[ParentText]:
+        """Return the documents *ids* that are there. Raises as total."""
+        ...
+
+    def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
+        """Return the vectors of *made* that passages of *parent* have, by digest. Raises as total."""
+        ...
+
+    def replace(
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel
+    ) -> None:
+        """Write *passages*, in order, in place of all that *parent* had; found after `commit`. Raises as total."""
+        ...
+
+    def remove(self, parents: Sequence[str]) -> None:
+        """Remove the passages of *parents*. Raises as total."""
+        ...
+
+    def remove_strays(self) -> int:
+        """Remove passages that name no document, and return how many. Raises as total."""
+        ...
+
+    def commit(self) -> None:
+        """Return when all that was written can be found. Raises as total."""
+        ...
+
+
 class Passages(Protocol):
     """Search by meaning: the pieces of the documents of a `Retriever`, by their vectors."""
+
+    def reads_texts(self, search: Search) -> bool:
+        """Say whether `compared` reads the texts that *search* wants, so that the search by words can leave them."""
+        ...
 
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """
         Return the documents with the nearest pieces that *access* lets through, nearest first, one place for each.
 
-        What *access* does not let through takes no part: the result is that of an index without it. Each document has
-        the stored text and its pieces in `near`.
+        What *access* does not let through takes no part: the result is that of an index without it. What is known of
+        a document besides its id may come with `compared` alone.
 
         Raises:
             EmbeddingsMismatch: the pieces were made by another model than the question's vector.
@@ -132,10 +193,13 @@ class Passages(Protocol):
         """
         ...
 
-    def nearness(
-        self, document_ids: Sequence[str], search: NearSearch, access: Filter
-    ) -> Mapping[str, tuple[Nearness, ...]]:
-        """Return the pieces of those documents that *access* lets through, by id. Raises as nearest."""
+    def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """
+        Return those of *documents* that *access* lets through, in their order and with their scores.
+
+        Each has the text that *search* wants, or the parts of it that answer best, and its pieces in `near`. Raises as
+        nearest.
+        """
         ...
 
     def spread(self, model: EmbeddingModel) -> float | None:
@@ -176,6 +240,11 @@ class Meaning:
 
     embedder: Embedder
     passages: Passages
+
+    def problem(self) -> str | None:
+        """Return None while a search by meaning would work, as far as is known without making a vector for it."""
+        failure: RagError | None = getattr(self.embedder, "failure", None)
+        return failure.reason if failure is not None else self.passages.probe(self.embedder.model)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,12 +142,16 @@ class FakeService:
 
     the_line: ServiceSnapshot
     wrong: list[Mapping[str, object]] = field(default_factory=list)
+    weak: list[Mapping[str, object]] = field(default_factory=list)
 
     def snapshot(self) -> ServiceSnapshot:
         return self.the_line
 
     def problems(self) -> Sequence[Mapping[str, object]]:
         return self.wrong
+
+    def weaknesses(self) -> Sequence[Mapping[str, object]]:
+        return self.weak
 
     def has_bad_settings(self) -> bool:
         return any(one.get("what") == "settings" for one in self.wrong)

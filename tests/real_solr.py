@@ -86,10 +86,31 @@ _OTHER_CONFIG = """<config>
 </config>"""
 
 
+CHUNKS = "Chunks"
+"""A collection of passages as Datafari fills one: no places, no versions, no marks of a model."""
+
+_CHUNKS_SCHEMA = """<schema name="chunks" version="1.7">
+  <uniqueKey>id</uniqueKey>
+  <field name="id" type="string"/>
+  <field name="parent_doc" type="string"/>
+  <field name="chunk_index" type="plong"/>
+  <field name="embedded_content" type="text"/>
+  <field name="vector_4" type="vector"/>
+  <dynamicField name="*_token_*" type="string" multiValued="true"/>
+  <fieldType name="string" class="solr.StrField" indexed="true" stored="true" docValues="true"/>
+  <fieldType name="plong" class="solr.LongPointField" docValues="true"/>
+  <fieldType name="vector" class="solr.DenseVectorField" vectorDimension="4" similarityFunction="cosine"/>
+  <fieldType name="text" class="solr.TextField" indexed="true" stored="true">
+    <analyzer><tokenizer class="solr.WhitespaceTokenizerFactory"/></analyzer>
+  </fieldType>
+</schema>"""
+
+
 def put_other_collection(folder: Path) -> None:
-    """Put the collection `OTHER` beside ours in a Solr that is not started yet."""
-    conf = folder / "node1" / OTHER / "conf"
-    conf.mkdir(parents=True)
-    (conf / "schema.xml").write_text(_OTHER_SCHEMA)
-    (conf / "solrconfig.xml").write_text(_OTHER_CONFIG)
-    (conf.parent / "core.properties").write_text(f"name={OTHER}\n")
+    """Put the collections `OTHER` and `CHUNKS` beside ours in a Solr that is not started yet."""
+    for name, schema in ((OTHER, _OTHER_SCHEMA), (CHUNKS, _CHUNKS_SCHEMA)):
+        conf = folder / "node1" / name / "conf"
+        conf.mkdir(parents=True)
+        (conf / "schema.xml").write_text(schema)
+        (conf / "solrconfig.xml").write_text(_OTHER_CONFIG)
+        (conf.parent / "core.properties").write_text(f"name={name}\n")

@@ -23,9 +23,10 @@ def test_the_packaged_copy_is_the_same(name: str) -> None:
     assert (CONF / name).read_bytes() == (PACKAGED / name).read_bytes(), MEND
 
 
-def test_the_packaged_config_set_of_solr_is_the_same() -> None:
-    packaged = ROOT / "datafari_rag" / "resources" / "solr" / "conf"
-    ours, theirs = ({path.name: path.read_bytes() for path in at.iterdir()} for at in (CONF / "solr", packaged))
+@pytest.mark.parametrize(("shown", "name"), [("solr", "conf"), ("solr-passages", "passages")])
+def test_the_packaged_config_set_of_solr_is_the_same(shown: str, name: str) -> None:
+    packaged = ROOT / "datafari_rag" / "resources" / "solr" / name
+    ours, theirs = ({path.name: path.read_bytes() for path in at.iterdir()} for at in (CONF / shown, packaged))
     assert ours and ours == theirs
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sou
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
-from datafari_rag.core.query.search_request import Browse
+from datafari_rag.core.query.search_request import Browse, Search
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, started
 from datafari_rag.ports import Ending, Meaning, TextChunk
@@ -364,8 +364,11 @@ class FakeEmbedder:
 class FakePassages:
     """Finds the same documents near for every question, or fails; remembers who asked."""
 
-    def __init__(self, *nearest: Document, error: RagError | None = None) -> None:
-        self.documents, self.error = nearest, error
+    def __init__(
+        self, *nearest: Document, error: RagError | None = None, unread: RagError | None = None, hidden: str = ""
+    ) -> None:
+        self.documents, self.error, self.unread, self.hidden = nearest, error, unread, (hidden,)
+        self.reads = False
         self.asked: list[Filter] = []
 
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
@@ -374,11 +377,15 @@ class FakePassages:
             raise self.error
         return self.documents
 
-    def nearness(
-        self, document_ids: Sequence[str], search: NearSearch, access: Filter
-    ) -> Mapping[str, tuple[Nearness, ...]]:
+    def reads_texts(self, search: Search) -> bool:
+        return self.reads
+
+    def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         self.asked.append(access)
-        return {one.id: one.near for one in self.documents if one.id in document_ids}
+        if self.unread is not None:
+            raise self.unread
+        near = {one.id: one.near for one in self.documents}
+        return tuple(replace(one, near=near.get(one.id, ())) for one in documents if one.id not in self.hidden)
 
     def spread(self, model: EmbeddingModel) -> float | None:
         return 0.05

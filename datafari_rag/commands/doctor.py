@@ -104,9 +104,10 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))
     problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
     if meaning is None:
-        found.append(Finding("vectors", "hint", "this search engine has none", "Use solr.url=embedded:FOLDER for them"))
+        found.append(Finding("vectors", "hint", "they cannot be searched", "See the log"))
     elif problem is not None:
-        found.append(Finding("vectors", "hint", problem, "Run: datafari-rag index PATH --conf FILE"))
+        command = "index PATH" if settings.solr_url.startswith(EMBEDDED) else "passages sync"
+        found.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
     else:
         found.append(Finding("vectors", "ok", "the index has vectors of this model"))
     return found

@@ -18,6 +18,7 @@ COMMANDS = {
     "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
     "conformance": ("conformance:conformance", "Ask a running service what its contract says."),
     "model": ("model:model", "Fetch local embedding models, for search by meaning."),
+    "passages": ("passages:passages", "Keep passages with vectors beside the documents of a Solr."),
     "solr": ("solr:solr", "Start and stop a real Solr for trials."),
     "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
     "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),

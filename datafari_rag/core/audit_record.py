@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from datafari_rag.core.documents import Extract
+from datafari_rag.core.documents import Extract, stored_span
 from datafari_rag.core.query.dates import iso_at
 
 GENESIS = "0" * 64
@@ -139,7 +139,7 @@ def _document(extract: Extract) -> dict[str, object]:
         "id": extract.document.id,
         "version": extract.document.version,
         "field": extract.document.field,
-        "passages": [[passage.start, passage.end] for passage in extract.passages],
+        "passages": [list(stored_span(extract.document, one.start, one.end)) for one in extract.passages],
     }
 
 

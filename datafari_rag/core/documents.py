@@ -38,8 +38,25 @@ class Document:
     last_modified: str | None = None
     version: str | None = None
     meta: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    origins: OffsetMap = NO_ORIGINS
+    """
+    Where *text* stood in the stored text when it is only parts of it, `GAP` between them; `NO_ORIGINS` when it is all.
+    """
     near: tuple[Nearness, ...] = ()
     """Its pieces that were compared with the question, in order; empty where the search was by words alone."""
+
+
+GAP = "\n" * 4
+"""Stands between two parts of a stored text that do not follow each other: longer than what joins two passages."""
+
+
+def stored_span(document: Document, start: int, end: int) -> tuple[int, int]:
+    """Return where the characters *start* to *end* of the text of *document* stand in its stored text."""
+    if document.origins is NO_ORIGINS or start >= end:
+        return start, end
+    first, last = document.origins.at(start), document.origins.at(end - 1)
+    # Passages are cut at gaps before anybody is told of their places.
+    return (start, end) if first is None or last is None else (first, last + 1)
 
 
 @dataclass(frozen=True, slots=True)

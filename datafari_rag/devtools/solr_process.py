@@ -29,6 +29,8 @@ from datafari_rag.devtools.solr_jars import CannotRunSolr, Say, jars, launcher, 
 
 COLLECTION = "FileShare"
 CONFIG_SET = "datafari-rag"
+CONFIG_SETS = {COLLECTION: (CONFIG_SET, "conf"), "VectorMain": ("datafari-rag-passages", "passages")}
+"""Collection → name of its config set, and the packaged folder of it."""
 START_LIMIT_S = 180
 STOP_LIMIT_S = 30
 SHARDS = 2
@@ -186,12 +188,13 @@ class _Starter:
 
 
 def _single(starter: _Starter, port: int, say: Say) -> Running:
-    core = starter.folder / "node1" / COLLECTION
-    if not (core / "core.properties").exists():
-        for name, body in config_set().items():
+    for collection, (_, packaged) in CONFIG_SETS.items():
+        core = starter.folder / "node1" / collection
+        if not (core / "core.properties").exists():
             (core / "conf").mkdir(parents=True, exist_ok=True)
-            (core / "conf" / name).write_bytes(body)
-        (core / "core.properties").write_text(f"name={COLLECTION}\n", encoding="utf-8")
+            for name, body in config_set(packaged).items():
+                (core / "conf" / name).write_bytes(body)
+            (core / "core.properties").write_text(f"name={collection}\n", encoding="utf-8")
     say(f"Starting Solr on port {port}…")
     process = starter.node(1, port, "")
     _wait_for(process, f"http://127.0.0.1:{port}/solr/{COLLECTION}/select?q=*:*&rows=0", starter.folder)
@@ -208,31 +211,32 @@ def _cloud(starter: _Starter, ports: Sequence[int], say: Say) -> Running:
     running = [starter.node(number, port, f"127.0.0.1:{zookeeper}") for number, port in enumerate(nodes, 1)]
     for process in running:
         _wait_for(process, f"http://127.0.0.1:{process.port}/solr/admin/info/system", starter.folder)
-    _make_collection(nodes, say)
+    _make_collections(nodes, say)
     for process in running:
         url = f"http://127.0.0.1:{process.port}/solr/{COLLECTION}/select?q=*:*&rows=0&shards.tolerant=false"
         _wait_for(process, url, starter.folder)
     return _written(starter, f"zookeeper://127.0.0.1:{zookeeper}#{COLLECTION}")
 
 
-def _make_collection(nodes: Sequence[int], say: Say) -> None:
+def _make_collections(nodes: Sequence[int], say: Say) -> None:
     admin = f"http://127.0.0.1:{nodes[0]}/solr/admin"
     with requests.Session() as session:
         session.trust_env = False
-        listed = session.get(f"{admin}/collections?action=LIST", timeout=30).json()
-        if COLLECTION in listed.get("collections", ()):
-            return
-        say("Uploading the config set and making the collection…")
-        upload = {"action": "UPLOAD", "name": CONFIG_SET, "overwrite": "true"}
-        _succeed(session.post(f"{admin}/configs", params=upload, data=_zipped(config_set()), timeout=60))
-        create = {
-            "action": "CREATE",
-            "name": COLLECTION,
-            "collection.configName": CONFIG_SET,
-            "numShards": str(SHARDS),
-            "replicationFactor": str(min(2, len(nodes))),
-        }
-        _succeed(session.get(f"{admin}/collections", params=create, timeout=START_LIMIT_S))
+        listed = session.get(f"{admin}/collections?action=LIST", timeout=30).json().get("collections", ())
+        for collection, (config, packaged) in CONFIG_SETS.items():
+            if collection in listed:
+                continue
+            say(f"Uploading the config set and making the collection {collection}…")
+            upload = {"action": "UPLOAD", "name": config, "overwrite": "true"}
+            _succeed(session.post(f"{admin}/configs", params=upload, data=_zipped(config_set(packaged)), timeout=60))
+            create = {
+                "action": "CREATE",
+                "name": collection,
+                "collection.configName": config,
+                "numShards": str(SHARDS),
+                "replicationFactor": str(min(2, len(nodes))),
+            }
+            _succeed(session.get(f"{admin}/collections", params=create, timeout=START_LIMIT_S))
 
 
 def _succeed(reply: requests.Response) -> None:
@@ -240,9 +244,9 @@ def _succeed(reply: requests.Response) -> None:
         raise CannotRunSolr(f"Solr refused to make the collection (status {reply.status_code}); see its logs.")
 
 
-def config_set() -> Mapping[str, bytes]:
-    """Return the packaged config set: file name → content."""
-    folder = resources.files("datafari_rag.resources").joinpath("solr", "conf")
+def config_set(packaged: str = "conf") -> Mapping[str, bytes]:
+    """Return the config set in the folder *packaged*: file name → content."""
+    folder = resources.files("datafari_rag.resources").joinpath("solr", packaged)
     return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Extract, Passage
+from datafari_rag.core.documents import Extract, Passage, stored_span
 
 Node = dict[str, object]
 
@@ -28,7 +28,8 @@ def _nodes(extract: Extract) -> Iterator[Node]:
     for passage in sorted(extract.passages, key=lambda passage: -passage.score):
         text = _text_of(extract, passage)
         if text.strip():
-            yield _node(extract, text, start=passage.start, end=passage.end)
+            start, end = stored_span(extract.document, passage.start, passage.end)
+            yield _node(extract, text, start=start, end=end)
 
 
 def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:

@@ -92,6 +92,10 @@ class Service(Protocol):
         """Return what keeps this service from being ready: one mapping each, with `what` and `problem`."""
         ...
 
+    def weaknesses(self) -> Sequence[Mapping[str, object]]:
+        """Return what is not as it should be while questions are answered all the same, in the form of `problems`."""
+        ...
+
     def has_bad_settings(self) -> bool:
         """Say whether the settings file has a value that is not used; asks nobody."""
         ...

@@ -38,6 +38,7 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.query.search_request import Search
 
 MAX_NEAR = 256
 """Most pieces of one document that are told, the nearest ones."""
@@ -89,6 +90,15 @@ class EmbeddedPassages:
             blocks = [int(vectors.blocks[firsts[place]]) for place in best(highest, search.documents)]
             found = [self._document(vectors, block, scores, search=search, access=access) for block in blocks]
         return tuple(document for document in found if document is not None)
+
+    def reads_texts(self, search: Search) -> bool:
+        """Say that every search here has its texts."""
+        return False
+
+    def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """Return *documents* with their pieces. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        near = self.nearness([document.id for document in documents if not document.near], search, access)
+        return tuple(one if one.near else replace(one, near=near.get(one.id, ())) for one in documents)
 
     def nearness(
         self, document_ids: Sequence[str], search: NearSearch, access: Filter

@@ -164,7 +164,7 @@ class _Solr(pysolr.Solr):  # type: ignore[misc] # pysolr has no types
 
     def __init__(self, address: str, send: Send, session: requests.Session, decoder: Decoder) -> None:
         """Send with *send*; *session* is what pysolr itself would send with."""
-        super().__init__(address, decoder=decoder, results_cls=dict, session=session)
+        super().__init__(address, decoder=decoder, results_cls=_reply, session=session)
         self._send = send
 
     def requested(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
@@ -177,6 +177,11 @@ class _Solr(pysolr.Solr):  # type: ignore[misc] # pysolr has no types
         # The slash behind the handler is pysolr's; some proxies in front of Solr do not know the handler by that name.
         path = path.replace("/?", "?", 1).removesuffix("/")
         return self.requested(method, path, body.encode() if isinstance(body, str) else body, headers or {})
+
+
+def _reply(decoded: dict[str, Any], _next_page: object = None) -> dict[str, Any]:
+    """Return what Solr answered; pysolr hands over the request for a next page, too, where a cursor was sent."""
+    return decoded
 
 
 def _literal(path: str) -> str:

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from datafari_rag.adapters.solr.client import Headers, SolrConnection
 from datafari_rag.adapters.solr.nodes import Addresses, FixedAddresses, Nodes
+from datafari_rag.adapters.solr.passage_store import SolrPassageStore
+from datafari_rag.adapters.solr.passages import Collections, SolrPassages
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.adapters.solr.writer import SolrWriter
 from datafari_rag.core.errors import BadSetting
@@ -46,6 +48,52 @@ def writer_for(settings: Settings, *, url: str | None = None) -> SolrWriter:
         connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
     )
     return SolrWriter(Nodes(addresses_of(url or settings.solr_url, connection), connection), schema=schema_of(settings))
+
+
+def passage_store_for(settings: Settings) -> SolrPassageStore:
+    """Return the collection of passages beside that of `solr.url`; nothing is sent yet."""
+    connection = replace(
+        connection_of(settings),
+        timeout_s=max(WRITE_TIMEOUT_S, settings.solr_timeout_s),
+        connect_timeout_s=max(SEND_TIMEOUT_S, settings.solr_connect_timeout_s),
+    )
+    documents, passages = (
+        Nodes(addresses_of(url, connection), connection)
+        for url in (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
+    )
+    return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr_handler)
+
+
+def passages_for(settings: Settings, *, headers: Headers = dict, offload: Offload = inline) -> SolrPassages:
+    """Return what searches the passages beside the documents of `solr.url` by meaning; nothing is sent yet."""
+    connection = replace(connection_of(settings), headers=headers, offload=offload)
+    urls = (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
+    documents, passages = (Nodes(addresses_of(url, connection), connection) for url in urls)
+    return SolrPassages(
+        Collections(
+            documents,
+            passages,
+            schema_of(settings),
+            name_of(settings.solr_url),
+            vectors=settings.solr_vector_field,
+            most=settings.solr_top_k,
+            handler=settings.solr_handler.strip("/"),
+        )
+    )
+
+
+def name_of(url: str) -> str:
+    """Return the collection that `solr.url` names."""
+    return url.partition(",")[0].strip().rstrip("/").replace("#", "/").rpartition("/")[2]
+
+
+def beside(url: str, collection: str) -> str:
+    """Return what `solr.url` is for another *collection* of the same Solr."""
+    if url.startswith(ZOOKEEPER):
+        return f"{url.partition('#')[0]}#{collection}"
+    return ",".join(
+        f"{one.strip().rstrip('/').rpartition('/')[0]}/{collection}" for one in url.split(",") if one.strip()
+    )
 
 
 def connection_of(settings: Settings) -> SolrConnection:

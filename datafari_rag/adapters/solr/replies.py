@@ -35,6 +35,15 @@ def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]
     return total, rows
 
 
+def buckets_of(reply: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the buckets of the JSON facet *name*. Raises: SearchUnavailable: the answer has no facets."""
+    facets = reply.get("facets")
+    if not isinstance(facets, Mapping):
+        raise SearchUnavailable(log="Solr's answer has no facets")
+    facet = facets.get(name)
+    return list(facet.get("buckets") or ()) if isinstance(facet, Mapping) else []
+
+
 def is_partial(reply: Mapping[str, Any]) -> bool:
     """Say whether a shard was missing or ran out of time."""
     header = reply.get("responseHeader")

@@ -5,14 +5,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.multi_index import Indexes
+from datafari_rag.adapters.solr.client import Headers
+from datafari_rag.adapters.solr.factory import passages_for
+from datafari_rag.adapters.vectors.remembering import RememberingEmbedder
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import Purpose
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Embedder, Meaning, Retriever
+from datafari_rag.ports import Embedder, Meaning, Offload, Passages, Retriever, inline
+
+if TYPE_CHECKING:
+    from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder
+    from datafari_rag.adapters.vectors.onnx import OnnxEmbedder
 
 log = logging.getLogger(__name__)
 
@@ -29,32 +37,42 @@ def embedder_for(settings: Settings) -> Embedder | None:
     """
     if not settings.embeddings_endpoint:
         return None
-    return _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+    made = _local(settings) if settings.embeddings_endpoint.startswith(ONNX) else _remote(settings)
+    return RememberingEmbedder(lambda: made.model, made.embed)
 
 
-def meaning_for(settings: Settings, retriever: Retriever) -> Meaning | None:
+def meaning_for(
+    settings: Settings, retriever: Retriever, *, headers: Headers = dict, offload: Offload = inline
+) -> Meaning | None:
     """
     Return what searches by meaning over *retriever*'s documents; None where vectors are not configured.
 
     What keeps a model from being used is logged, and search goes on by words: it is never a reason not to start.
+    *headers* and *offload* are those of a Solr's retriever.
     """
     main = retriever.main if isinstance(retriever, Indexes) else retriever
-    if not settings.embeddings_endpoint or not isinstance(main, EmbeddedRetriever):
+    if not settings.embeddings_endpoint:
         return None
     try:
         embedder = embedder_for(settings)
-        # Imported here: numpy, which only those with vectors need.
-        from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+        passages: Passages
+        if isinstance(main, EmbeddedRetriever):
+            # Imported here: numpy, which only those with vectors need.
+            from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+
+            passages = EmbeddedPassages(main)
+        else:
+            passages = passages_for(settings, headers=headers, offload=offload)
     except ImportError:
         log.error("There is no search by meaning. %s", NEEDS_EXTRA)
         return None
     except EmbeddingError as error:
         log.error("There is no search by meaning. %s (%s)", error.reason, error.log)
         return None
-    return None if embedder is None else Meaning(embedder, EmbeddedPassages(main))
+    return None if embedder is None else Meaning(embedder, passages)
 
 
-def _remote(settings: Settings) -> Embedder:
+def _remote(settings: Settings) -> EndpointEmbedder:
     # Imported here: requests takes 4 MB of each worker that needs it for nothing else.
     from datafari_rag.adapters.vectors.endpoint import EndpointEmbedder, EndpointOptions
 
@@ -74,7 +92,7 @@ def _remote(settings: Settings) -> Embedder:
     return EndpointEmbedder(settings.embeddings_endpoint, options)
 
 
-def _local(settings: Settings) -> Embedder:
+def _local(settings: Settings) -> OnnxEmbedder:
     try:
         from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
     except ImportError as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Candidate, Extract
+from datafari_rag.core.documents import Candidate, Extract, stored_span
 from datafari_rag.core.events import Thought
 
 TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
@@ -84,7 +84,7 @@ def _results(trace: Trace, *, is_admin: bool) -> Thought:
             {
                 "label": extract.label,
                 "document_chars": len(extract.document.text),
-                "spans": [[passage.start, passage.end] for passage in extract.passages],
+                "spans": [list(stored_span(extract.document, one.start, one.end)) for one in extract.passages],
             }
             for extract in trace.extracts
         ]

@@ -14,7 +14,7 @@ from datafari_rag.core.answer.targets import is_target
 from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
-from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.documents import Citation, Extract, stored_span
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 
@@ -51,6 +51,7 @@ def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
     """Return what *seen* proves of *claim*, at the place of *mark*."""
     status, place = _proof(claim, seen)
     document = seen.extract.document
+    stored = stored_span(document, *place) if place else None
     return Citation(
         seen.extract.label,
         status,
@@ -60,8 +61,8 @@ def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
         url=document.url if document.url and is_target(document.url) else None,
         title=None if document.title is None else without_invisible(document.title),
         field=document.field if place else None,
-        start=place[0] if place else None,
-        end=place[1] if place else None,
+        start=stored[0] if stored else None,
+        end=stored[1] if stored else None,
         quote=seen.stored[slice(*place)] if place else None,
     )
 

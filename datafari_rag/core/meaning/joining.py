@@ -33,6 +33,9 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
         content=search.content,
         restrictions=search.restrictions,
         index=search.index,
+        words=search.step.words,
+        language=search.language,
+        is_whole=settings.rag_extract != "passages",
     )
 
 

@@ -31,3 +31,9 @@ class NearSearch:
     content: str = "exactContent"
     restrictions: tuple[Restriction, ...] = ()
     index: str | None = None
+    words: tuple[str, ...] = ()
+    language: str = "en"
+    is_whole: bool = False
+    """Parts of a text are not enough: its beginning is wanted."""
+    spread: float | None = None
+    """The model's spread, None when it is not known."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from datafari_rag.core.citations.labels import labels_for
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.entities import unescaped
-from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun, joined
+from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun, joined
 from datafari_rag.core.text.structure import MAX_DEPTH, REACH_CHARS, Heading, headings_in, path_among
 from datafari_rag.core.text.tables import begins_with_row, ends_with_row, has_tables, is_in_table
 
@@ -42,7 +43,7 @@ def extracts_for(
     """
     kept = []
     for document, passages in chosen:
-        ordered = tuple(sorted(passages, key=lambda passage: (passage.start, passage.end)))
+        ordered = _within_parts(document, sorted(passages, key=lambda passage: (passage.start, passage.end)))
         text, origins = _text_of(document, ordered, is_cleaned=is_cleaned)
         if text.strip():
             paths = paths_of(document, origins) if has_paths else ()
@@ -97,6 +98,18 @@ def _path_text(document: Document, path: Sequence[Heading]) -> str:
     title = " ".join((document.title or "").split()).casefold()
     kept = [word[:MAX_HEADING_CHARS] for word in words if word and word.casefold() != title]
     return " > ".join(kept[-MAX_DEPTH:])
+
+
+def _within_parts(document: Document, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Return *passages*, those cut in two that reach over what is not known of the stored text."""
+    if document.origins is NO_ORIGINS:
+        return tuple(passages)
+    return tuple(
+        replace(passage, start=max(passage.start, run.start), end=min(passage.end, run.start + run.length))
+        for passage in passages
+        for run in document.origins.runs
+        if passage.start < run.start + run.length and run.start < passage.end
+    )
 
 
 def joint_between(before: str, after: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 
-from datafari_rag.core.documents import Candidate, Document, Passage
+from datafari_rag.core.documents import Candidate, Document, Passage, stored_span
 from datafari_rag.core.meaning.fusion import FULL_CHARS
 from datafari_rag.core.passages.answer_types import Cue, cue_of
 from datafari_rag.core.passages.candidate_regions import bounds_in
@@ -300,9 +300,9 @@ def _cut_first(
 def _rejected(sentences: Sequence[_Sentence], packed: Packed, order: Sequence[Ranked]) -> tuple[Candidate, ...]:
     out = [(index, DUPLICATE) for index in packed.repeated] + [(index, BUDGET) for index in packed.left]
     return tuple(
-        Candidate(order[one.document].document.id, one.document + 1, one.score, verdict, one.start, one.end)
+        Candidate(document.id, one.document + 1, one.score, verdict, *stored_span(document, one.start, one.end))
         for index, verdict in out[:MAX_REJECTED]
-        if (one := sentences[index])
+        if (one := sentences[index]) and (document := order[one.document].document)
     )
 
 
@@ -319,7 +319,8 @@ def _verdicts(
         if passages is None:
             found.append(Candidate(one.document.id, rank, one.score, BUDGET if rank < last else RANK))
         else:
-            found.extend(Candidate(one.document.id, rank, p.score, CHOSEN, p.start, p.end) for p in passages)
+            places = ((p.score, CHOSEN, *stored_span(one.document, p.start, p.end)) for p in passages)
+            found.extend(Candidate(one.document.id, rank, *place) for place in places)
     return (*found, *rejected)
 
 

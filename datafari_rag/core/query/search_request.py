@@ -75,6 +75,8 @@ class Search:
     restrictions: tuple[Restriction, ...] = ()
     min_score: float = 0.0
     index: str | None = None
+    is_bare: bool = False
+    """The texts of the documents are read later; an engine may leave them out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ Reader = Callable[[str, str], object]
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """What no value has: control characters, line ends, halves of a character."""
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_COLLECTION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _HANDLER = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _INTEGER = message("An integer is expected.")
@@ -162,9 +163,15 @@ def plain_list() -> Check:
     return Check("list", read, wanted, is_optional=True)
 
 
-def field_name() -> Check:
-    """Return the check for the name of a field of the search engine; empty does not fit."""
-    return filled(text(message("names of fields"), _FIELD_NAME))
+def field_name(*, is_optional: bool = False) -> Check:
+    """Return the check for the name of a field of the search engine; empty does not fit unless *is_optional*."""
+    named = text(message("names of fields"), _FIELD_NAME)
+    return named if is_optional else filled(named)
+
+
+def collection() -> Check:
+    """Return the check for the name of a collection; empty does not fit."""
+    return filled(text(message("names of collections"), _COLLECTION))
 
 
 def field_names() -> Check:

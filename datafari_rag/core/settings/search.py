@@ -100,6 +100,27 @@ class SearchSettings(DialectSettings):
         check=checks.names(),
         help="Languages for which the schema has a field of its own, such as content_en.",
     )
+    solr_vector_collection: str = setting(
+        "solr.vector.collection",
+        "VectorMain",
+        check=checks.collection(),
+        help="Collection of passages beside that of solr.url, in the same Solr: Datafari's VectorMain, or one that "
+        "datafari-rag passages sync keeps. Used where embeddings.endpoint is set.",
+    )
+    solr_vector_field: str = setting(
+        "solr.vector.field",
+        "",
+        check=checks.field_name(is_optional=True),
+        help="Field of the passages' vectors. Empty: vector_N, with N the dimensions of the embedding model.",
+    )
+    solr_top_k: int = setting(
+        "solr.topK",
+        100,
+        check=checks.integer(1, 1000),
+        help="How many nearest passages Solr is asked for. Documents are made of them, so it is several times "
+        "rag.candidates.",
+        browser=True,
+    )
     solr_facets: tuple[str, ...] = setting(
         "solr.facets",
         ("extension", "language", "source", "last_modified"),

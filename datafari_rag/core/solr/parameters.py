@@ -93,12 +93,13 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
 
 def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of the one round trip for the documents of an answer."""
-    params = _merged(
+    params = merged(
         filter_params(access, schema),
         restriction_params(search.restrictions, schema),
         words_params(search.step, search.language, schema),
     )
-    params |= {"rows": str(search.rows), "fl": ",".join(_document_fields(schema, text_field(search.content, schema)))}
+    text = "" if search.is_bare else text_field(search.content, schema)
+    params |= {"rows": str(search.rows), "fl": ",".join(document_fields(schema, text))}
     if search.content == "highlighting":
         params |= _snippet_params(schema, search)
     return params
@@ -109,7 +110,7 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
     step = Step("asked", sought_in(browse.text or "", browse.language), browse.operator)
     everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
     words = everything if browse.text is None else words_params(step, browse.language, schema)
-    params = _merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
+    params = merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
     params |= {"start": str(browse.start), "rows": str(browse.rows), "fl": ",".join(fields) or "*"}
     if browse.sort is not None and (order := _order(*browse.sort, schema)):
@@ -121,9 +122,9 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
 
 def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters that find one document by its id, rights checked as in any search."""
-    params = _merged(filter_params(access, schema), _BASICS)
+    params = merged(filter_params(access, schema), _BASICS)
     params |= {"q": f"{{!term f={schema.fields.id} v=$document}}", "defType": "lucene", "document": document_id}
-    return params | {"rows": "1", "fl": ",".join(_document_fields(schema, field))}
+    return params | {"rows": "1", "fl": ",".join(document_fields(schema, field))}
 
 
 def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | list[str]]:
@@ -254,10 +255,11 @@ def _bound(given: str | None, kind: str) -> str | None:
     if given is None:
         return "*"
     value = _fitted(given, kind)
-    return None if value is None else f'"{_numbered(value)}"'
+    return None if value is None else f'"{numbered(value)}"'
 
 
-def _numbered(text: str) -> str:
+def numbered(text: str) -> str:
+    r"""Return *text* with each character spelled by its number, as it can stand between quotation marks."""
     units = text.encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
@@ -283,7 +285,8 @@ def _least(step: Step) -> str:
     return "100%" if step.operator == "AND" else "1"
 
 
-def _document_fields(schema: Schema, text: str) -> list[str]:
+def document_fields(schema: Schema, text: str) -> list[str]:
+    """Return what is read of each document, *text* being the field of its text, "" for none."""
     fields = schema.fields
     wanted = (fields.id, fields.title, fields.url, fields.language, fields.last_modified, "extension", "source", text)
     return [*dict.fromkeys(name for name in wanted if name and not schema.is_acl(name)), "_version_", "score"]
@@ -320,7 +323,7 @@ def _order(name: str, is_descending: bool, schema: Schema) -> str:
     return f"{field} {'desc' if is_descending else 'asc'},{schema.fields.id} asc" if is_there else ""
 
 
-def _merged(*parts: Params) -> dict[str, str | list[str]]:
+def merged(*parts: Params) -> dict[str, str | list[str]]:
     """Return all *parts* as one, their filters added up."""
     merged: dict[str, str | list[str]] = {}
     filters = [query for part in parts for query in part.get("fq", ())]

@@ -49,8 +49,15 @@ def ready(worker: WorkerContext) -> Response:
 
 
 def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Return what is known of each of `PARTS`; *problems* are the service's own of this moment."""
-    return [_part(worker, what, problems) for what in PARTS]
+    """
+    Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
+
+    The search by meaning is one more where it is configured. Without it words alone answer, so it is never a problem.
+    """
+    if worker.service.snapshot().dependencies.meaning is None:
+        return [_part(worker, what, problems) for what in PARTS]
+    known = [*problems, *worker.service.weaknesses()]
+    return [_part(worker, what, known) for what in (*PARTS, "meaning")]
 
 
 def metrics(worker: WorkerContext) -> Response:

@@ -1,0 +1,297 @@
+"""
+A collection of passages in Solr as `passages sync` sees it: what it holds beside the documents, and the writing of it.
+
+Reads every document, whoever may see it, and copies its rights to its passages. Nothing here answers anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from datafari_rag.adapters.solr.client import Node, RequestRejected
+from datafari_rag.adapters.solr.json_bytes import encoded
+from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.replies import buckets_of, first, hits_of, is_partial
+from datafari_rag.adapters.solr.writer import UNREACHABLE
+from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.passage_records import (
+    ParentPage,
+    ParentText,
+    StoredPassage,
+    is_complete,
+    lists_of,
+    model_mark,
+)
+from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.solr.parameters import SEPARATOR, numbered
+from datafari_rag.core.solr.passage_parameters import QUIET
+from datafari_rag.core.solr.schema import Schema
+
+PAGE = 500
+"""Documents of one page, by id and version alone."""
+
+BUCKETS = 5_000
+"""Documents whose passages are counted in one request."""
+
+WRITTEN = 200
+"""Passages in one request: under a megabyte with 384 numbers each."""
+
+READ = 500
+"""Passages whose vectors are read again in one request."""
+
+MODEL_ID = "datafari-rag model "
+"""What the ids of the documents begin with that stand for a model; they have no rights that anybody has."""
+
+
+class SolrPassageStore:
+    """A `ports.PassageStore`: *nodes* of the collection of documents and of that of the passages."""
+
+    def __init__(self, documents: Nodes, passages: Nodes, *, named: Schema, handler: str) -> None:
+        """Remember how to ask; nothing is sent yet. *named* has the names of the documents' fields."""
+        self._documents, self._passages = documents, passages
+        self._named, self._handler = named, handler.strip("/")
+        self._known: tuple[Schema, Schema] | None = None
+
+    def require(self, made: EmbeddingModel) -> None:
+        """
+        Check that the collection is one of ours and has a field for vectors of *made*; keep the model's spread.
+
+        Raises:
+            SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
+        """
+        theirs = self._schemas()[1]
+        if theirs.kinds is None or not theirs.has("parent_version"):
+            raise SearchUnavailable(
+                "The collection of solr.vector.collection was not made of the config set solr-passages, as a VectorMain"
+                " that Datafari fills. Name another one."
+            )
+        if not theirs.has(f"vector_{made.dimensions}"):
+            raise SearchUnavailable(f"The collection of passages has no field vector_{made.dimensions}.")
+        mark = model_mark(made.key)
+        closed: dict[str, object] = {name: [UNREACHABLE] for name in ACL_FIELDS}
+        self._post([{"id": MODEL_ID + mark, "vector_model": mark, "model_spread": made.spread, **closed}])
+
+    def total(self) -> int:
+        """Return how many documents there are."""
+        return hits_of(self._asked(self._documents, {"q": "*:*", "rows": "0"}))[0]
+
+    def pages(self) -> Iterator[ParentPage]:
+        """Yield the documents in the order of their ids, each page with the passages there are in its range of ids."""
+        own = self._schemas()[0].fields.id
+        low: str | None = None
+        mark = "*"
+        while True:
+            params = {"q": "*:*", "sort": f"{own} asc", "rows": str(PAGE), "fl": f"{own},_version_", "cursorMark": mark}
+            reply = self._asked(self._documents, params)
+            versions = {str(first(row, own)): str(first(row, "_version_")) for row in hits_of(reply)[1]}
+            following = str(reply.get("nextCursorMark") or mark)
+            high = next(reversed(versions)) if versions and following != mark else None
+            yield ParentPage(versions, self._stamps(low, high))
+            if high is None:
+                return
+            low, mark = high, following
+
+    def texts(self, ids: Sequence[str]) -> list[ParentText]:
+        """Return the documents *ids* that are there, with what their passages need."""
+        schema, theirs = self._schemas()
+        fields = schema.fields
+        copied = {name: name for name in _COPIED if theirs.has(name) and schema.has(name)}
+        copied |= {"url": fields.url, "language": fields.language, "last_modified": fields.last_modified}
+        rights = {name: schema.acl(name) for name in ACL_FIELDS}
+        wanted = [fields.id, fields.title, fields.exact_content, *copied.values(), *rights.values()]
+        params = {
+            "q": f'{{!terms f={fields.id} separator="{SEPARATOR}" v=$documents}}',
+            "documents": SEPARATOR.join(ids),
+            "rows": str(len(ids)),
+            "fl": ",".join(dict.fromkeys(["_version_", *filter(schema.has, wanted)])),
+        }
+        rows = hits_of(self._asked(self._documents, params))[1]
+        return [_parent_text(row, fields, copied, rights) for row in rows]
+
+    def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
+        """Return the vectors of *made* that passages of *parent* have, by the digest of what was embedded."""
+        field, found = f"vector_{made.dimensions}", dict[str, Sequence[float]]()
+        base = {
+            "q": "{!term f=parent_doc v=$parent}",
+            "fq": "{!term f=vector_model v=$model}",
+            "parent": parent,
+            "model": model_mark(made.key),
+            "sort": "id asc",
+            "rows": str(READ),
+            "fl": f"vector_digest,{field}",
+        }
+        mark = "*"
+        while True:
+            reply = self._asked(self._passages, {**base, "cursorMark": mark})
+            for row in hits_of(reply)[1]:
+                if isinstance(row.get(field), list) and isinstance(row.get("vector_digest"), str):
+                    found[row["vector_digest"]] = row[field]
+            following = str(reply.get("nextCursorMark") or mark)
+            if following == mark:
+                return found
+            mark = following
+
+    def replace(
+        self, parent: ParentText, passages: Iterable[StoredPassage], *, stamp: str, made: EmbeddingModel
+    ) -> None:
+        """Write *passages* in place of all that *parent* had; found after `commit`. Raises: SearchUnavailable."""
+        batch: list[dict[str, object]] = []
+        theirs = self._schemas()[1]
+        for passage in passages:
+            batch.append(_record(parent, passage, stamp=stamp, made=made, schema=theirs))
+            if len(batch) == WRITTEN:
+                self._post(batch)
+                batch = []
+        if batch:
+            self._post(batch)
+        # Only now: until then what is there of an older version is told by its version.
+        self._post({"delete": {"query": f'+parent_doc:"{numbered(parent.id)}" -stamp:{stamp}'}})
+
+    def remove(self, parents: Sequence[str]) -> None:
+        """Remove the passages of *parents*."""
+        for parent in parents:
+            self._post({"delete": {"query": f'parent_doc:"{numbered(parent)}"'}})
+
+    def remove_strays(self) -> int:
+        """Remove what names no document, and return how much of it there was."""
+        strays = "+*:* -parent_doc:[* TO *] -model_spread:[* TO *]"
+        count = hits_of(self._asked(self._passages, {"q": strays, "rows": "0"}))[0]
+        if count:
+            self._post({"delete": {"query": strays}})
+        return count
+
+    def commit(self) -> None:
+        """Return when all that was written can be found."""
+        self._post({"commit": {"waitSearcher": True, "openSearcher": True}})
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._documents.close()
+        self._passages.close()
+
+    def _stamps(self, low: str | None, high: str | None) -> dict[str, str]:
+        """Return the stamp of each document's passages, ids above *low* up to *high*; "" where they differ."""
+        found: dict[str, str] = {}
+        while True:
+            ends = [
+                f'"{numbered(low)}"' if low is not None else "*",
+                f'"{numbered(high)}"' if high is not None else "*",
+            ]
+            brackets = "{" if low is not None else "["
+            facet = {"parents": {**_PARENTS, "limit": BUCKETS}}
+            params = {
+                "q": f"parent_doc:{brackets}{ends[0]} TO {ends[1]}]",
+                "rows": "0",
+                "json.facet": encoded(facet).decode(),
+            }
+            buckets = buckets_of(self._asked(self._passages, params), "parents")
+            for bucket in buckets:
+                found[str(bucket["val"])] = _stamp(bucket)
+            if len(buckets) < BUCKETS:
+                return found
+            low = str(buckets[-1]["val"])
+
+    def _schemas(self) -> tuple[Schema, Schema]:
+        if self._known is None:
+            try:
+                theirs = described(Schema(languages=self._named.languages), self._passages)
+            except SearchUnavailable as error:
+                raise SearchUnavailable(
+                    "solr.vector.collection does not answer; it is made of the config set solr-passages.",
+                    log=error.log,
+                ) from error
+            self._known = (described(self._named, self._documents), theirs)
+        return self._known
+
+    def _asked(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
+        handler = self._handler if nodes is self._documents else "select"
+        sent = {**QUIET, "shards.tolerant": "false", **params}
+        reply = nodes.ask(lambda node: node.search(handler, sent))
+        if is_partial(reply):
+            # A part that does not answer would look like documents that are gone.
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        return reply
+
+    def _post(self, value: Mapping[str, object] | Sequence[object]) -> None:
+        body, path = encoded(value), "update?overwrite=true"
+        self._passages.ask(lambda node: _posted(node, path, body))
+
+
+def _posted(node: Node, path: str, body: bytes) -> bytes:
+    try:
+        return node.send("POST", path, body, headers={"Content-Type": "application/json"})
+    except RequestRejected as error:
+        raise SearchUnavailable(
+            "Solr refused passages: they do not fit the collection's schema.", log=error.log
+        ) from error
+
+
+def _parent_text(
+    row: Mapping[str, Any], fields: Fields, copied: Mapping[str, str], rights: Mapping[str, str]
+) -> ParentText:
+    title = first(row, fields.title) or ""
+    carried: dict[str, object] = {name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])}
+    # A document that lacks a field of rights is seen by nobody, and so are its passages.
+    carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
+    return ParentText(
+        id=str(first(row, fields.id)),
+        version=str(first(row, "_version_")),
+        title=title,
+        text=first(row, fields.exact_content) or "",
+        language=first(row, fields.language) or "",
+        carried=carried | ({"title": title} if title else {}),
+    )
+
+
+def _record(
+    parent: ParentText, passage: StoredPassage, *, stamp: str, made: EmbeddingModel, schema: Schema
+) -> dict[str, object]:
+    cut = passage.cut
+    record: dict[str, object] = {
+        **parent.carried,
+        "id": f"{parent.id}_{passage.number}",
+        "parent_doc": parent.id,
+        "parent_version": int(parent.version),
+        "stamp": stamp,
+        "chunk_index": passage.number,
+        "chunk_count": passage.count,
+        "chunk_start": cut.start,
+        "embedded_content": cut.content,
+    }
+    if schema.has(stemmed := f"content_{parent.language}"):
+        record[stemmed] = cut.content
+    if passage.vector is not None:
+        record[f"vector_{made.dimensions}"] = lists_of(passage.vector)
+        record |= {"vector_model": model_mark(made.key), "vector_digest": cut.digest}
+    return record
+
+
+_COPIED = frozenset(
+    {
+        *("extension", "mime", "language", "source", "repo_source", "author", "urlHierarchy"),
+        *("last_modified", "creation_date", "crawl_date"),
+    }
+)
+"""Fields that searches may be narrowed by."""
+
+_PARENTS: Mapping[str, object] = {
+    "type": "terms",
+    "field": "parent_doc",
+    "sort": "index asc",
+    "facet": {
+        "stamps": {"type": "terms", "field": "stamp", "limit": 2},
+        "wanted": "max(chunk_count)",
+        "places": "sum(chunk_index)",
+    },
+}
+
+
+def _stamp(bucket: Mapping[str, Any]) -> str:
+    stamps = buckets_of({"facets": bucket}, "stamps")
+    number = int(bucket["count"])
+    is_one = len(stamps) == 1 and stamps[0].get("count") == number
+    is_whole = is_complete(number, wanted=bucket.get("wanted"), places=bucket.get("places"))
+    return str(stamps[0]["val"]) if is_one and is_whole else ""

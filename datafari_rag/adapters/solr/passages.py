@@ -1,0 +1,288 @@
+"""
+Search by meaning in a collection of passages beside that of the documents, in the same Solr.
+
+Rights count twice. The passages are searched under the user's filter as they had it when they were written; whatever is
+found is looked up in the collection of documents under the same filter, as it is now, before anything of it is read.
+A passage is read only when it was cut from the version of the document that is there now. Of a document without such
+passages, new or changed since, the whole text is read.
+
+A passage of a `VectorMain` that Datafari fills has no place in its document. It finds documents, which are read whole.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from datafari_rag.adapters.solr.client import RequestRejected
+from datafari_rag.adapters.solr.nodes import Nodes, described
+from datafari_rag.adapters.solr.replies import buckets_of, document_of, first, hits_of, is_partial
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.passage_records import model_mark
+from datafari_rag.core.meaning.stored_parts import StoredPart, with_parts
+from datafari_rag.core.query.search_request import Search
+from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
+from datafari_rag.core.solr.passage_parameters import (
+    FAVOURITES,
+    QUIET,
+    PassageSchema,
+    join_queries,
+    joined_params,
+    near_params,
+    parents_params,
+    parts_params,
+    version_params,
+)
+from datafari_rag.core.solr.schema import Schema
+
+KNOWN_S, UNKNOWN_S = 300.0, 10.0
+"""How long what is known of the collection holds, in seconds, and how long that nothing could be learnt of it."""
+
+NO_VECTORS = "The collection of passages has no vectors of this model: run datafari-rag passages sync."
+
+
+@dataclass(frozen=True, slots=True)
+class Collections:
+    """
+    The two collections: *nodes* of each, and *named*, the configured names of the documents' fields.
+
+    *documents_name* is the name of that collection within Solr. *vectors* is the field of the vectors ("" for
+    `vector_N`), *most* how many passages are asked for. *handler* searches in both.
+    """
+
+    documents: Nodes
+    passages: Nodes
+    named: Schema
+    documents_name: str
+    vectors: str = ""
+    most: int = 100
+    handler: str = "select"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """
+    What the collections said of themselves, and the spreads of the models whose vectors are there, by mark.
+
+    *is_joinable* says that one request can look at both.
+    """
+
+    documents: Schema
+    passages: Schema
+    is_joinable: bool
+    spreads: Mapping[str, float]
+
+    @property
+    def is_ours(self) -> bool:
+        return self.passages.kinds is not None and self.passages.has("parent_version")
+
+
+class SolrPassages:
+    """A `ports.Passages` over a collection of passages in Solr."""
+
+    def __init__(self, collections: Collections) -> None:
+        """Remember how to ask; nothing is sent yet."""
+        self._all = collections
+        self._known: tuple[float, _State | SearchError] | None = None
+
+    def reads_texts(self, search: Search) -> bool:
+        """Say whether texts come out of the passages; no where the collection cannot be reached."""
+        try:
+            return search.content == "exactContent" and self._state().is_ours
+        except SearchError:
+            return False
+
+    def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        passages = self._passages(self._state(), search)
+        rows = hits_of(self._asked(self._all.passages, near_params(search, access, passages, most=self._all.most)))[1]
+        found = sorted(filter(None, map(_near_of, rows)), key=lambda one: (-one.near[0].cosine, one.id))
+        # Each shard has a place for a document of which it has passages.
+        return tuple({one.id: one for one in reversed(found)}.values())[::-1][: search.documents]
+
+    def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        """Return *documents* as they are now, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        state = self._state()
+        known = {one.id: one for one in documents if one.text}
+        unread = [one for one in documents if one.id not in known]
+        if not state.is_ours or search.is_whole or search.content == "preview_content":
+            known |= self._whole([one.id for one in unread], search, access, state)
+            return tuple(replace(one, near=()) for one in _in_order(documents, known))
+        known |= (read := self._parts(unread, search, access, state))
+        # What is near by a passage of yesterday is not near for sure; what words found is read all the same.
+        rest = [one.id for one in unread if one.id not in read and not one.near]
+        return _in_order(documents, known | self._whole(rest, search, access, state))
+
+    def spread(self, model: EmbeddingModel) -> float | None:
+        """Return the spread kept with the vectors of *model*. Raises: SearchUnavailable."""
+        return self._state().spreads.get(model_mark(model.key))
+
+    def probe(self, model: EmbeddingModel) -> str | None:
+        """Return None when a search by meaning would work now, else one sentence that says why not."""
+        try:
+            state = self._state()
+            if state.is_ours and model_mark(model.key) not in state.spreads:
+                return NO_VECTORS
+            self._asked(self._all.passages, {**QUIET, "q": "*:*", "rows": "0"})
+        except (SearchError, EmbeddingError) as error:
+            return f"{error.reason} ({error.log})" if error.log else error.reason
+        return None
+
+    def close(self) -> None:
+        """Close the connections to the passages; those to the documents are the retriever's."""
+        self._all.passages.close()
+
+    def _parts(
+        self, documents: Sequence[Document], search: NearSearch, access: Filter, state: _State
+    ) -> dict[str, Document]:
+        """Return those of *documents* of which all passages are there and of today, with the best of them, by id."""
+        known = {one.id: one for one in documents if SEPARATOR not in one.id}
+        if not known:
+            return {}
+        passages = self._passages(state, search)
+        if state.is_joinable and access.mode != "plugin":
+            visible = joined_params([*known], search, access, state.documents, documents=self._all.documents_name)
+        else:
+            params = parents_params([*known], search, access, state.documents, text="")
+            rows = hits_of(self._asked(self._all.documents, params))[1]
+            versions = {first(row, state.documents.fields.id): first(row, "_version_") for row in rows}
+            known = {name: one for name, one in known.items() if versions.get(name)}
+            if not known:
+                return {}
+            visible = version_params([str(version) for version in versions.values()])
+        reply = self._asked(
+            self._all.passages, parts_params([*known], search, passages, visible, first=_first(documents))
+        )
+        parts = _parts_of(reply)
+        return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
+
+    def _whole(self, ids: Sequence[str], search: NearSearch, access: Filter, state: _State) -> dict[str, Document]:
+        """Return those of *ids* that may be seen, with all of their texts."""
+        field = text_field(search.content, state.documents)
+        params = parents_params(ids, search, access, state.documents, text=field)
+        rows = hits_of(self._asked(self._all.documents, params))[1] if params["documents"] else ()
+        found = [document_of(r, field=field, text=first(r, field) or "", schema=state.documents) for r in rows]
+        return {one.id: one for one in found}
+
+    def _passages(self, state: _State, search: NearSearch) -> PassageSchema:
+        """Return what a search with the vector of *search* needs. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        field = self._all.vectors or f"vector_{len(search.vector)}"
+        mark = model_mark(search.model_key)
+        if state.is_ours and mark not in state.spreads:
+            raise EmbeddingsMismatch() if state.spreads else SearchUnavailable(NO_VECTORS)
+        if not state.passages.has(field):
+            raise EmbeddingsMismatch(log=f"the collection of passages has no field {field}")
+        return PassageSchema(field, mark, state.passages, state.is_ours)
+
+    def _asked(self, nodes: Nodes, params: Params) -> Mapping[str, Any]:
+        sent = {**params, "shards.tolerant": "false"}
+        try:
+            reply = nodes.ask(lambda node: node.search(self._all.handler, sent))
+        except RequestRejected as error:
+            # Most often the question's vector: of another size than the field's.
+            raise EmbeddingsMismatch(log=error.log) from error
+        except UnicodeEncodeError:
+            raise SearchUnavailable(log="a lone surrogate in a parameter") from None
+        if is_partial(reply):
+            raise SearchUnavailable(log="a part of the collection did not answer")
+        return reply
+
+    def _state(self) -> _State:
+        """Return what is known of the collections, asked again after a while. Raises: SearchUnavailable."""
+        now = time.monotonic()
+        if self._known is None or now > self._known[0]:
+            try:
+                self._known = now + KNOWN_S, self._asked_state()
+            except SearchError as error:
+                self._known = now + UNKNOWN_S, error
+        known = self._known[1]
+        if isinstance(known, SearchError):
+            raise known
+        return known
+
+    def _can_join(self, documents: Schema) -> bool:
+        """Say whether Solr joins the two collections: in one process it does, over several shards it cannot."""
+        joins = join_queries(self._all.documents_name, documents)
+        try:
+            self._asked(self._all.passages, {**QUIET, "q": "*:*", "rows": "0", "visible": "-*:*", "fq": joins})
+        except (SearchError, EmbeddingError):
+            return False
+        return True
+
+    def _asked_state(self) -> _State:
+        try:
+            passages = described(Schema(languages=self._all.named.languages), self._all.passages)
+        except SearchUnavailable as error:
+            raise SearchUnavailable(
+                "The collection of solr.vector.collection does not answer.", log=error.log
+            ) from error
+        documents = described(self._all.named, self._all.documents)
+        state = _State(documents, passages, is_joinable=False, spreads={})
+        if not state.is_ours:
+            return state
+        params = {**QUIET, "q": "model_spread:[* TO *]", "rows": "100", "fl": "vector_model,model_spread"}
+        rows = hits_of(self._asked(self._all.passages, params))[1]
+        spreads = {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows}
+        return replace(state, spreads=spreads, is_joinable=self._can_join(documents))
+
+
+def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> tuple[Document, ...]:
+    """Return what is *known* of *documents*, in their order and with their scores."""
+    return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
+
+
+def _first(documents: Sequence[Document]) -> list[str]:
+    """Return the documents that come first by words, and the nearest of the others."""
+    by_words = [one.id for one in documents if not one.near]
+    return by_words[:FAVOURITES] + [one.id for one in documents if one.near][:1]
+
+
+def _near_of(row: Mapping[str, Any]) -> Document | None:
+    """Return the document of a near passage, as the passage carries it; None when it carries none."""
+    parent, cosine = first(row, "parent_doc"), _cosine(row.get("score"))
+    if parent is None or cosine is None:
+        return None
+    return Document(
+        id=parent,
+        text="",
+        title=first(row, "title"),
+        url=first(row, "url"),
+        language=first(row, "language"),
+        last_modified=first(row, "last_modified"),
+        meta={name: value for name in ("extension", "source") if (value := first(row, name)) is not None},
+        near=(Nearness(0, 0, cosine),),
+    )
+
+
+def _parts_of(reply: Mapping[str, Any]) -> dict[str, list[StoredPart]]:
+    """Return the passages by their documents, of those documents of which all are there."""
+    counted = buckets_of(reply, "parents")
+    whole = {str(one["val"]): list[StoredPart]() for one in counted if one.get("count") == one.get("wanted")}
+    for row in hits_of(reply)[1]:
+        start, parent = row.get("s"), first(row, "d")
+        if parent in whole and isinstance(start, int):
+            text, close = str(row.get("t") or ""), row.get("c")
+            whole[parent].append(StoredPart(start, text, _cosine(close) if close else None))
+    return whole
+
+
+def _shown(document: Document, parts: Sequence[StoredPart], search: NearSearch) -> Document:
+    """Return *document* with *parts*; where snippets are wanted, with the nearest of them as its snippet."""
+    if search.content != "highlighting":
+        return with_parts(document, parts)
+    nearest = max(parts, key=lambda one: -2.0 if one.cosine is None else one.cosine, default=StoredPart(0, ""))
+    return replace(document, text=nearest.text.strip(), field="highlighting", near=())
+
+
+def _cosine(closeness: object) -> float | None:
+    """Return the cosine of Solr's closeness, (1 + cosine) / 2; None where that is no number."""
+    if not isinstance(closeness, (int, float)) or not math.isfinite(closeness):
+        return None
+    return 2 * closeness - 1

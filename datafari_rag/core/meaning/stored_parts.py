@@ -1,0 +1,46 @@
+"""
+A document of which only some passages were read, as a text with its places in the stored one.
+
+Pure. Passages that follow each other become one stretch; between others stands a gap, so that no sentence, quotation
+or passage reaches from one to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from datafari_rag.core.documents import GAP, Document, Nearness
+from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
+
+
+class StoredPart(NamedTuple):
+    """Characters *text* of a stored text from *start* on, and how near they are to the question, None when unknown."""
+
+    start: int
+    text: str
+    cosine: float | None = None
+
+
+def with_parts(document: Document, parts: Iterable[StoredPart]) -> Document:
+    """Return *document* with the text, the origins and the nearness of *parts*, in the order of the stored text."""
+    texts: list[str] = []
+    runs: list[OffsetRun] = []
+    near: list[Nearness] = []
+    at = 0
+    for part in sorted(parts):
+        reached = runs[-1].stored + runs[-1].length if runs else 0
+        if not part.text or part.start < reached:
+            continue
+        if runs and part.start == reached:
+            runs[-1] = replace(runs[-1], length=runs[-1].length + len(part.text))
+        else:
+            texts.append(GAP if runs else "")
+            at += len(texts[-1])
+            runs.append(OffsetRun(at, part.start, len(part.text)))
+        texts.append(part.text)
+        if part.cosine is not None:
+            near.append(Nearness(at, at + len(part.text), part.cosine))
+        at += len(part.text)
+    return replace(document, text="".join(texts), origins=OffsetMap(tuple(runs)), near=tuple(near))

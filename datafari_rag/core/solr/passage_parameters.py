@@ -1,0 +1,178 @@
+"""
+Searches of a collection of passages as parameters for Solr, beside `core/solr/parameters.py` and by the same rules.
+
+The user's filter stands in `fq`, and in `preFilter` of the search for neighbours, which would otherwise spend its
+places on passages that he may not see. Whatever that finds is looked up in the collection of documents under the same
+filter, and a passage is read only when it was cut from the version that is found there: by a join where Solr can do
+one, else by a request of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.access import Filter
+from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.solr.parameters import (
+    SEPARATOR,
+    Params,
+    document_fields,
+    escaped,
+    filter_params,
+    merged,
+    restriction_params,
+    usable_words,
+)
+from datafari_rag.core.solr.schema import Schema
+
+QUIET: Params = {
+    "echoParams": "none",
+    "indent": "false",
+    "defType": "lucene",
+    "spellcheck": "false",
+    "facet": "false",
+    "hl": "false",
+}
+
+PARTS = 165
+"""How many passages are read for an answer, of all its documents together: some sixty kilobytes."""
+
+FAVOURITES, FAVOUR = 3, 1.0
+"""So many documents that come first by words, and the nearest one, have more of their passages read: words' worth."""
+
+SPREAD_WORTH = 0.7
+"""What nearness by one spread of the model counts beside one word of the question, in the choice of these."""
+
+CARRIED = ("title", "url", "language", "last_modified", "extension", "source")
+"""What a passage carries of its document for those who read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSchema:
+    """
+    What is known of a collection of passages.
+
+    *vectors* is the field and *model* the mark of those that are searched, *schema* the fields. *is_ours* says that
+    `passages sync` keeps it, so that a passage knows its place in the document.
+    """
+
+    vectors: str
+    model: str
+    schema: Schema
+    is_ours: bool
+
+
+def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, most: int) -> Params:
+    """Return the parameters that find, among the *most* nearest passages that *access* lets through, the documents."""
+    params = merged(filter_params(access, passages.schema), restriction_params(search.restrictions, passages.schema))
+    queries = [*params.pop("fq", ())]
+    if passages.is_ours:
+        params["vectors_of"] = passages.model
+        queries.append("{!term f=vector_model v=$vectors_of}")
+    named = {f"near_{number}": query for number, query in enumerate(queries)}
+    # Where Solr's own component filters, its filter is an fq that we do not know; a preFilter would stand above it.
+    before = "" if access.mode == "plugin" else "".join(f" preFilter=${name}" for name in named)
+    return {
+        **QUIET,
+        **params,
+        **named,
+        "q": f"{{!knn f={passages.vectors} topK={most}{before} v=$vector}}",
+        "vector": spelled(search.vector),
+        # The best passage of each document, after the nearest were taken.
+        "fq": [*queries, "{!collapse field=parent_doc}"],
+        "sort": "score desc,parent_doc asc",
+        "rows": str(search.documents),
+        "fl": ",".join(["parent_doc", "score", *(name for name in CARRIED if passages.schema.has(name))]),
+    }
+
+
+def parents_params(
+    ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, text: str
+) -> dict[str, str | list[str]]:
+    """Return the parameters that find those of the documents *ids* that may be seen, with the field *text*."""
+    known = [one for one in ids if SEPARATOR not in one]
+    narrowed = merged(filter_params(access, schema), restriction_params(search.restrictions, schema), QUIET)
+    return narrowed | {
+        "q": f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}',
+        "documents": SEPARATOR.join(known),
+        "rows": str(len(known)),
+        "fl": ",".join(document_fields(schema, text)),
+    }
+
+
+def joined_params(
+    ids: Sequence[str], search: NearSearch, access: Filter, schema: Schema, *, documents: str
+) -> dict[str, str | list[str]]:
+    """
+    Return the filter of passages cut from what `parents_params` finds now in the collection *documents*.
+
+    Two joins: a passage of the right version could name a document that is not there.
+    """
+    params = parents_params(ids, search, access, schema, text="")
+    named = {f"visible_{number}": query for number, query in enumerate([*params.pop("fq", ()), params.pop("q")])}
+    return {
+        **{name: value for name, value in params.items() if name not in ("rows", "fl")},
+        **{name: str(query) for name, query in named.items()},
+        "visible": "{!bool" + "".join(f" filter=${name}" for name in named) + "}",
+        "fq": list(join_queries(documents, schema)),
+    }
+
+
+def join_queries(documents: str, schema: Schema) -> tuple[str, str]:
+    """Return the joins of passages with those documents of the collection *documents* that are `$visible`."""
+    return (
+        f"{{!join fromIndex={documents} from=_version_ to=parent_version v=$visible}}",
+        f"{{!join fromIndex={documents} from={schema.fields.id} to=parent_doc score=none v=$visible}}",
+    )
+
+
+def version_params(versions: Sequence[str]) -> dict[str, str | list[str]]:
+    """Return the filter of passages cut from exactly these *versions* of documents."""
+    return {"versions": ",".join(versions), "fq": ["{!terms f=parent_version v=$versions}"]}
+
+
+def parts_params(
+    ids: Sequence[str], search: NearSearch, passages: PassageSchema, visible: Params, *, first: Sequence[str] = ()
+) -> Params:
+    """
+    Return the parameters that find the best passages of the documents *ids*, by words and meaning, among the *visible*.
+
+    Those *first* have more of theirs among them than others.
+    With them comes how many passages of each document are visible, and how many there should be.
+    """
+    words = usable_words(search.words, search.language)
+    closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
+    return {
+        **QUIET,
+        **visible,
+        "q": "{!bool filter=$own should=$sought should=$near should=$favoured}",
+        "favoured": f"{{!func v='if(exists(query($favourites)),{FAVOUR:g},0)'}}",
+        "favourites": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$first}}',
+        "first": SEPARATOR.join(first),
+        "own": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$parents}}',
+        "parents": SEPARATOR.join(ids),
+        "sought": "{!edismax qf=$fields v=$words mm=0 uf=-* sow=true q.op=OR tie=0.0 lowercaseOperators=false}",
+        "words": " ".join(escaped(word) for word in words) or "-*:*",
+        "fields": " ".join(_fields(passages.schema, search.language)),
+        # Solr's closeness is (1 + cosine) / 2.
+        "near": f"{{!func v='product({2 * SPREAD_WORTH / (search.spread or 1.0):.6g},$close)'}}",
+        "close": f"if(exists(query($mine)),{closeness},0)",
+        "mine": "{!term f=vector_model v=$model}",
+        "model": passages.model,
+        "sort": "score desc,id asc",
+        "rows": str(PARTS),
+        "fl": "d:parent_doc,t:embedded_content,s:chunk_start,c:$close",
+        "json.facet": '{parents:{type:terms,field:parent_doc,limit:-1,facet:{wanted:"max(chunk_count)"}}}',
+    }
+
+
+def spelled(vector: Vector) -> str:
+    """Return *vector* as Solr reads it."""
+    return f"[{','.join(f'{value:.7g}' for value in vector)}]"
+
+
+def _fields(schema: Schema, language: str) -> list[str]:
+    own = [name for name in schema.contents(language) if name == schema.fields.content_prefix + language]
+    return ["embedded_content", *(own or schema.contents(language))]

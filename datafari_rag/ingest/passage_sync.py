@@ -1,0 +1,143 @@
+"""
+Brings a collection of passages to what the collection of documents holds, and names what it could not take.
+
+What is there already is told by comparing versions, so a run can be broken off at any moment, and several can go on at
+once: whatever they leave, the next one finds and repairs. At most a few documents are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from datafari_rag.core.errors import EmbeddingsGarbled
+from datafari_rag.core.meaning.calibration import spread_of
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.passage_records import Cut, ParentText, StoredPassage, cuts_of, stamp_of
+from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.ports import Embedder, PassageStore
+
+DOCUMENTS = 8
+"""Documents that are read at once; each may have megabytes."""
+
+TEXTS = 64
+"""Passages that are embedded at once."""
+
+COMMIT_PASSAGES = 5_000
+"""Passages after which what was written can be found, and is not lost when the run is broken off."""
+
+
+class SyncListener(Protocol):
+    """Hears how far a run is."""
+
+    def started(self, documents: int) -> None:
+        """Begin; so many documents there are."""
+        ...
+
+    def advanced(self, documents: int, passages: int) -> None:
+        """Go on by so many documents looked at, and passages written."""
+        ...
+
+    def failed(self, where: str, why: str) -> None:
+        """Name a document that could not be taken."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SyncOutcome:
+    """What a run did: documents taken, documents whose passages were removed, passages written, problems."""
+
+    taken: int = 0
+    removed: int = 0
+    passages: int = 0
+    problems: int = 0
+
+    def __add__(self, other: SyncOutcome) -> SyncOutcome:
+        """Sum up two."""
+        return SyncOutcome(
+            self.taken + other.taken,
+            self.removed + other.removed,
+            self.passages + other.passages,
+            self.problems + other.problems,
+        )
+
+
+class PassageSync:
+    """One run over a store with an embedder."""
+
+    def __init__(self, store: PassageStore, embedder: Embedder, listener: SyncListener) -> None:
+        """Remember what to work with; nothing is sent yet."""
+        self._store, self._embedder, self._listener = store, embedder, listener
+        self._waiting = 0
+
+    def go(self) -> SyncOutcome:
+        """
+        Take what is new or changed, remove what is gone, and return when all of it can be found.
+
+        Raises:
+            SearchUnavailable, SearchTimeout: Solr refuses or is gone; what was done so far stays.
+            EmbeddingsUnavailable, EmbeddingsTimeout: the embedding model does not answer; the same.
+        """
+        spread = spread_of(self._embedder.embed)
+        made = replace(self._embedder.model, spread=spread)
+        self._store.require(made)
+        self._listener.started(self._store.total())
+        outcome = SyncOutcome()
+        for page in self._store.pages():
+            stamps = {name: stamp_of(version, made) for name, version in page.versions.items()}
+            changed = [name for name, stamp in stamps.items() if page.stamps.get(name) != stamp]
+            gone = [name for name in page.stamps if name not in page.versions]
+            self._store.remove(gone)
+            self._listener.advanced(len(page.versions) - len(changed), 0)
+            outcome += SyncOutcome(removed=len(gone)) + self._taken(changed, page.stamps, made)
+        outcome += SyncOutcome(removed=self._store.remove_strays())
+        self._store.commit()
+        return outcome
+
+    def _taken(self, names: Sequence[str], known: object, made: EmbeddingModel) -> SyncOutcome:
+        outcome = SyncOutcome()
+        for start in range(0, len(names), DOCUMENTS):
+            some = names[start : start + DOCUMENTS]
+            for parent in self._store.texts(some):
+                outcome += self._one(parent, made, is_known=parent.id in known)  # type: ignore[operator] # a mapping
+            self._listener.advanced(len(some), 0)
+        return outcome
+
+    def _one(self, parent: ParentText, made: EmbeddingModel, *, is_known: bool) -> SyncOutcome:
+        cuts = cuts_of(parent.text, parent.title, made.key)
+        has_vectors = made.knows(parent.language)
+        held = self._store.vectors(parent.id, made) if is_known and has_vectors else {}
+        kept = {digest: vector for digest, raw in held.items() if (vector := _usable(raw, made)) is not None}
+        passages = self._passages(cuts, kept, has_vectors=has_vectors)
+        try:
+            self._store.replace(parent, passages, stamp=stamp_of(parent.version, made), made=made)
+        except EmbeddingsGarbled as error:
+            self._listener.failed(parent.id, f"{error.reason} ({error.log})")
+            return SyncOutcome(problems=1)
+        self._listener.advanced(0, len(cuts))
+        self._waiting += len(cuts)
+        if self._waiting >= COMMIT_PASSAGES:
+            self._store.commit()
+            self._waiting = 0
+        return SyncOutcome(taken=1, passages=len(cuts))
+
+    def _passages(self, cuts: Sequence[Cut], kept: dict[str, Vector], *, has_vectors: bool) -> Iterator[StoredPassage]:
+        for start in range(0, len(cuts), TEXTS):
+            some = cuts[start : start + TEXTS]
+            new = [cut for cut in some if has_vectors and cut.context and cut.digest not in kept]
+            made = dict(zip((cut.digest for cut in new), self._embedded(new), strict=True))
+            for number, cut in enumerate(some, start):
+                yield StoredPassage(number, len(cuts), cut, kept.get(cut.digest) or made.get(cut.digest))
+
+    def _embedded(self, cuts: Sequence[Cut]) -> Sequence[Vector]:
+        vectors = self._embedder.embed([cut.context for cut in cuts], "passage") if cuts else ()
+        size = self._embedder.model.dimensions
+        return [unit_vector(vector, size) for vector in vectors]
+
+
+def _usable(raw: Sequence[float], made: EmbeddingModel) -> Vector | None:
+    try:
+        return unit_vector(raw, made.dimensions)
+    except EmbeddingsGarbled:
+        return None

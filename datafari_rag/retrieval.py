@@ -1,0 +1,128 @@
+"""
+The search of the line: by words and by meaning at the same time, joined to one list, then read as far as is needed.
+
+Every search here is under the filter that the line hands in. What is found by meaning alone is looked up again in the
+collection of documents. Meaning that cannot be had is no error: words alone are an answer, and the reply says so.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from datafari_rag.core.access import Filter
+from datafari_rag.core.answer.reasoning_steps import SearchAttempt
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import EmbeddingError, SearchError
+from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
+from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Both, Meaning, Retriever, in_turn
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """What searches: by words, by meaning where there are vectors, and how two searches are made at once."""
+
+    retriever: Retriever
+    meaning: Meaning | None = None
+    both: Both = in_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What was *found*, the steps that were *tried*, and the *last* search by words, None when there was no word."""
+
+    found: SearchResult
+    tried: tuple[SearchAttempt, ...] = ()
+    last: Search | None = None
+
+
+_Near = tuple[NearSearch, tuple[Document, ...]]
+"""What was asked by meaning, and the nearest documents."""
+
+
+def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
+    """
+    Run the steps of the plan until one finds something, each one round trip, and beside them the search by meaning.
+
+    Raises:
+        SearchError: the search by words failed.
+    """
+    plan = list(searches)
+    meaning = engines.meaning
+    if meaning is None or not plan or not is_asked(plan[0], settings, meaning.embedder.model):
+        return _by_words(plan, access, engines.retriever)
+    is_bare = settings.rag_extract == "passages" and meaning.passages.reads_texts(plan[0])
+    bare = [replace(search, is_bare=is_bare) for search in plan]
+    words, near = engines.both(
+        partial(_by_words, bare, access, engines.retriever),
+        partial(_nearest, plan[0], access, settings=settings, meaning=meaning),
+    )
+    last = words.last or plan[0]
+    if near is not None and last.question != plan[0].question:
+        near = _nearest(last, access, settings=settings, meaning=meaning)
+    fused = None if near is None else _fused(words.found, near, last, access, (settings, meaning))
+    if fused is not None:
+        return replace(words, found=fused)
+    if is_bare and words.found.documents:
+        # The texts were left to the search by meaning.
+        return replace(words, found=engines.retriever.search(replace(last, is_bare=False), access))
+    return words
+
+
+def _by_words(plan: Sequence[Search], access: Filter, retriever: Retriever) -> Searched:
+    found, tried, last = SearchResult((), 0), list[SearchAttempt](), None
+    for search in plan:
+        found, last = retriever.search(search, access), search
+        sent = found.query or f"{search.step.rule}: {' '.join(search.step.words)}"
+        tried.append(SearchAttempt(search.step.name, sent, found.total))
+        if found.documents:
+            break
+    return Searched(found, tuple(tried), last)
+
+
+def _nearest(search: Search, access: Filter, *, settings: Settings, meaning: Meaning) -> _Near | None:
+    """Return what is nearest to the question of *search*, None where that cannot be told."""
+    embedder, passages = meaning.embedder, meaning.passages
+    try:
+        spread = passages.spread(embedder.model)
+        vector = embedder.embed([search.question], "query")[0]
+        near = near_search_for(search, vector, settings=settings, model_key=embedder.model.key)
+        near = replace(near, spread=spread)
+        return near, passages.nearest(near, access)
+    except (EmbeddingError, SearchError) as error:
+        _note(error)
+        return None
+
+
+def _fused(
+    found: SearchResult, near: _Near, last: Search, access: Filter, chosen: tuple[Settings, Meaning]
+) -> SearchResult | None:
+    """Return one list of what words *found* and what is near, read; None where that cannot be had."""
+    (search, nearest), (settings, meaning) = near, chosen
+    is_linear = settings.retrieval_method == "hybrid" and search.spread
+    try:
+        if not is_linear:
+            order = joined(found, nearest, {}, settings=settings, spread=search.spread)
+            most = max(last.rows, len(found.documents))
+            return replace(order, documents=meaning.passages.compared(order.documents[:most], search, access))
+        by_words = {document.id for document in found.documents}
+        others = [document for document in nearest if document.id not in by_words]
+        read = {one.id: one for one in meaning.passages.compared((*found.documents, *others), search, access)}
+    except (EmbeddingError, SearchError) as error:
+        _note(error)
+        return None
+    seen = tuple(read[one.id] for one in found.documents if one.id in read)
+    added = [read[one.id] for one in others if one.id in read]
+    known = {one.id: one.near for one in seen}
+    return joined(replace(found, documents=seen), added, known, settings=settings, spread=search.spread)
+
+
+def _note(error: EmbeddingError | SearchError) -> None:
+    log.warning("no search by meaning: label=%s cause=%r", error.label, error.log or error.reason)

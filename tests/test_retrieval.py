@@ -1,0 +1,174 @@
+"""How words and meaning are searched beside each other, and what happens where one of them is not to be had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from datafari_rag.core.access import ANONYMOUS, Filter, filter_for
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.errors import EmbeddingsTimeout, RagError, SearchUnavailable
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.query.plan import searches_for
+from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Meaning
+from datafari_rag.retrieval import Engines, Searched, searched
+from tests.fakes import FakeRetriever
+
+ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+QUESTION = Ask("When does the ferry leave?")
+
+
+def document(name: str, score: float = 1.0, text: str = "The ferry leaves at dawn.") -> Document:
+    return Document(name, text, score=score)
+
+
+class LightRetriever(FakeRetriever):
+    """Leaves texts out where it may."""
+
+    def search(self, search: Search, access: Filter) -> SearchResult:
+        found = super().search(search, access)
+        bare = tuple(replace(one, text="") if search.is_bare else one for one in found.documents)
+        return replace(found, documents=bare)
+
+
+class FakeEmbedder:
+    """Gives every text the same vector, or fails; remembers what it was asked."""
+
+    def __init__(self, error: RagError | None = None) -> None:
+        self.model = EmbeddingModel("fake", "key", 2)
+        self.error, self.asked = error, list[str]()
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        self.asked += texts
+        if self.error is not None:
+            raise self.error
+        return [unit_vector([1.0, 0.0]) for _ in texts]
+
+
+class ReadingPassages:
+    """Knows the nearness of documents, and reads their texts; does not show what is in *hidden*."""
+
+    def __init__(
+        self, near: Mapping[str, float], *, hidden: frozenset[str] = frozenset(), error: RagError | None = None
+    ) -> None:
+        self.near, self.hidden, self.error = near, hidden, error
+        self.spreads: float | None = 0.1
+        self.compared_ids: list[list[str]] = []
+        self.searches: list[NearSearch] = []
+
+    def reads_texts(self, search: Search) -> bool:
+        return True
+
+    def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        self.searches.append(search)
+        order = sorted(self.near, key=lambda name: -self.near[name])[: search.documents]
+        return tuple(Document(name, "", near=(Nearness(0, 0, self.near[name]),)) for name in order)
+
+    def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
+        self.compared_ids.append([one.id for one in documents])
+        if self.error is not None:
+            raise self.error
+        return tuple(
+            replace(document(one.id), score=one.score, near=(Nearness(0, 9, self.near.get(one.id, 0.0)),))
+            for one in documents
+            if one.id not in self.hidden
+        )
+
+    def spread(self, model: EmbeddingModel) -> float | None:
+        return self.spreads
+
+    def probe(self, model: EmbeddingModel) -> str | None:
+        return "away" if self.error else None
+
+
+def run(
+    retriever: FakeRetriever, embedder: FakeEmbedder, passages: ReadingPassages, ask: Ask = QUESTION, **changes: object
+) -> Searched:
+    settings = replace(Settings(), **changes)  # type: ignore[arg-type]
+    engines = Engines(retriever, Meaning(embedder, passages))
+    return searched(searches_for(ask, language="en", settings=settings), ANYBODY, settings=settings, engines=engines)
+
+
+def test_texts_are_left_to_the_passages_and_read_once_for_all() -> None:
+    retriever, passages = LightRetriever(document("a"), document("b")), ReadingPassages({"c": 0.9, "a": 0.8})
+    found = run(retriever, FakeEmbedder(), passages).found
+
+    assert [search.is_bare for search, _ in retriever.searches] == [True]
+    assert passages.compared_ids == [["a", "b", "c"]]
+    assert {one.id for one in found.documents} == {"a", "b", "c"} and all(one.text for one in found.documents)
+    assert found.by == "both"
+
+
+def test_what_the_second_look_does_not_show_is_not_there() -> None:
+    passages = ReadingPassages({"c": 0.9}, hidden=frozenset({"a", "c"}))
+    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages).found
+
+    assert [one.id for one in found.documents] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("embedder", "passages"),
+    [
+        pytest.param(FakeEmbedder(EmbeddingsTimeout()), ReadingPassages({"c": 0.9}), id="no vector"),
+        pytest.param(FakeEmbedder(), ReadingPassages({"c": 0.9}, error=SearchUnavailable()), id="nothing read"),
+    ],
+)
+def test_where_meaning_fails_words_are_read_by_the_engine_itself(
+    embedder: FakeEmbedder, passages: ReadingPassages
+) -> None:
+    retriever = LightRetriever(document("a"))
+    found = run(retriever, embedder, passages).found
+
+    assert [search.is_bare for search, _ in retriever.searches] == [True, False]
+    assert [(one.id, bool(one.text)) for one in found.documents] == [("a", True)] and found.by == "words"
+
+
+def test_heads_of_documents_are_not_left_to_the_passages() -> None:
+    retriever = LightRetriever(document("a"))
+    run(retriever, FakeEmbedder(EmbeddingsTimeout()), ReadingPassages({}), rag_extract="head")
+
+    assert [search.is_bare for search, _ in retriever.searches] == [False]
+
+
+@pytest.mark.parametrize("method", ["rrf", "vector"])
+def test_by_ranks_only_what_is_kept_is_read(method: str) -> None:
+    passages = ReadingPassages({f"n{n}": 0.9 - n / 100 for n in range(40)})
+    found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).found
+
+    assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag_candidates
+
+
+def test_without_a_spread_ranks_are_fused() -> None:
+    passages = ReadingPassages({"c": 0.9})
+    passages.spreads = None
+    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages).found
+
+    assert {one.id for one in found.documents} == {"a", "c"}
+
+
+def test_meaning_follows_the_words_to_the_question_before() -> None:
+    class Later(LightRetriever):
+        def search(self, search: Search, access: Filter) -> SearchResult:
+            found = super().search(search, access)
+            return found if search.question == "ferry to the island" else SearchResult((), 0)
+
+    embedder = FakeEmbedder()
+    ask = replace(QUESTION, earlier_text="ferry to the island")
+    result = run(Later(document("a")), embedder, ReadingPassages({"c": 0.9}), ask)
+
+    assert embedder.asked == [QUESTION.question, "ferry to the island"]
+    assert result.last is not None and result.last.question == "ferry to the island"
+
+
+def test_a_question_without_words_is_searched_for_by_nobody() -> None:
+    embedder = FakeEmbedder()
+    result = run(LightRetriever(document("a")), embedder, ReadingPassages({"c": 0.9}), Ask("?!"))
+
+    assert (result.found.documents, result.last, embedder.asked) == ((), None, [])
