@@ -22,10 +22,14 @@ from typing import Any, Self
 
 from datafari_rag.ingest.jsonl import Line
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.parsers.registry import Inside
 from datafari_rag.ingest.sandbox_child import Job
 
 MAX_ANSWER_BYTES = 256_000_000
 """Longest answer: 20 million characters of text are less, and so is a batch of lines."""
+
+NOT_AGAIN = "It is not tried again until it changes."
+"""What is said of a file that reached a bound."""
 
 _START = (
     "import runpy, sys; sys.path += [one for one in sys.argv[4:] if one not in sys.path];"
@@ -65,18 +69,23 @@ class Sandbox:
         """End the process."""
         self.close()
 
-    def parse(self, file: int, name: str, seconds: float | None = None) -> Parsed:
+    def parse(self, file: int, name: str, seconds: float | None = None, inside: Inside = ()) -> Parsed:
         """
         Return the text of the open *file*, a descriptor, by the parser for *name*, within *seconds* (None: the limit).
+
+        *inside* is the way to a file in it, whose text is returned then.
 
         Raises:
             Unreadable: the parser cannot read it.
             TooMuch: it needs more than the limits.
         """
         found: dict[str, Any] = {}
-        for answer in self._answers(Job(name, False, seconds or self.limits.seconds), file):
+        if inside:
+            # The process that read the file before has moved the place in it, which both share.
+            os.lseek(file, 0, os.SEEK_SET)
+        for answer in self._answers(Job(name, False, seconds or self.limits.seconds, tuple(inside)), file):
             found |= answer
-        return Parsed(str(found["text"]), found["title"])
+        return Parsed(str(found["text"]), found["title"], str(found["places"]), tuple(map(str, found["members"])))
 
     def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[Line]:
         """
