@@ -124,14 +124,20 @@ class Sandbox:
 
     def _check(self, answer: dict[str, Any]) -> None:
         if answer.get("is_over"):
-            raise TooMuch(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
+            raise self._too_large()
         if "problem" in answer:
             raise Unreadable(str(answer["problem"]))
+
+    def _too_large(self) -> TooMuch:
+        return TooMuch(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
 
     def _broken(self, job: Job) -> Unreadable:
         status = self._child.kill() if self._child is not None else 0
         if status == -signal.SIGXCPU:
             return TooSlow(_slow(job.seconds))
+        if status == -signal.SIGABRT:
+            # How libraries of other languages end when they get no memory; with enough of it they do not.
+            return self._too_large()
         return Unreadable(f"Reading it broke off (signal {-status})." if status < 0 else "Reading it broke off.")
 
     def _given(self, job: Job, file: int) -> _Child:

@@ -13,10 +13,8 @@ from docx.oxml.ns import qn
 from docx.table import Table, _Row
 from docx.text.paragraph import Paragraph
 
+from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, heading_line, parsed, row_line
-
-MAX_UNPACKED_BYTES = 500_000_000
-"""A DOCX is a ZIP file; one that unpacks to more than this is taken for an attack."""
 
 MAX_COLUMNS = 1000
 """Most columns that one cell may span: the library makes a cell for each. Word itself stops at 63."""
@@ -31,10 +29,8 @@ _HEADING = re.compile(r"(?:Title|Heading (?P<level>[1-9]))")
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of *file* with the title of its properties. Raises: OSError; Unreadable: broken or too large."""
+    refuse_bombs(file, "DOCX")
     try:
-        with zipfile.ZipFile(file) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > MAX_UNPACKED_BYTES:
-                raise Unreadable("This DOCX unpacks to more than 500 MB.")
         document = docx.Document(file)
         _refuse_wide_cells(document)
         text = _joined(_blocks(document))

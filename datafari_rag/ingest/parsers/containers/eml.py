@@ -12,7 +12,7 @@ from typing import BinaryIO
 from datafari_rag.ingest.parsers.containers.mail import Mail, rendered
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 
-MAX_PARTS = 10_000
+MAX_PARTS = 2000
 _NAMES = ("From", "To", "Cc", "Date")
 _BROKEN = (MessageError, ValueError, LookupError, AttributeError, TypeError, AssertionError)
 """What broken headers and codes make the parser raise."""

@@ -52,7 +52,8 @@ def _rows(sheet: CalamineSheet, name: str) -> Iterator[Piece]:
         raise Unreadable(f"The sheet {name!r} has more than {MAX_CELLS:,} cells.")
     is_neighbour = False
     for number, cells in enumerate(sheet.iter_rows(), 1):
-        line = row_line(map(_shown, cells))
+        # Empty cells at the end belong to other rows, which are wider.
+        line = row_line(map(_shown, cells)).rstrip(" |")
         if line:
             yield Piece(f"{line}\n", None if is_neighbour else Place("row", number, name))
         elif is_neighbour:
