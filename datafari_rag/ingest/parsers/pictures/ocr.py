@@ -44,7 +44,7 @@ class Picture:
 @functools.cache
 def is_installed() -> bool:
     """Say whether the library and data for at least one language are there."""
-    return importlib.util.find_spec("tesserocr") is not None and _data() is not None
+    return importlib.util.find_spec("tesserocr") is not None and data_folder() is not None
 
 
 def hint() -> str:
@@ -54,7 +54,7 @@ def hint() -> str:
 
 def read(picture: Picture) -> str:
     """Return the words of *picture*, lines as lines. Raises: Unreadable: no OCR is installed, or it is too large."""
-    data = _data()
+    data = data_folder()
     if not is_installed() or data is None:
         raise Unreadable(f"This is a picture.{HINT}")
     if picture.width * picture.height > MAX_PIXELS:
@@ -72,5 +72,6 @@ def _wanted(installed: Sequence[str]) -> Sequence[str]:
 
 
 @functools.cache
-def _data() -> Path | None:
+def data_folder() -> Path | None:
+    """Return the folder with the data of at least one language, None where there is none."""
     return next((folder for folder in map(Path, DATA_FOLDERS) if any(folder.glob("[!o]*.traineddata"))), None)
