@@ -53,9 +53,9 @@ test-long: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest -m slow
 
 # Programs of Debian that tests need, installed where this may do that: the browser, two proxies, checkers of unit files
-# and manifests.
+# and manifests, the data of OCR.
 # policy-rc.d keeps the proxies from being started by their installation.
-PROGRAMS := systemd-analyze=systemd chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client
+PROGRAMS := systemd-analyze=systemd chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client tesseract=tesseract-ocr
 programs: export PATH := $(PATH):/usr/sbin
 programs:
 	@missing=""; for one in $(PROGRAMS); do command -v $${one%%=*} >/dev/null || missing="$$missing,$${one#*=}"; done; \

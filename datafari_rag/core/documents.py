@@ -42,6 +42,8 @@ class Document:
     meta: Mapping[str, object] = dataclasses.field(default_factory=dict)
     near: tuple[Nearness, ...] = ()
     """Its pieces that were compared with the question, in order; empty where the search was by words alone."""
+    places: str | None = None
+    """Marks of `core.places`: the page, slide or row of each stretch of *text*, where the file had any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +113,7 @@ class Citation:
     start: int | None = None
     end: int | None = None
     quote: str | None = None
+    place: str | None = None
+    """Where in its file the quote stands, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
+    page: int | None = None
+    """The page alone, for whoever opens the file there."""

@@ -17,6 +17,7 @@ from tantivy import Query, Schema, Searcher, SnippetGenerator
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
 from datafari_rag.core.documents import Document
+from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.search_request import Browse
 
 MARK_START, MARK_END = '<span class="em">', "</span>"
@@ -86,6 +87,7 @@ def document_of(stored: Mapping[str, Sequence[Any]], *, field: str, text: str, s
         language=_first(stored, "language"),
         last_modified=iso_of(stored),
         meta=meta,
+        places=_first(stored, PLACES_FIELD) if field != "highlighting" else None,
     )
 
 

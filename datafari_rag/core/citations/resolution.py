@@ -15,6 +15,7 @@ from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
 from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.places import place_at
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 
@@ -43,13 +44,14 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
             found.append(Citation(mark.inside.strip(), UNKNOWN, answer_start=mark.start, answer_end=mark.end))
-        found.extend(_citation(mark, claim, seen[place]) for place in mark.places)
+        found.extend(_citation(mark, claim, seen[place], language) for place in mark.places)
     return tuple(found)
 
 
-def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
+def _citation(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation:
     status, place = _proof(claim, seen)
     document = seen.extract.document
+    where = place_at(document.places, document.text, place[0]) if place else None
     return Citation(
         seen.extract.label,
         status,
@@ -62,6 +64,8 @@ def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
         start=place[0] if place else None,
         end=place[1] if place else None,
         quote=seen.stored[slice(*place)] if place else None,
+        place=None if where is None else where.label(language),
+        page=where.number if where is not None and where.kind == "page" else None,
     )
 
 
