@@ -68,10 +68,11 @@ test-long: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest -m slow
 
 # Programs of Debian that tests need, installed where this may do that: Java and Maven for the real Solr, Node for
-# clients, the browser, two proxies, checkers of unit files and manifests. On CI none may be missing.
+# clients, the browser, two proxies, checkers of unit files and manifests, the data of OCR. On CI none may be missing.
 # policy-rc.d keeps the proxies from being started by their installation.
 PROGRAMS := java=default-jdk-headless mvn=maven node=nodejs npm=npm systemd-analyze=systemd \
-  chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client
+  chromium=chromium,fonts-liberation nginx=nginx-light apache2=apache2 kubectl=kubernetes-client \
+  tesseract=tesseract-ocr
 programs: export PATH := $(PATH):/usr/sbin
 programs:
 	@missing=""; for one in $(PROGRAMS); do command -v $${one%%=*} >/dev/null || missing="$$missing,$${one#*=}"; done; \

@@ -141,7 +141,8 @@ def _show_sources(whole: Answer) -> None:
         click.echo(f"[{extract.number}] {extract.label}  {_one_line(extract.document.url or extract.document.id)}")
     for citation in whole.finished.citations:
         place = f"at {citation.answer_start}: [{_one_line(citation.label)}] {citation.status}"
-        click.echo(f"    {place}" + (f': "{_one_line(citation.quote)}"' if citation.quote else ""))
+        where = f" ({_one_line(citation.place)})" if citation.place else ""
+        click.echo(f"    {place}" + (f': "{_one_line(citation.quote)}"{where}' if citation.quote else ""))
 
 
 def _printable(text: str) -> str:

@@ -86,7 +86,8 @@ Exit codes: 0 all taken; 1 something could not be taken, or the search engine re
 def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **given: Any) -> None:
     """Put files and folders into the search engine.
 
-    Text, Markdown, HTML, PDF and Word (.docx) files, and .jsonl files with one document a line. Only what changed
+    Text, Markdown, HTML, PDF, office files (Word, PowerPoint, Excel, OpenDocument, RTF), mails with attachments, CSV,
+    EPUB and ZIP files, and .jsonl files with one document a line (docs/indexing.md has the list). Only what changed
     since the last run is written, only what an earlier run took from the same PATH is removed, and the command
     returns when what it wrote can be found.
 

@@ -44,6 +44,8 @@ class Document:
     """
     near: tuple[Nearness, ...] = ()
     """Its pieces that were compared with the question, in order; empty where the search was by words alone."""
+    places: str | None = None
+    """Marks of `core.places`: the page, slide or row of each stretch of *text*, where the file had any."""
 
 
 GAP = "\n" * 4
@@ -57,6 +59,11 @@ def stored_span(document: Document, start: int, end: int) -> tuple[int, int]:
     first, last = document.origins.at(start), document.origins.at(end - 1)
     # Passages are cut at gaps before anybody is told of their places.
     return (start, end) if first is None or last is None else (first, last + 1)
+
+
+def whole_text(document: Document) -> str | None:
+    """Return the stored text of *document*, None where only parts of it were read."""
+    return document.text if document.origins is NO_ORIGINS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +128,7 @@ class Citation:
     start: int | None = None
     end: int | None = None
     quote: str | None = None
+    place: str | None = None
+    """Where in its file the quote stands, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
+    page: int | None = None
+    """The page alone, for whoever opens the file there."""

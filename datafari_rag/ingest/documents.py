@@ -6,9 +6,10 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY
+from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.text.cleaning import encodable
 from datafari_rag.core.text.language import detect
 from datafari_rag.ingest.parsers.parsed import MAX_TITLE_CHARS, Parsed
@@ -74,9 +75,35 @@ def from_file(path: Path, parsed: Parsed, *, modified_s: float, source: str, rig
     title = parsed.title or " ".join(encodable(path.name).split())
     texts = {"title": title, "url": address, "source": source, "extension": extension_of(path.name)}
     document = _document(address, parsed.text, texts)
+    if parsed.places:
+        document[PLACES_FIELD] = parsed.places
     document["last_modified"] = _iso(datetime.datetime.fromtimestamp(modified_s, datetime.UTC))
     document |= _acl({}, rights)
     return document
+
+
+def from_member(parent: Document, names: Sequence[str], parsed: Parsed) -> Document:
+    """
+    Return the document of a file in a file, *names* being the way to it from *parent*, the document of the outer one.
+
+    Its id is the outer file's address with the way as its fragment. Rights and date are the outer file's, whatever
+    the inner one says.
+
+    Raises:
+        BadDocument: the way is longer than an id may be.
+    """
+    # In the name of a level no "!" is left, so that no two ways look alike.
+    way = "!/".join(quote(encodable(name)) for name in names)
+    address = f"{parent['id']}#{way}"
+    if len(address) > MAX_ID_CHARS:
+        raise BadDocument("Its name is too long.")
+    name = PurePosixPath(encodable(names[-1])).name
+    source = str(parent.get("source", ""))
+    texts = {"title": parsed.title or " ".join(name.split()), "url": address, "source": source}
+    document = _document(address, parsed.text, texts | {"extension": extension_of(name)})
+    if parsed.places:
+        document[PLACES_FIELD] = parsed.places
+    return document | {field: parent[field] for field in ("last_modified", *ACL_FIELDS)}
 
 
 def extension_of(name: str) -> str:

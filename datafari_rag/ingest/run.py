@@ -19,12 +19,13 @@ from datafari_rag.ingest.documents import BadDocument, Document, Rights, from_fi
 from datafari_rag.ingest.files import File, files_of, opened
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.manifest import Manifest
-from datafari_rag.ingest.parsers.parsed import Unreadable
+from datafari_rag.ingest.member_reader import Container, MemberReader
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.registry import is_jsonl
-from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, TimeExceeded
+from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
-FORM = 2
+FORM = 3
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000
@@ -225,7 +226,7 @@ class IndexRun:
     def _cannot_take(self, file: File, error: OSError | Unreadable) -> None:
         """Name *file*; what was taken from it stays, but not with rights that it should not have any more."""
         if isinstance(error, MemoryExceeded):
-            self.manifest.refuse(file.key, self._refusal(file), f"{error} It is not tried again until it changes.")
+            self.manifest.refuse(file.key, self._refusal(file), f"{error} {NOT_AGAIN}")
         self._cannot_read(file.path, _why(error))
         if self._has_other_rights:
             self._remove(file.key, self.manifest.digests_of(file.key))
@@ -253,6 +254,16 @@ class IndexRun:
         found = self.reader.parse(number, file.path.name, seconds)
         document = from_file(file.path, found, modified_s=file.modified_s, source=source, rights=self.order.rights)
         yield TakenDocument(document if found.text else None, file.size_bytes)
+        if found.members:
+            yield from self._member_documents(Container(file, number, seconds, self._refusal(file)), document, found)
+
+    def _member_documents(self, container: Container, document: Document, found: Parsed) -> Iterator[TakenDocument]:
+        """Yield what is in the files in *container*, which *document* was made of."""
+        reader = MemberReader(self.reader, self.manifest, self.order.clock)
+        for inner in reader.documents(container, document, found):
+            if inner.problem:
+                self._problem(inner.where, inner.problem)
+            yield TakenDocument(inner.document, 0)
 
     def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
         told, rights = RejectedLines(), self._rights(file)

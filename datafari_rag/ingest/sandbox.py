@@ -22,10 +22,14 @@ from typing import Any, Self
 
 from datafari_rag.ingest.jsonl import JsonlLine
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.parsers.registry import Inside
 from datafari_rag.ingest.sandbox_child import Job
 
 MAX_ANSWER_BYTES = 256_000_000
 """Longest answer: 20 million characters of text are less, and so is a batch of lines."""
+
+NOT_AGAIN = "It is not tried again until it changes."
+"""What is said of a file that reached a bound."""
 
 _START = (
     "import runpy, sys; sys.path += [one for one in sys.argv[4:] if one not in sys.path];"
@@ -65,18 +69,23 @@ class Sandbox:
         """End the process."""
         self.close()
 
-    def parse(self, file: int, name: str, seconds: float | None = None) -> Parsed:
+    def parse(self, file: int, name: str, seconds: float | None = None, inside: Inside = ()) -> Parsed:
         """
         Return the text of the open *file*, a descriptor, by the parser for *name*, within *seconds* (None: the limit).
+
+        *inside* is the way to a file in it, whose text is returned then.
 
         Raises:
             Unreadable: the parser cannot read it.
             TooMuch: it needs more than the limits.
         """
         found: dict[str, Any] = {}
-        for answer in self._answers(Job(name, False, seconds or self.limits.seconds), file):
+        if inside:
+            # The process that read the file before has moved the place in it, which both share.
+            os.lseek(file, 0, os.SEEK_SET)
+        for answer in self._answers(Job(name, False, seconds or self.limits.seconds, tuple(inside)), file):
             found |= answer
-        return Parsed(str(found["text"]), found["title"])
+        return Parsed(str(found["text"]), found["title"], str(found["places"]), tuple(map(str, found["members"])))
 
     def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[JsonlLine]:
         """
@@ -115,14 +124,20 @@ class Sandbox:
 
     def _check(self, answer: dict[str, Any]) -> None:
         if answer.get("is_over"):
-            raise MemoryExceeded(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
+            raise self._too_large()
         if "problem" in answer:
             raise Unreadable(str(answer["problem"]))
+
+    def _too_large(self) -> MemoryExceeded:
+        return MemoryExceeded(f"Reading it needed more than {self.limits.memory_mb:,} MB of memory.")
 
     def _broken(self, job: Job) -> Unreadable:
         status = self._child.kill() if self._child is not None else 0
         if status == -signal.SIGXCPU:
             return TimeExceeded(_slow(job.seconds))
+        if status == -signal.SIGABRT:
+            # How libraries of other languages end when they get no memory; with enough of it they do not.
+            return self._too_large()
         return Unreadable(f"Reading it broke off (signal {-status})." if status < 0 else "Reading it broke off.")
 
     def _given(self, job: Job, file: int) -> _Child:

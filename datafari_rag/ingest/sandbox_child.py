@@ -17,13 +17,13 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from datafari_rag.ingest.jsonl import lines
 from datafari_rag.ingest.parsers.parsed import Unreadable
-from datafari_rag.ingest.parsers.registry import parse
+from datafari_rag.ingest.parsers.registry import Inside, parse
 
 MAX_JOB_BYTES = 4096
 BATCH_LINES = 200
@@ -36,11 +36,16 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One file to read: its *name*, whether it is documents line by line, and the seconds for each answer."""
+    """
+    One file to read: its *name*, whether it is documents line by line, and the seconds for each answer.
+
+    *inside* leads to a file in it.
+    """
 
     name: str
     is_lines: bool
     seconds: float
+    inside: Inside = ()
 
 
 def main(channel_number: int, memory_bytes: int, parent: int) -> None:
@@ -96,8 +101,8 @@ def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
         if job.is_lines:
             yield from (_encoded({"lines": batch}) for batch in _batches(job, file))
         else:
-            found = parse(file, job.name)
-            yield _encoded({"text": found.text, "title": found.title})
+            found = parse(file, job.name, job.inside)
+            yield _encoded(asdict(found))
     except Unreadable as error:
         end["problem"] = str(error)
     except OSError as error:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Extract, Passage, stored_span
+from datafari_rag.core.documents import Extract, Passage, stored_span, whole_text
+from datafari_rag.core.places import place_at
 
 Node = dict[str, object]
 
@@ -34,6 +35,7 @@ def _nodes(extract: Extract) -> Iterator[Node]:
 
 def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
     document = extract.document
+    where = place_at(document.places, whole_text(document), start)
     return {
         "doc_id": document.id,
         "node_id": f"{document.id}#{start}-{end}",
@@ -47,6 +49,7 @@ def _node(extract: Extract, text: str, *, start: int, end: int) -> Node:
             "field": document.field,
             "start": start,
             "end": end,
+            "place": None if where is None else where.label(),
         },
     }
 

@@ -26,6 +26,7 @@ def test_each_passage_is_a_node_with_its_own_cleaned_text() -> None:
         "field": "exactContent",
         "start": 0,
         "end": 19,
+        "place": None,
     }
     assert f"{first['text']} … {second['text']}" == extracts[0].text
 

@@ -407,7 +407,15 @@ def test_a_document_opens_with_its_passage_for_those_who_may() -> None:
         "text": FLIGHT.text,
         "start": 0,
         "end": 13,
+        "place": None,
     }
+
+
+def test_a_document_with_pages_opens_with_the_page_of_its_passage() -> None:
+    client = client_of(fake_snapshot(FakeRetriever(replace(FLIGHT, places="0 page 4\n10 sheet 1 <em>"))))
+    assert client.get("/documents?id=doc-2&start=0&end=13", headers=JSON).get_json()["place"] == "p. 4"
+    assert ">p. 4<" in client.get("/documents?id=doc-2&start=0&end=13").get_data(as_text=True)
+    assert ">Sheet &lt;em&gt;<" in client.get("/documents?id=doc-2&start=12&end=13").get_data(as_text=True)
 
 
 def test_a_documents_page_marks_the_passage_and_escapes_the_text() -> None:

@@ -17,6 +17,7 @@ from tantivy import Query, Schema, Searcher, SnippetGenerator
 
 from datafari_rag.adapters.embedded.schema import LANGUAGES, RAW_FIELDS, SHOWN_FIELDS, STORED_FIELDS
 from datafari_rag.core.documents import Document
+from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
 
@@ -109,6 +110,7 @@ def document_of(stored: Mapping[str, Sequence[Any]], *, field: str, text: str, s
         language=_first(stored, "language"),
         last_modified=iso_of(stored),
         meta=meta,
+        places=_first(stored, PLACES_FIELD) if field != "highlighting" else None,
     )
 
 

@@ -18,8 +18,9 @@ from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnal
 from datafari_rag.adapters.embedded.files import META_FILE, are_whole, write_whole
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
+from datafari_rag.core.places import PLACES_FIELD
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
 
 LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
@@ -28,8 +29,8 @@ LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
 RAW_FIELDS = ("extension", "language", "source")
 """Fields that can be filtered, ranged over and counted on, as raw terms."""
 
-SHOWN_FIELDS = ("title", "url", "preview_content")
-"""Fields that are kept to be shown and have no terms of their own."""
+SHOWN_FIELDS = ("title", "url", "preview_content", PLACES_FIELD)
+"""Fields that are kept to be shown, or to say where in its file something stands, and have no terms of their own."""
 
 STORED_FIELDS = ("id", "title", "url", "exactContent", "preview_content", "last_modified", *RAW_FIELDS)
 """What a hit can show. `content_<language>` holds the same text as exactContent and is answered from it."""

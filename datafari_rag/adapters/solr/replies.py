@@ -12,6 +12,7 @@ from typing import Any
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.passages.extracts import JOINT
+from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.entities import unescaped
@@ -80,6 +81,7 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
         last_modified=first(row, fields.last_modified),
         version=first(row, "_version_"),
         meta={name: value for name in _META if (value := first(row, name)) is not None},
+        places=first(row, PLACES_FIELD) if field != "highlighting" else None,
     )
 
 
@@ -120,7 +122,12 @@ def page_of(reply: Mapping[str, Any], schema: Schema, *, is_incomplete: bool) ->
     page: dict[str, object] = {
         "responseHeader": header | ({"partialResults": True} if is_incomplete else {}),
         "response": {"numFound": total, "start": reply["response"].get("start", 0), **response}
-        | {"docs": [{name: value for name, value in row.items() if not schema.is_acl(name)} for row in rows]},
+        | {
+            "docs": [
+                {name: value for name, value in row.items() if not (schema.is_acl(name) or name == PLACES_FIELD)}
+                for row in rows
+            ]
+        },
     }
     for key in ("highlighting", "facet_counts"):
         if isinstance(reply.get(key), Mapping):

@@ -14,7 +14,8 @@ from datafari_rag.core.answer.targets import is_target
 from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
-from datafari_rag.core.documents import Citation, Extract, stored_span
+from datafari_rag.core.documents import Citation, Extract, stored_span, whole_text
+from datafari_rag.core.places import place_at
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
 
@@ -43,15 +44,16 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
             found.append(Citation(mark.inside.strip(), UNKNOWN, answer_start=mark.start, answer_end=mark.end))
-        found.extend(citation_for(mark, claim, seen[place]) for place in mark.places)
+        found.extend(citation_for(mark, claim, seen[place], language) for place in mark.places)
     return tuple(found)
 
 
-def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
-    """Return what *seen* proves of *claim*, at the place of *mark*."""
+def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation:
+    """Return what *seen* proves of *claim*, at the place of *mark*; *language* is the answer's."""
     status, place = _proof(claim, seen)
     document = seen.extract.document
     stored = stored_span(document, *place) if place else None
+    where = place_at(document.places, whole_text(document), stored[0]) if stored else None
     return Citation(
         seen.extract.label,
         status,
@@ -64,6 +66,8 @@ def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
         start=stored[0] if stored else None,
         end=stored[1] if stored else None,
         quote=seen.stored[slice(*place)] if place else None,
+        place=None if where is None else where.label(language),
+        page=where.number if where is not None and where.kind == "page" else None,
     )
 
 

@@ -34,12 +34,12 @@ def checked(text: str, extracts: Sequence[Extract], *, language: str = "en") -> 
     """
     seen = [CheckedExtract(extract, language) for extract in extracts]
     stated = stated_in(text, [extract.label for extract in extracts], lambda words: is_statement(words, language))
-    return tuple(_checked(place, claim, seen) for place, claim in stated)
+    return tuple(_checked(place, claim, seen, language) for place, claim in stated)
 
 
-def _checked(place: tuple[int, int], claim: Claim, seen: Sequence[CheckedExtract]) -> CheckedSentence:
+def _checked(place: tuple[int, int], claim: Claim, seen: Sequence[CheckedExtract], language: str) -> CheckedSentence:
     mark = Mark(*place, inside="", places=())
-    found = [citation_for(mark, claim, one) for one in seen]
+    found = [citation_for(mark, claim, one, language) for one in seen]
     for status in (VERIFIED, SUPPORTED):
         if any(one.status == status for one in found):
             return CheckedSentence(*place, status, tuple(one for one in found if one.quote is not None))

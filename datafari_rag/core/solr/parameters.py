@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
+from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.query.search_request import (
     FACET_LIMIT,
@@ -288,7 +289,17 @@ def _least(step: Step) -> str:
 def document_fields(schema: Schema, text: str) -> list[str]:
     """Return what is read of each document, *text* being the field of its text, "" for none."""
     fields = schema.fields
-    wanted = (fields.id, fields.title, fields.url, fields.language, fields.last_modified, "extension", "source", text)
+    wanted: tuple[str, ...] = (
+        fields.id,
+        fields.title,
+        fields.url,
+        fields.language,
+        fields.last_modified,
+        "extension",
+        "source",
+        text,
+    )
+    wanted += (PLACES_FIELD,) if schema.has(PLACES_FIELD) else ()
     return [*dict.fromkeys(name for name in wanted if name and not schema.is_acl(name)), "_version_", "score"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import docx
 from docx.opc.exceptions import PackageNotFoundError
@@ -13,23 +13,24 @@ from docx.oxml.ns import qn
 from docx.table import Table, _Row
 from docx.text.paragraph import Paragraph
 
+from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, heading_line, parsed, row_line
-
-MAX_UNPACKED_BYTES = 500_000_000
-"""A DOCX is a ZIP file; one that unpacks to more than this is taken for an attack."""
 
 MAX_COLUMNS = 1000
 """Most columns that one cell may span: the library makes a cell for each. Word itself stops at 63."""
 
+_HOLDERS = frozenset({qn("w:body"), qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"), qn("w:ins")})
+_INNER = (qn("w:sdt"), qn("w:ins"), qn("w:smartTag"), qn("w:txbxContent"))
+_TEXT, _PARAGRAPH = qn("w:t"), qn("w:p")
+_BREAKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _HEADING = re.compile(r"(?:Title|Heading (?P<level>[1-9]))")
 
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of *file* with the title of its properties. Raises: OSError; Unreadable: broken or too large."""
+    refuse_bombs(file, "DOCX")
     try:
-        with zipfile.ZipFile(file) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > MAX_UNPACKED_BYTES:
-                raise Unreadable("This DOCX unpacks to more than 500 MB.")
         document = docx.Document(file)
         _refuse_wide_cells(document)
         text = _joined(_blocks(document))
@@ -49,14 +50,25 @@ def _refuse_wide_cells(document: docx.document.Document) -> None:
 
 
 def _blocks(document: docx.document.Document) -> Iterator[str]:
-    for block in document.iter_inner_content():
-        if isinstance(block, Paragraph):
-            yield _line(block)
-        elif isinstance(block, Table):
+    for element in _elements(document.element.body):
+        if element.tag == qn("w:p"):
+            yield _line(Paragraph(element, document))
+        else:
             # An empty line on both sides keeps the first and the last row apart from the text around.
             yield ""
-            yield from filter(None, map(_row, block.rows))
+            yield from filter(None, map(_row, Table(element, document).rows))
             yield ""
+
+
+def _elements(body: Any) -> Iterator[Any]:
+    """Yield paragraphs and tables in their order, those in content controls, which the library passes over, too."""
+    waiting = [body]
+    while waiting:
+        element = waiting.pop()
+        if element.tag in (qn("w:p"), qn("w:tbl")):
+            yield element
+        elif element.tag in _HOLDERS:
+            waiting += reversed(element)
 
 
 def _line(paragraph: Paragraph) -> str:
@@ -64,16 +76,35 @@ def _line(paragraph: Paragraph) -> str:
     name = (paragraph.style.name or "") if paragraph.style is not None else ""
     heading = _HEADING.fullmatch(name)
     if heading is not None:
-        return f"\n{heading_line(int(heading['level'] or 1), paragraph.text)}\n"
-    if name.startswith("List") and paragraph.text.strip():
-        return f"- {paragraph.text}"
-    return paragraph.text
+        return f"\n{heading_line(int(heading['level'] or 1), _words(paragraph))}\n"
+    words = _words(paragraph)
+    return f"- {words}" if name.startswith("List") and words.strip() else words
+
+
+def _words(paragraph: Paragraph) -> str:
+    """Return the words of a paragraph, those in content controls, insertions and text boxes, too."""
+    if not any(True for _ in paragraph._p.iter(*_INNER)):
+        return str(paragraph.text)
+    # What a text box holds is there twice: as it is, and for old readers.
+    return "".join(
+        "\n" if part.tag == _PARAGRAPH else _BREAKS.get(part.tag, part.text or "")
+        for part in paragraph._p.iter(_TEXT, _PARAGRAPH, *_BREAKS)
+        if part is not paragraph._p and not any(True for _ in part.iterancestors(_FALLBACK))
+    )
 
 
 def _row(row: _Row) -> str:
     cells = row.cells
     # A cell that spans columns is given once for each of them.
-    return row_line(cell.text for place, cell in enumerate(cells) if not place or cell._tc is not cells[place - 1]._tc)
+    return row_line(
+        _cell(cell) for place, cell in enumerate(cells) if not place or cell._tc is not cells[place - 1]._tc
+    )
+
+
+def _cell(cell: Any) -> str:
+    if not any(True for _ in cell._tc.iter(qn("w:sdt"))):
+        return str(cell.text)
+    return "\n".join(_words(Paragraph(part, cell)) for part in cell._tc.iter(_PARAGRAPH))
 
 
 def _joined(lines: Iterable[str]) -> str:

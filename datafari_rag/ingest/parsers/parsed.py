@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from datafari_rag.core.places import Place, PlaceMark, written
 from datafari_rag.core.text.cleaning import encodable
 
 MAX_CHARS = 20_000_000
@@ -25,10 +26,24 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The text of one file, and its title where it names one. Both may be empty."""
+    """
+    The text of one file, and its title where it names one. Both may be empty.
+
+    *places* are the marks of `core.places`, *members* the names of the files in it, each a document of its own.
+    """
 
     text: str
     title: str | None = None
+    places: str = ""
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a file's text, whole lines; *place* is where it stands, None for where the one before stands."""
+
+    text: str
+    place: Place | None = None
 
 
 def parsed(text: str, title: str | None = None) -> Parsed:
@@ -40,6 +55,25 @@ def parsed(text: str, title: str | None = None) -> Parsed:
     """
     name = " ".join(_clean(title[:MAX_TITLE_CHARS]).split()) if title else ""
     return Parsed(_clean(text[:MAX_CHARS]).strip(), name or None)
+
+
+def placed(pieces: Iterable[Piece], title: str | None = None) -> Parsed:
+    """Return the result of a parser that knows where its pieces stand, in the form of `parsed`."""
+    texts: list[str] = []
+    marks: list[PlaceMark] = []
+    size = 0
+    for piece in pieces:
+        text = _clean(piece.text[: MAX_CHARS - size])
+        if piece.place is not None and text:
+            marks.append(PlaceMark(size, piece.place))
+        texts.append(text)
+        size += len(text)
+        if size >= MAX_CHARS:
+            break
+    whole = "".join(texts)
+    skipped = len(whole) - len(whole.lstrip())
+    moved = [PlaceMark(max(0, mark.offset - skipped), mark.place) for mark in marks]
+    return Parsed(whole.strip(), parsed("", title).title, written(moved))
 
 
 def row_line(cells: Iterable[str]) -> str:

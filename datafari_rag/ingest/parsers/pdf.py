@@ -1,41 +1,253 @@
-"""PDF files, page by page. A scanned page has no text; nothing is guessed from pictures."""
+"""
+PDF files, page by page: lines in their order, larger ones as headings, tables as rows.
+
+What the page says of columns and sizes is read off the characters' places; the cells of ruled tables come from
+`pdf_tables`. A page without text is a picture: it is read where OCR is installed (`pictures.ocr`).
+"""
 
 from __future__ import annotations
 
-import logging
+import ctypes
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import BinaryIO
 
-from pypdf import PdfReader
-from pypdf.errors import PyPdfError
+import pypdfium2
+from pypdfium2 import PdfDocument, PdfiumError, PdfObject, PdfPage, PdfTextPage
+from pypdfium2 import raw as pdfium
 
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Unreadable, parsed
+from datafari_rag.core.places import Place
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Piece, Unreadable, heading_line, placed
+from datafari_rag.ingest.parsers.pdf_tables import Box, Letter, RuledTable, tables_of
+from datafari_rag.ingest.parsers.pictures import ocr
+
+MAX_HEADING_CHARS = 90
+HEADING_FACTOR = 1.15
+"""How much larger than most of the text a heading is."""
+
+MAX_HEADING_SHARE = 0.2
+"""Where more of the lines are large, size says nothing."""
+
+GAP_FACTOR = 1.6
+"""A space wider than so many heights of a letter stands between two columns."""
+
+MIN_RULES, MAX_RULES = 4, 2000
+"""Lines of a page that may have a ruled table; a drawing has more."""
+
+MAX_RULE_POINTS = 5.0
+"""Thickest line; what is thicker is a box, whose edges are lines."""
+
+OCR_SCALE = 200 / 72
+"""Dots for each of a page's points: 200 dpi."""
+
+MAX_PAGE_POINTS = 3000
+"""Longest edge of a page that is read as a picture, about a metre."""
+
+_LINE_HYPHENS = ("\ufffe", "\x02")
+"""What pdfium gives for a hyphen that only divides a word at the end of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text: str
+    size: float
+    """Of the first letter, 0 where it is not known."""
 
 
 def parse(file: BinaryIO) -> Parsed:
     """Return the text of all pages of *file*. Raises: OSError; Unreadable: broken, locked, or without any text."""
-    # The parser tells every small flaw to its log, which nobody can mend.
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
-        reader = PdfReader(file)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("This PDF is locked by a password.")
-        text = _text(reader)
-        title = reader.metadata.title if reader.metadata else None
-    except RecursionError as error:
-        raise Unreadable("This PDF is nested too deeply.") from error
-    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
-        # What a broken file makes the parser raise is not only its own errors.
-        raise Unreadable("This PDF is broken.") from error
-    if not text.strip():
-        raise Unreadable("This PDF holds no text, only pictures.")
-    return parsed(text, title if isinstance(title, str) else None)
+        with pypdfium2.PdfDocument(file) as document:
+            pages = list(_pages(document))
+            title = document.get_metadata_value("Title")
+    except PdfiumError as error:
+        locked = pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD or "password" in str(error).lower()
+        raise Unreadable(f"This PDF is {'locked by a password' if locked else 'broken'}.") from error
+    found = placed(_pieces(pages), title)
+    if not found.text:
+        raise Unreadable(f"This PDF holds no text, only pictures.{ocr.hint()}")
+    return found
 
 
-def _text(reader: PdfReader) -> str:
-    pages, total = [], 0
-    for page in reader.pages:
-        pages.append(page.extract_text())
-        total += len(pages[-1])
-        if total > MAX_CHARS:
-            break
-    return "\n\n".join(pages)
+def _pages(document: PdfDocument) -> Iterator[list[_Line]]:
+    chars = 0
+    for number in range(len(document)):
+        page = document.get_page(number)
+        words = page.get_textpage()
+        lines = _lines(words, _tables(page))
+        if not any(line.text.strip() for line in lines):
+            lines = [_Line(line, 0.0) for line in _seen(page).split("\n")]
+        words.close()
+        page.close()
+        yield lines
+        chars += sum(len(line.text) for line in lines)
+        if chars > MAX_CHARS:
+            return
+
+
+def _tables(page: PdfPage) -> Sequence[RuledTable]:
+    rules: list[Box] = []
+    for one in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_PATH,), max_depth=1):
+        rules += _rules(one)
+        if len(rules) > MAX_RULES:
+            return ()
+    return tables_of(rules) if len(rules) >= MIN_RULES else ()
+
+
+def _rules(path: PdfObject) -> list[Box]:
+    """Return the straight lines of *path*, thin boxes each."""
+    matrix = path.get_matrix()
+    rules: list[Box] = []
+    before = first = (0.0, 0.0)
+    for number in range(min(pdfium.FPDFPath_CountSegments(path), MAX_RULES)):
+        segment = pdfium.FPDFPath_GetPathSegment(path, number)
+        x, y = ctypes.c_float(), ctypes.c_float()
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        here = matrix.on_point(x.value, y.value)
+        kind = pdfium.FPDFPathSegment_GetType(segment)
+        if kind == pdfium.FPDF_SEGMENT_MOVETO:
+            first = here
+        elif kind == pdfium.FPDF_SEGMENT_LINETO:
+            rules.append(_between(before, here))
+            if pdfium.FPDFPathSegment_GetClose(segment):
+                rules.append(_between(here, first))
+        before = here
+    return [rule for rule in rules if min(rule[2] - rule[0], rule[3] - rule[1]) <= MAX_RULE_POINTS]
+
+
+def _between(one: tuple[float, float], other: tuple[float, float]) -> Box:
+    (left, right), (lower, upper) = sorted((one[0], other[0])), sorted((one[1], other[1]))
+    return left, lower, right, upper
+
+
+def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_Line]:
+    """Return the lines of a page, those of a table in the place of its first letter."""
+    text = words.get_text_range()
+    if len(text) != words.count_chars():
+        # Characters beyond the first plane shift all numbers: such a page keeps its words and loses its layout.
+        return [_Line(_joined(line), 0.0) for line in text.split("\n")]
+    found: list[_Line | int] = []
+    letters: list[list[Letter]] = [[] for _ in tables]
+    at = 0
+    for raw in text.split("\n"):
+        outside, inside = _parted(words, raw, at, tables)
+        for number, letter in inside:
+            if not letters[number]:
+                found.append(number)
+            letters[number].append(letter)
+        if not inside:
+            found.append(_Line(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0))
+        elif outside.strip():
+            found.append(_Line(_joined(outside), 0.0))
+        at += len(raw) + 1
+    groups = (_as_lines(tables[one], letters[one]) if isinstance(one, int) else [one] for one in found)
+    return [line for group in groups for line in group]
+
+
+def _as_lines(table: RuledTable, letters: Sequence[Letter]) -> list[_Line]:
+    return [_Line(line, 0.0) for line in ("", *table.rows(letters), "")]
+
+
+def _parted(
+    words: PdfTextPage, raw: str, at: int, tables: Sequence[RuledTable]
+) -> tuple[str, list[tuple[int, Letter]]]:
+    """Return what of the line *raw* stands outside of *tables*, and each letter inside with the number of its table."""
+    if not tables:
+        return raw, []
+    outside: list[str] = []
+    inside: list[tuple[int, Letter]] = []
+    last: Letter | None = None
+    number: int | None = None
+    for place, sign in enumerate(raw):
+        if not sign.isspace():
+            left, right, bottom, top = _box(words, at + place) or (-1.0, -1.0, -1.0, -1.0)
+            last = (sign, (left + right) / 2, (bottom + top) / 2)
+            number = next((n for n, table in enumerate(tables) if table.holds(last[1], last[2])), None)
+        if number is None or last is None:
+            outside.append(sign)
+        else:
+            # A space stands where the letter before it does.
+            inside.append((number, (sign, last[1], last[2])))
+    if inside and number is not None and last is not None:
+        inside.append((number, (" ", last[1], last[2])))
+    return "".join(outside), inside
+
+
+def _columned(words: PdfTextPage, line: str, at: int) -> str:
+    """Return *line* with a tab in place of each space that is wide enough to stand between columns."""
+    pieces: list[str] = []
+    begin = 0
+    for place in range(1, len(line) - 1):
+        if line[place] == " " and not line[place - 1].isspace() and not line[place + 1].isspace():
+            before, after = _box(words, at + place - 1), _box(words, at + place + 1)
+            if before and after and after[0] - before[1] > GAP_FACTOR * _size(words, at + place + 1):
+                pieces.append(line[begin:place])
+                begin = place + 1
+    return "\t".join((*pieces, line[begin:]))
+
+
+def _box(words: PdfTextPage, index: int) -> tuple[float, float, float, float] | None:
+    """Return left, right, bottom and top of a character; None for one that is nowhere."""
+    edges = [ctypes.c_double() for _ in range(4)]
+    if not pdfium.FPDFText_GetCharBox(words, index, *map(ctypes.byref, edges)):
+        return None
+    left, right, bottom, top = (edge.value for edge in edges)
+    return left, right, bottom, top
+
+
+def _size(words: PdfTextPage, index: int) -> float:
+    """Return the height of the letters at *index*: a matrix may enlarge what is nominally one point."""
+    matrix = pdfium.FS_MATRIX()
+    size = float(pdfium.FPDFText_GetFontSize(words, index))
+    if pdfium.FPDFText_GetMatrix(words, index, matrix):
+        size *= (matrix.c**2 + matrix.d**2) ** 0.5
+    return round(size * 2) / 2
+
+
+def _joined(line: str) -> str:
+    for hyphen in _LINE_HYPHENS:
+        line = line.replace(hyphen, "")
+    return line.replace("\r", "").rstrip()
+
+
+def _seen(page: PdfPage) -> str:
+    """Return the words of a page that is a picture, "" where no OCR is installed or there is nothing on it."""
+    if max(page.get_size()) > MAX_PAGE_POINTS or not ocr.is_installed() or not _has_picture(page):
+        return ""
+    picture = page.render(scale=OCR_SCALE, grayscale=True)
+    return ocr.read(ocr.Picture(bytes(picture.buffer), picture.width, picture.height, picture.stride))
+
+
+def _has_picture(page: PdfPage) -> bool:
+    return any(True for _ in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=3))
+
+
+def _pieces(pages: Sequence[Sequence[_Line]]) -> Iterator[Piece]:
+    levels = _levels(pages)
+    for number, lines in enumerate(pages, 1):
+        yield Piece("\n", Place("page", number))
+        for size, group in groupby(lines, key=lambda line: line.size if levels.get(line.size) else 0.0):
+            texts = [line.text for line in group]
+            heading = " ".join(texts)
+            # A long heading stands on several lines.
+            if size and len(heading) <= MAX_HEADING_CHARS and any(map(str.isalpha, heading)):
+                yield Piece(f"\n{heading_line(levels[size], heading)}\n\n")
+            else:
+                yield from (Piece(f"{text}\n") for text in texts)
+
+
+def _levels(pages: Sequence[Sequence[_Line]]) -> dict[float, int]:
+    """Return the level of each size that headings have, the largest first; empty where sizes say nothing."""
+    sizes: Counter[float] = Counter()
+    for lines in pages:
+        for line in lines:
+            sizes[line.size] += len(line.text) if line.size else 0
+    if not sizes or not sizes.total():
+        return {}
+    usual = sizes.most_common(1)[0][0]
+    large = sorted((size for size in sizes if size >= usual * HEADING_FACTOR), reverse=True)
+    if sum(sizes[size] for size in large) > MAX_HEADING_SHARE * sizes.total():
+        return {}
+    return {size: min(place, 6) for place, size in enumerate(large, 1)}

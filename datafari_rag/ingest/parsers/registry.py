@@ -1,19 +1,34 @@
-"""Which parser reads which files; the parsers of optional libraries are imported when a file needs them."""
+"""
+Which parser reads which files; the parsers of optional libraries are imported when a file needs them.
+
+A file that holds files is opened here as well, member by member, in the process that reads it: nothing that is in a
+file is ever a file on the disk.
+"""
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
+from io import BytesIO
 from pathlib import PurePath
+from types import ModuleType
 from typing import BinaryIO
 
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.parsers.pictures import ocr
 
-MISSING = "Reading {} files needs more libraries: pip install 'datafari-rag[ingest]'"
+MISSING = "Reading {} files needs more libraries: pip install 'datafari-rag[{}]'"
+PICTURES = "pictures.picture"
+
+Inside = Sequence[tuple[int, str]]
+"""The way to a file in a file: for each container the number of the member, and the ending of its name."""
 
 
-def parse(file: BinaryIO, name: str) -> Parsed:
+def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
     """
     Return the text of *file*, read by the parser of the ending of *name*; an unknown ending is taken for text.
+
+    With *inside* that of the file which this way leads to.
 
     A parser may need any time and memory: `sandbox` calls this in a process that is ended at a bound.
 
@@ -22,18 +37,35 @@ def parse(file: BinaryIO, name: str) -> Parsed:
         Unreadable: it is not what its name says, broken, locked, or its parser's library is not installed.
         MemoryError: it needs more than there is.
     """
-    parser = PARSERS.get(PurePath(name).suffix.lower(), "plain_text")
-    try:
-        module = importlib.import_module(f"datafari_rag.ingest.parsers.{parser}")
-    except ImportError as error:
-        raise Unreadable(MISSING.format(parser)) from error
-    found: Parsed = module.parse(file)
+    suffix = ending_of(name)
+    for number, inner in inside:
+        file, suffix = BytesIO(_module(suffix).member(file, number)), inner
+    found: Parsed = _module(suffix).parse(file)
     return found
 
 
 def is_known(path: PurePath) -> bool:
     """Say whether a file found in a folder is taken."""
-    return path.suffix.lower() in PARSERS or is_jsonl(path)
+    return is_readable(path.name) or is_jsonl(path)
+
+
+def is_readable(name: str) -> bool:
+    """Say whether a file of this name has a parser that can read it; pictures have one where OCR is installed."""
+    parser = PARSERS.get(ending_of(name))
+    return parser is not None and (parser != PICTURES or ocr.is_installed())
+
+
+def ending_of(name: str) -> str:
+    """Return the ending of *name* with its dot in lower case, "" when it has none."""
+    return PurePath(name).suffix.lower()
+
+
+def _module(suffix: str) -> ModuleType:
+    parser = PARSERS.get(suffix, "plain_text")
+    try:
+        return importlib.import_module(f"datafari_rag.ingest.parsers.{parser}")
+    except ImportError as error:
+        raise Unreadable(MISSING.format(suffix, "ocr" if parser == PICTURES else "ingest")) from error
 
 
 def is_jsonl(path: PurePath) -> bool:
@@ -48,8 +80,8 @@ PARSERS = {
     ".rst": "plain_text",
     ".adoc": "plain_text",
     ".org": "plain_text",
-    ".csv": "plain_text",
-    ".tsv": "plain_text",
+    ".csv": "delimited",
+    ".tsv": "delimited",
     ".md": "markdown",
     ".markdown": "markdown",
     ".html": "html",
@@ -57,4 +89,25 @@ PARSERS = {
     ".xhtml": "html",
     ".pdf": "pdf",
     ".docx": "docx",
+    ".odt": "office.opendocument",
+    ".odp": "office.opendocument",
+    ".rtf": "office.rtf",
+    ".pptx": "office.slides",
+    ".pptm": "office.slides",
+    ".xlsx": "office.sheets",
+    ".xlsm": "office.sheets",
+    ".xlsb": "office.sheets",
+    ".xls": "office.sheets",
+    ".ods": "office.sheets",
+    ".epub": "containers.epub",
+    ".eml": "containers.eml",
+    ".msg": "containers.msg",
+    ".zip": "containers.zip",
+    ".png": PICTURES,
+    ".jpg": PICTURES,
+    ".jpeg": PICTURES,
+    ".tif": PICTURES,
+    ".tiff": PICTURES,
+    ".webp": PICTURES,
+    ".bmp": PICTURES,
 }

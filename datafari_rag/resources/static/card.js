@@ -172,6 +172,7 @@ export class Card {
       { class: `proof ${one.status}` },
       element("span", { class: "status" }, shape, ` ${own(this.words.statuses, one.status) ?? one.status}`),
       one.quote && element("q", { dir: "auto" }, straight(one.quote)),
+      one.place && element("span", { class: "place", dir: "auto" }, straight(one.place)),
       one.quote && link,
     );
   }

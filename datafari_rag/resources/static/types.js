@@ -2,7 +2,7 @@
 /**
  * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string}} Source
  * @typedef {{label: string, status: string, answer_start: number, answer_end: number, document_id: string | null, url: string | null, title: string | null,
- *   field: string | null, start: number | null, end: number | null, quote: string | null}} Citation
+ *   field: string | null, start: number | null, end: number | null, quote: string | null, place?: string | null, page?: number | null}} Citation
  * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
  * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],
  *   finish_reason?: string, partial_results?: boolean}} Content

@@ -8,6 +8,7 @@ from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NotFound, RagError
+from datafari_rag.core.places import place_at
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import WorkerContext, json_response
@@ -69,18 +70,27 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
                 "text": document.text,
                 "start": start,
                 "end": end,
+                "place": _place(document, start),
             }
         )
     )
 
 
+def _place(document: Document, start: int | None, language: str = "en") -> str | None:
+    """Return the page, slide or row that the passage stands on, None where there is no passage or no such thing."""
+    where = None if start is None else place_at(document.places, document.text, start)
+    return None if where is None else where.label(language)
+
+
 def _as_page(worker: WorkerContext, document: Document, start: int | None, end: int | None) -> Response:
+    reader = reader_of(worker)
     shown = {
         "title": title_of(document),
         "url": without_invisible(document.url or ""),
         "parts": parts_of(document.text, start or 0, end or 0),
+        "place": _place(document, start, reader.language),
     }
-    return page(worker, reader_of(worker), "document.html", shown)
+    return page(worker, reader, "document.html", shown)
 
 
 def _failed(worker: WorkerContext, error: RagError) -> Response:

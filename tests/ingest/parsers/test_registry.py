@@ -62,7 +62,7 @@ def pdf_of(path: Path, *lines: str, password: str = "") -> Path:
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
         stream = DecodedStreamObject()
         stream.set_data(f"BT /F1 12 Tf 10 100 Td ({line}) Tj ET".encode())
-        page[NameObject("/Contents")] = stream
+        page[NameObject("/Contents")] = writer._add_object(stream)
     writer.add_metadata({"/Title": "The PDF"})
     if password:
         writer.encrypt(password, algorithm="RC4-128")
@@ -127,7 +127,7 @@ def test_text_and_title(tmp_path: Path, name: str, raw: bytes, text: str, title:
 
 def test_a_pdf_page_by_page(tmp_path: Path) -> None:
     found = parse(pdf_of(tmp_path / "a.PDF", "First page", "Second page"))
-    assert found == Parsed("First page\n\nSecond page", "The PDF")
+    assert found == Parsed("First page\n\nSecond page", "The PDF", "0 page 1\n11 page 2")
 
 
 def test_a_word_file_with_its_tables_in_place(tmp_path: Path) -> None:

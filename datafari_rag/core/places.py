@@ -1,0 +1,144 @@
+"""
+Where in its file a stretch of a document's text stands: page, slide, or the row of a sheet; values and their spelling.
+
+Marks are kept as one stored text, a line for each: offset, kind, number, name of the sheet. The rows of a sheet need
+one mark for each run of them, since every row is a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+PLACES_FIELD = "place_marks"
+"""The stored field, in the embedded index and in Solr's schema; a document without it has no places."""
+
+MAX_MARKS = 10_000
+"""Most marks of one document; behind the last one that is kept no place is known."""
+
+MAX_STORED_CHARS = 1_000_000
+"""A longer field is none of ours, and is not read."""
+
+MAX_SHEET_CHARS = 100
+
+PlaceKind = Literal["page", "slide", "sheet", "row"]
+KINDS = get_args(PlaceKind)
+_UNKNOWN = "-"
+_MAX_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A page, a slide, a sheet or a row of one, counted from 1; *sheet* is the name of the sheet, None without one."""
+
+    kind: PlaceKind
+    number: int
+    sheet: str | None = None
+
+    def label(self, language: str = "en") -> str:
+        """Return how a citation names it, in *language* where that is known: "p. 12", "Sheet Q3, row 14"."""
+        words = _LABELS.get(language, _LABELS["en"])
+        kind = words["row alone"] if self.kind == "row" and self.sheet is None else words[self.kind]
+        return kind.format(number=self.number, sheet=self.sheet or self.number)
+
+
+class PlaceMark(NamedTuple):
+    """From the character *offset* of the text on, everything stands at *place*; nothing is known where it is None."""
+
+    offset: int
+    place: Place | None
+
+
+def written(marks: Iterable[PlaceMark]) -> str:
+    """Return *marks*, in order of their offsets, as one text to be stored; "" for none."""
+    lines: list[str] = []
+    for mark in marks:
+        if len(lines) == MAX_MARKS:
+            lines.append(f"{mark.offset} {_UNKNOWN}")
+            break
+        lines.append(f"{mark.offset} {_spelled(mark.place)}")
+    return "\n".join(lines)
+
+
+def place_at(stored: str | None, text: str | None, offset: int) -> Place | None:
+    """
+    Return where the character *offset* of the stored *text* stands, None where *stored*, its marks, does not say.
+
+    What is not in the form of `written` says nothing. Without the text (None) no rows are counted: a row is then its
+    sheet, and none where the sheet has no name.
+    """
+    if not stored or len(stored) > MAX_STORED_CHARS:
+        return None
+    last = ""
+    at = 0
+    for line in stored.split("\n"):
+        begin = _number(line.partition(" ")[0])
+        if begin is None:
+            return None
+        if begin > offset:
+            break
+        last, at = line, begin
+    if text is None:
+        return _without_row(_place(last, 0))
+    return _place(last, text.count("\n", at, offset))
+
+
+def _without_row(place: Place | None) -> Place | None:
+    if place is None or place.kind != "row":
+        return place
+    return None if place.sheet is None else Place("sheet", 1, place.sheet)
+
+
+def _spelled(place: Place | None) -> str:
+    if place is None:
+        return _UNKNOWN
+    sheet = " ".join((place.sheet or "").split())[:MAX_SHEET_CHARS]
+    return f"{place.kind} {place.number} {sheet}".rstrip()
+
+
+def _place(line: str, lines_after: int) -> Place | None:
+    """Return the place of a mark, *lines_after* line ends behind it: in a sheet each of them is a row."""
+    parts = line.split(" ", 3)
+    kind = next((known for known in KINDS if known == parts[1]), None) if len(parts) > 2 else None
+    number = _number(parts[2]) if kind is not None else None
+    if kind is None or number is None:
+        return None
+    return Place(kind, number + lines_after if kind == "row" else number, parts[3] if parts[3:] else None)
+
+
+def _number(digits: str) -> int | None:
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS
+    return int(digits) if is_number else None
+
+
+_LABELS: Mapping[str, Mapping[str, str]] = {
+    "en": {
+        "page": "p. {number}",
+        "slide": "Slide {number}",
+        "sheet": "Sheet {sheet}",
+        "row": "Sheet {sheet}, row {number}",
+        "row alone": "Row {number}",
+    },
+    "fr": {
+        "page": "p. {number}",
+        "slide": "Diapositive {number}",
+        "sheet": "Feuille {sheet}",
+        "row": "Feuille {sheet}, ligne {number}",
+        "row alone": "Ligne {number}",
+    },
+    "de": {
+        "page": "S. {number}",
+        "slide": "Folie {number}",
+        "sheet": "Blatt {sheet}",
+        "row": "Blatt {sheet}, Zeile {number}",
+        "row alone": "Zeile {number}",
+    },
+    "es": {
+        "page": "p. {number}",
+        "slide": "Diapositiva {number}",
+        "sheet": "Hoja {sheet}",
+        "row": "Hoja {sheet}, fila {number}",
+        "row alone": "Fila {number}",
+    },
+}

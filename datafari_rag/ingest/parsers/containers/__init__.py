@@ -1,0 +1,1 @@
+"""Files that hold files: ZIP, mails with attachments, and books, which are ZIP files of pages."""

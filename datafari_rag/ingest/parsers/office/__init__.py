@@ -1,0 +1,1 @@
+"""Office files: sheets, slides, OpenDocument texts, RTF."""

@@ -1,0 +1,113 @@
+"""OpenDocument texts and presentations (ODT, ODP): headings, paragraphs, lists and tables; slides with their notes."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from typing import BinaryIO
+
+from odfdo import Document, Element, Table
+
+from datafari_rag.core.places import Place
+from datafari_rag.ingest.parsers.containers.packed import BROKEN, refuse_bombs
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Piece, Unreadable, heading_line, placed, row_line
+
+MAX_CELLS = 1_000_000
+"""Cells of one table; a cell or row may say that it stands for thousands."""
+
+_UNSEEN = frozenset(
+    {"office:annotation", "office:annotation-end", "text:tracked-changes", "text:sequence-decls", "office:forms",
+     "draw:object", "draw:image", "svg:title", "svg:desc", "text:note", "text:table-of-content"}
+)  # fmt: skip
+_REPEATS = ("table:number-rows-repeated", "table:number-columns-repeated")
+
+
+def parse(file: BinaryIO) -> Parsed:
+    """Return the text of *file* with its title. Raises: OSError; Unreadable: broken, locked or too large."""
+    refuse_bombs(file, "OpenDocument file")
+    try:
+        # It takes bytes alone, and no file that is already open.
+        document = Document(BytesIO(file.read()))
+        body = document.body
+        return placed(_bounded(body), document.meta.title)
+    except RecursionError as error:
+        raise Unreadable("This OpenDocument file is nested too deeply.") from error
+    except (*BROKEN, ValueError, LookupError, SyntaxError, AttributeError, TypeError, zipfile.LargeZipFile) as error:
+        raise Unreadable("This OpenDocument file is broken or locked by a password.") from error
+
+
+def _bounded(body: Element) -> Iterator[Piece]:
+    chars = 0
+    for piece in _pieces(body):
+        yield piece
+        chars += len(piece.text)
+        if chars > MAX_CHARS:
+            return
+
+
+def _pieces(body: Element) -> Iterator[Piece]:
+    """Walk through *body* without recursion; the mark of an item stands before its first paragraph."""
+    waiting: list[Element] = [body]
+    slide, mark = 0, ""
+    while waiting:
+        node = waiting.pop()
+        if node.tag in _UNSEEN:
+            continue
+        if node.tag == "draw:page":
+            slide += 1
+            yield Piece("\n", Place("slide", slide))
+        if node.tag == "text:list-item":
+            mark = "- "
+        if isinstance(node, Table):
+            yield from map(Piece, _rows(node))
+        elif node.tag in ("text:h", "text:p"):
+            yield Piece(_line(node, mark))
+            mark = ""
+        if node.tag not in ("table:table", "text:h", "text:p") or node.tag == "text:p":
+            # A paragraph may hold a frame with a text or table of its own.
+            waiting += reversed([child for child in node.children if node.tag != "text:p" or child.tag == "draw:frame"])
+
+
+def _line(node: Element, mark: str) -> str:
+    words = _words(node)
+    if node.tag == "text:h":
+        level = str(node.get_attribute("text:outline-level") or "1")
+        return f"\n{heading_line(int(level) if level.isdecimal() else 1, words)}\n\n"
+    if node.parent is not None and node.parent.tag == "draw:text-box" and _is_title(node.parent):
+        return f"{heading_line(2, words)}\n\n"
+    return f"{mark}{words}\n" if words.strip() else "\n"
+
+
+def _is_title(box: Element) -> bool:
+    return box.parent is not None and box.parent.get_attribute("presentation:class") == "title"
+
+
+def _words(node: Element) -> str:
+    return "".join(_signs(node))
+
+
+def _signs(node: Element) -> Iterator[str]:
+    """Yield the words of a paragraph, without its frames and notes."""
+    waiting: list[Element | str] = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+            continue
+        waiting.append(one.tail or "" if one is not node else "")
+        if one.tag in ("text:tab", "text:line-break", "text:s"):
+            yield "\t" if one.tag == "text:tab" else "\n" if one.tag == "text:line-break" else " "
+        elif one.tag not in _UNSEEN and one.tag != "draw:frame":
+            waiting += reversed([one.text or "", *one.children])
+
+
+def _rows(table: Table) -> Iterator[str]:
+    if table.width * table.height > MAX_CELLS:
+        raise Unreadable(f"A table of this OpenDocument file has more than {MAX_CELLS:,} cells.")
+    yield "\n"
+    for row in table.iter_rows() if hasattr(table, "iter_rows") else table.traverse():
+        cells = (" ".join(_words(paragraph) for paragraph in cell.get_elements(".//text:p")) for cell in row.cells)
+        if line := row_line(cells):
+            yield f"{line}\n"
+    yield "\n"

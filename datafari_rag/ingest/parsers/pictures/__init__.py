@@ -1,0 +1,1 @@
+"""Pictures of text, where OCR is installed."""

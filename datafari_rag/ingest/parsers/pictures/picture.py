@@ -1,0 +1,40 @@
+"""Pictures (PNG, JPEG, TIFF, …): the words on them, page by page, where OCR is installed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from PIL import Image, ImageSequence, UnidentifiedImageError
+
+from datafari_rag.core.places import Place
+from datafari_rag.ingest.parsers.parsed import Parsed, Piece, Unreadable, placed
+from datafari_rag.ingest.parsers.pictures import ocr
+
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
+MAX_PAGES = 500
+
+
+def parse(file: BinaryIO) -> Parsed:
+    """Return the words of *file*. Raises: OSError; Unreadable: broken, too large, or no OCR is installed."""
+    try:
+        with warnings.catch_warnings(), Image.open(file, formats=FORMATS) as picture:
+            warnings.simplefilter("ignore")
+            if picture.width * picture.height > ocr.MAX_PIXELS:
+                raise Unreadable(f"This picture has more than {ocr.MAX_PIXELS // 1_000_000} million dots.")
+            return placed(_pieces(picture))
+    except Image.DecompressionBombError as error:
+        raise Unreadable(f"This picture has more than {ocr.MAX_PIXELS // 1_000_000} million dots.") from error
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, LookupError, TypeError) as error:
+        raise Unreadable("This picture is broken.") from error
+
+
+def _pieces(picture: Image.Image) -> Iterator[Piece]:
+    is_many = getattr(picture, "n_frames", 1) > 1 and picture.format == "TIFF"
+    for number, frame in enumerate(ImageSequence.Iterator(picture), 1):
+        grey = frame.convert("L")
+        text = ocr.read(ocr.Picture(grey.tobytes(), grey.width, grey.height, grey.width))
+        yield Piece(f"{text}\n", Place("page", number) if is_many else None)
+        if not is_many or number == MAX_PAGES:
+            return

@@ -1,0 +1,59 @@
+"""From a file in a folder to a citation that says where in it the quote stands."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.core.access import ANONYMOUS, filter_for
+from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.selection import Limit, select
+from datafari_rag.core.query.search_request import Browse
+from datafari_rag.ingest.documents import Rights, from_file, from_line
+from datafari_rag.protocols.chat_reply_parts import citation
+from datafari_rag.protocols.openai_source_nodes import nodes_of
+from tests.ingest.parsers.test_registry import parse
+from tests.ingest.parsers.written import ROW, WRITERS
+
+EVERYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "page"),
+    [("pdf", "p. 2", 2), ("pptx", "Slide 2", None), ("xlsx", "Sheet Q3, row 14", None), ("docx", None, None)],
+)
+def test_a_citation_names_the_place_of_its_row(tmp_path: Path, kind: str, place: str | None, page: int | None) -> None:
+    path = tmp_path / f"a.{kind}"
+    WRITERS[kind](path)
+    stored = from_file(path, parse(path), modified_s=0, source="x", rights=Rights())
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.add([stored])
+        writer.commit()
+    retriever = EmbeddedRetriever(tmp_path / "index")
+    document = retriever.fetch(str(stored["id"]), "exactContent", EVERYBODY)
+    assert document is not None and document.places == stored.get("place_marks")
+
+    chosen = select("What is the gateway for Asia?", [document], limit=Limit(400, 3), language="en").chosen
+    extracts = extracts_for(chosen, is_cleaned=True)
+    (found,) = resolve(f'The row says "{ROW}" [1].', extracts)
+    assert (found.quote, found.place, found.page) == (ROW, place, page)
+    wire = citation(found)
+    assert (wire["place"], wire["page"]) == (place, page)
+    metadata = nodes_of(extracts)[0]["metadata"]
+    assert isinstance(metadata, dict) and (metadata["place"] is None) == (place is None)
+
+    page_of_hits = retriever.browse(Browse(None), EVERYBODY)
+    assert "place_marks" not in str(page_of_hits)
+
+
+def test_a_document_without_marks_has_no_places(tmp_path: Path) -> None:
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.add([from_line({"id": "a", "content": "words"}, Rights())])
+        writer.commit()
+    document = EmbeddedRetriever(tmp_path / "index").fetch("a", "exactContent", EVERYBODY)
+    assert document is not None and document.places is None
