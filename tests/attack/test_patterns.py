@@ -56,7 +56,6 @@ INLINE = {
     "core.settings.row.field_of": "our own words",
     "core.settings.table.without_password": "a slash ends each run",
     "core.text.folding._irregular": "one class",
-    "core.text.folding._mixed": "a class and a run of marks, then blanks: each begins with what the others do not take",
     "core.text.tokenizer._unspaced_words": "one word, as short as can be, up to the next sign",
 }
 """Patterns that are made where they are used: why no text makes them slow."""

@@ -111,13 +111,13 @@ class SafeLinks:
 
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
+        if not self._left:
+            text = text.translate(_HARMLESS)
         # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a one.
         is_open = self._held or self._is_lead or self._is_behind_bracket or self._last in _CLASHING
         if not is_open and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
-        if not self._left:
-            text = text.translate(_HARMLESS)
         if not self._held and not self._is_behind_bracket and _SPECIAL.search(text) is None:
             return self._put(_Step(text, len(text)))
         self._held += text

@@ -137,18 +137,32 @@ export const linkTo = (citation, base = "") => ({ href: addressOf(citation, base
 
 /** Fills *parent* with the answer's text. @param {HTMLElement} parent @param {string} text @param {Marks} marks */
 export function proseInto(parent, text, marks) {
-  parent.replaceChildren(...[...grouped(marks.laid(text))].map(([kind, lines]) => block(kind, lines, marks)));
+  parent.replaceChildren();
+  for (const [kind, lines] of grouped(marks.laid(text))) parent.append(block(kind, lines, marks));
+}
+
+/**
+ * Appends one child after the other: a long answer has more of them than a call may have arguments.
+ * @param {HTMLElement} made @param {Iterable<Node | string>} children
+ */
+function holding(made, children) {
+  for (const child of children) made.append(child);
+  return made;
 }
 
 /** @param {string} kind @param {Part[]} lines @param {Marks} marks */
 function block(kind, lines, marks) {
   if (kind === "code") return element("pre", { dir: "ltr" }, element("code", {}, straight(lines.map((line) => line.text).join("\n"))));
   if (kind === "bullet" || kind === "number") {
-    const items = lines.map((line) => element("li", {}, ...inline(line, marks)));
-    return element(kind === "bullet" ? "ul" : "ol", { dir: "auto" }, ...items);
+    const items = lines.map((line) => holding(element("li"), inline(line, marks)));
+    return holding(element(kind === "bullet" ? "ul" : "ol", { dir: "auto" }), items);
   }
-  const parts = lines.flatMap((line, place) => [...(place ? [element("br")] : []), ...inline(line, marks)]);
-  return element(kind === "heading" ? "h4" : "p", { dir: "auto" }, ...parts);
+  const made = element(kind === "heading" ? "h4" : "p", { dir: "auto" });
+  for (const [place, line] of lines.entries()) {
+    if (place) made.append(element("br"));
+    holding(made, inline(line, marks));
+  }
+  return made;
 }
 
 /** @param {Part} whole @returns {Generator<[string, Part[]]>} */
@@ -194,42 +208,38 @@ function kindOf(line) {
   return [found[1] ? "heading" : found[2] ? "bullet" : "number", cut(line, line.masked.length - found[4].length)];
 }
 
-/** @param {Part} part @param {Marks} marks @returns {(Node | string)[]} */
-function inline(part, marks) {
-  /** @type {(Node | string)[]} */
-  const parts = [];
+/** @param {Part} part @param {Marks} marks @returns {Generator<Node | string>} */
+function* inline(part, marks) {
   let at = 0;
   for (const found of part.masked.matchAll(INLINE)) {
-    parts.push(...plain(cut(part, at, found.index), marks), ...piece(found, part, marks));
+    yield* plain(cut(part, at, found.index), marks);
+    yield piece(found, part, marks);
     at = found.index + found[0].length;
   }
-  parts.push(...plain(cut(part, at), marks));
-  return parts;
+  yield* plain(cut(part, at), marks);
 }
 
-/** @param {RegExpExecArray} found @param {Part} part @param {Marks} marks @returns {(Node | string)[]} */
+/** @param {RegExpExecArray} found @param {Part} part @param {Marks} marks @returns {Node | string} */
 function piece(found, part, marks) {
   const { code, bold, italic, words, target } = found.groups ?? {};
-  if (code) return [element("code", { dir: "ltr" }, straight(part.text.slice(found.index + 1, found.index + 1 + code.length)))];
-  if (bold) return [element("strong", {}, ...inline(cut(part, found.index + 2, found.index + 2 + bold.length), marks))];
-  if (italic) return [element("em", {}, ...inline(cut(part, found.index + 1, found.index + 1 + italic.length), marks))];
+  if (code) return element("code", { dir: "ltr" }, straight(part.text.slice(found.index + 1, found.index + 1 + code.length)));
+  if (bold) return holding(element("strong"), inline(cut(part, found.index + 2, found.index + 2 + bold.length), marks));
+  if (italic) return holding(element("em"), inline(cut(part, found.index + 1, found.index + 1 + italic.length), marks));
   const document = marks.documents.find((one) => one.url === target && one.id);
-  return document ? [element("a", linkTo({ document_id: document.id }, marks.base), straight(words))] : [straight(words)];
+  return document ? element("a", linkTo({ document_id: document.id }, marks.base), straight(words)) : straight(words);
 }
 
-/** Words without Markdown, each of their marks as its badges. @param {Part} part @param {Marks} marks @returns {(Node | string)[]} */
-function plain(part, marks) {
-  /** @type {(Node | string)[]} */
-  const parts = [];
+/** Words without Markdown, each of their marks as its badges. @param {Part} part @param {Marks} marks @returns {Generator<Node | string>} */
+function* plain(part, marks) {
   let at = 0;
   for (let hidden = part.masked.indexOf(MASK); hidden >= 0; ) {
     const mark = marks.places.get(part.at + hidden);
     if (mark) {
-      parts.push(straight(part.text.slice(at, hidden)), ...mark.citations.map((citation) => marks.badge(citation)));
+      yield straight(part.text.slice(at, hidden));
+      for (const citation of mark.citations) yield marks.badge(citation);
       at = mark.end - part.at;
     }
     hidden = part.masked.indexOf(MASK, mark ? at : hidden + 1);
   }
-  parts.push(straight(part.text.slice(at)));
-  return parts;
+  yield straight(part.text.slice(at));
 }

@@ -1,0 +1,76 @@
+"""What is behind the bounds of one text: not an error, but text like any other."""
+
+from __future__ import annotations
+
+from datafari_rag.core.answer.safe_links import MAX_BRACKETS, SafeLinks
+from datafari_rag.core.citations.claims import MAX_MARKS, marks_in
+from datafari_rag.core.citations.labels import MAX_TITLE_CHARS, title_of
+from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
+from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
+from datafari_rag.core.documents import Document
+from datafari_rag.core.passages.candidate_regions import MAX_SENTENCES, bounds_in
+from datafari_rag.core.passages.term_matching import traces_of
+from datafari_rag.core.text.code_spans import MAX_TICKS, code_spans
+from datafari_rag.core.text.folding import fold, folded
+
+
+def links_of(text: str, size: int) -> str:
+    links = SafeLinks(["http://x/y"], ["Public handbook"])
+    return "".join([*(links.feed(text[at : at + size]) for at in range(0, len(text), size)), links.end()])
+
+
+def test_behind_so_many_brackets_there_are_only_round_ones() -> None:
+    many = "[1] " * MAX_BRACKETS
+    for size in (1, 7, 100_000):
+        # The closing bracket belongs to its opening one: each mark counts once.
+        shown = links_of(f"{many}and [a](http://evil/) ![b](http://evil/) <img src=x> 【1】", size)
+        assert shown == f"{many}and (a)(http://evil/) !(b)(http://evil/) ‹img src=x> (1)"
+
+
+def test_brackets_within_brackets_count_too() -> None:
+    text = "[a [b] c] " * MAX_BRACKETS
+    shown = links_of(text, 9)
+    assert shown.startswith("[a [b] c] ")
+    assert shown.endswith("(a (b) c) ")
+
+
+def test_behind_so_many_marks_there_is_none() -> None:
+    assert len(marks_in("a [1]. " * (MAX_MARKS + 5), DocumentLabels(["a"]), lambda words: False)) == MAX_MARKS
+
+
+def test_what_is_longer_than_a_mark_is_none() -> None:
+    inside = "Public handbook" + " " * MAX_MARK_CHARS
+    assert DocumentLabels(["Public handbook"]).places(inside[:MAX_MARK_CHARS]) == (0,)
+    assert DocumentLabels(["Public handbook"]).places(inside) == ()
+    assert not DocumentLabels([inside]).is_beginning(inside)
+
+
+def test_behind_so_many_quotation_marks_nothing_is_a_quotation() -> None:
+    assert len(quotations("“a” " * MAX_SIGNS)) == MAX_SIGNS // 2
+
+
+def test_a_run_of_more_backticks_is_text() -> None:
+    fence = "`" * MAX_TICKS
+    assert code_spans(f"x {fence}a{fence}") == [(2, 3 + 2 * MAX_TICKS)]
+    assert code_spans(f"x {fence}`a{fence}`") == []
+
+
+def test_a_title_is_read_up_to_its_bound() -> None:
+    assert title_of(Document(id="d", text="", title="a" * 9 * MAX_TITLE_CHARS)) == "a" * MAX_TITLE_CHARS
+
+
+def test_a_text_of_nothing_but_crumbs_is_cut_into_blocks() -> None:
+    few, many = "a\n\n" * MAX_SENTENCES, "a\n\n" * (MAX_SENTENCES + 1)
+    assert len(bounds_in(few, traces_of([], few, "en"), [], 3000)) == MAX_SENTENCES
+    assert len(bounds_in(many, traces_of([], many, "en"), [], 3000)) < 50
+
+
+def test_thousands_of_different_characters_fold_as_each_of_them_does() -> None:
+    letters = [chr(code) for code in range(0xFB00, 0xFE00)] + [chr(code) for code in range(0x2460, 0x2500)]
+    text = "a".join(letters)
+    assert fold(text).text == "a".join(map(folded, letters))
+
+
+def test_a_mark_that_grows_is_composed_with_its_letter() -> None:
+    assert fold("a\u0344").text == folded("a\u0308\u0301")
+    assert fold("\u0344e\u0301").text == "\u0308\u0301é"
