@@ -39,6 +39,7 @@ ROOMY = {
     "solr.connect_timeout_s": "60",
     "security.authority.timeout_s": "60",
     "security.authority.connect_timeout_s": "60",
+    "server.work_timeout_s": "300",
     **PATIENT,
 }
 """The same for every part."""
