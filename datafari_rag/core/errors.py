@@ -1,8 +1,8 @@
 """
 Every way in which an answer can fail, as one tree; what a dialect makes of it is the dialect's.
 
-An error knows its label, its code of contract §4 and a sentence that is safe to show. It knows no HTTP status and
-never holds a library's message, a filter, a document's text or a secret in what it shows.
+An error has a label, a code and a sentence that is safe to show. The code is the HTTP status of contract §4; a dialect
+may answer with another one. An error never holds a library's message, a filter, a document's text or a secret in what it shows.
 
     RagError
         BadRequest              400 badRequest
