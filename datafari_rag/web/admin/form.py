@@ -151,5 +151,5 @@ def _visible(row: Row, key: str, written: Mapping[str, str]) -> str:
 
 def _notes(row: Row, key: str, shown: Shown, translate: Translate) -> tuple[str, ...]:
     if key in shown.fixed:
-        return (translate("Decided by the command line."),)
+        return (translate("Set on the command line."),)
     return notes_for(row, key, shown.written, translate)

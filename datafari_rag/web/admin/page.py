@@ -71,7 +71,9 @@ def save(desk: Desk) -> Response:
     written = office.keeper.written()
     changes = changes_in(request.form, written)
     if request.form.get("version") != _version(office.desk, written):
-        stale = Problem("", office.reader.translate("The file was changed meanwhile: look at it, and save again."))
+        stale = Problem(
+            "", office.reader.translate("The file has changed in the meantime: review it, then save again.")
+        )
         return _again(office, changes, (stale,))
     problems = problems_of(office, changes)
     if not problems and changes:
