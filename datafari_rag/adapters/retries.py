@@ -22,7 +22,7 @@ LONGEST_WAIT_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class RetryPolicy:
     """How to repeat: *retries* further tries, all of them before *left_s* says 0; *sleep* waits."""
 
     retries: int
@@ -32,7 +32,7 @@ class Patient:
 
 
 def repeated(
-    attempt: Callable[[], T], failure_of: Callable[[T], ModelError | EmbeddingError | None], patient: Patient
+    attempt: Callable[[], T], failure_of: Callable[[T], ModelError | EmbeddingError | None], patient: RetryPolicy
 ) -> Iterator[T]:
     """Yield the outcome of each attempt, at least one; the last is the one that counts."""
     for number in range(1, patient.retries + 2):
@@ -47,7 +47,7 @@ def repeated(
         patient.sleep(wait_s)
 
 
-def _wait_s(failure: ModelError | EmbeddingError, number: int, patient: Patient) -> float:
+def _wait_s(failure: ModelError | EmbeddingError, number: int, patient: RetryPolicy) -> float:
     """Return the wait after try *number*: what the server wants and a little more, or part of a doubling time."""
     if failure.retry_after_s is not None:
         return failure.retry_after_s + patient.jitter() * FIRST_WAIT_S

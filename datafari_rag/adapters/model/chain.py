@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.model.breaker import Breaker
 from datafari_rag.adapters.model.retries import Answering, StartedAttempt, begin, counted, retried
-from datafari_rag.adapters.retries import Patient
+from datafari_rag.adapters.retries import RetryPolicy
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ContentFiltered, ModelError, ModelTimeout, ModelUnavailable, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL
@@ -124,7 +124,7 @@ class ModelChain:
     def _turn(self, link: ChainMember, attempt: Attempt[T]) -> Turn[T]:
         def turn(until: float, is_last: bool) -> StartedAttempt[T]:
             most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
-            patient = Patient(self._limits.retries, lambda: most - self._clock(), self._sleep)
+            patient = RetryPolicy(self._limits.retries, lambda: most - self._clock(), self._sleep)
             return retried(lambda: _guarded(link, attempt, until), patient)
 
         return turn

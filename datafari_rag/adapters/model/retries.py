@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from datafari_rag.adapters.retries import repeated
+from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import ModelError
 from datafari_rag.ports import Ending, TextChunk
 

@@ -18,7 +18,7 @@ import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, session_for
-from datafari_rag.adapters.retries import Patient, repeated
+from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vector
@@ -88,7 +88,7 @@ class EndpointEmbedder:
 
     def _batch(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
         deadline = self._clock() + self._options.limits_s[purpose]
-        patient = Patient(self._options.retries, lambda: deadline - self._clock(), self._sleep)
+        patient = RetryPolicy(self._options.retries, lambda: deadline - self._clock(), self._sleep)
         prefix = self._options.prefixes.get(purpose, "")
         body: dict[str, object] = {
             "input": [encodable(f"{prefix}{text[:MAX_TEXT_CHARS]}") for text in texts],

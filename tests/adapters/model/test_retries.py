@@ -7,7 +7,7 @@ from collections.abc import Generator
 import pytest
 
 from datafari_rag.adapters.model.retries import StartedAttempt, counted, retried
-from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S, Patient
+from datafari_rag.adapters.retries import FIRST_WAIT_S, LONGEST_WAIT_S, RetryPolicy
 from datafari_rag.core.errors import ContentFiltered, ModelBusy, ModelTimeout, ModelUnavailable, NoAnswer, RagError
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.ports import Ending, TextChunk
@@ -40,7 +40,7 @@ def run(
     attempts: Attempts, *, retries: int = 2, left_s: float = 100.0, jitter: float = 1.0
 ) -> tuple[list[object], list[float]]:
     slept: list[float] = []
-    patient = Patient(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
+    patient = RetryPolicy(retries, lambda: left_s, slept.append, jitter=lambda: jitter)
     return told(retried(attempts, patient)), slept
 
 
@@ -119,7 +119,7 @@ def test_a_retry_after_past_the_deadline_is_not_waited_for() -> None:
 
 def test_a_reader_who_leaves_closes_the_attempt() -> None:
     attempts = Attempts(DONE)
-    begun = retried(attempts, Patient(2, lambda: 100.0, lambda seconds: None))
+    begun = retried(attempts, RetryPolicy(2, lambda: 100.0, lambda seconds: None))
     assert begun.first == TextChunk("a", ModelFacts("m"))
     assert attempts.closed == 0
     begun.rest.close()
