@@ -62,7 +62,7 @@ TEMPLATES = Path(resources.__file__).parent / "templates"
 
 class Runtime:
     """
-    The running service of one process (`web.service.Service`): snapshots of the settings and what stands on them.
+    The running service of one process (`web.runtime.Service`): snapshots of the settings and what stands on them.
 
     What is built is kept as long as the settings it was built from stay the same, so that connections, caches and
     breakers outlive a change elsewhere in the file.
@@ -187,7 +187,7 @@ class Runtime:
 
 
 class AdminSettings(SettingsEditor):
-    """The settings file for the administration, with what it takes to try a change (`web.service.Keeper`)."""
+    """The settings file for the administration, with what it takes to try a change (`web.runtime.Keeper`)."""
 
     def trial(self, changes: Mapping[str, str | None], present: ServiceSnapshot) -> ServiceSnapshot:
         """Return *present* with *changes* of answer settings alone; whatever else changes has no part in it."""

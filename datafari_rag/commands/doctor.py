@@ -121,9 +121,11 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         tokens = tuple(bootstrap.rights_for(settings).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
         key = "security.tokens.file" if settings.security_tokens == "file" else "security.authority.url"
-        return (Finding(subject, "problem", _said(error), f"Check {key}; until then nobody gets an answer"),)
+        return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
     if settings.security_tokens == "file" and not settings.security_tokens_file:
-        return (Finding(subject, "hint", "no file is named: nobody has tokens", "Name one: security.tokens.file=PATH"),)
+        return (
+            Finding(subject, "hint", "no file is named, so no user has tokens", "Name one: security.tokens.file=PATH"),
+        )
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
 
 

@@ -268,5 +268,5 @@ def _rights(allow: tuple[str, ...], deny: tuple[str, ...]) -> Rights:
     if any(not token or len(token) > MAX_ID_CHARS for token in (*allow, *deny)):
         raise click.UsageError(f"A token has 1 to {MAX_ID_CHARS} characters.")
     if deny and not allow:
-        click.echo("Warning: with --deny and no --allow nobody at all may see the files (ManifoldCF's rule).", err=True)
+        click.echo("Warning: with --deny and no --allow no user can see the files (ManifoldCF's rule).", err=True)
     return Rights(allow, deny)

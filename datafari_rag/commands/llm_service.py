@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0 takes a free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--endpoint", default=BUILTIN_MODEL, show_default=True, help="Or the URL of an OpenAI-compatible server.")
-@click.option("--model", default="", help="Model asked for where a request names none.")
+@click.option("--model", default="", help="Model to use when a request names none.")
 @click.option("--api-token", default="", envvar="LLM_API_TOKEN", help="Key for the endpoint; or LLM_API_TOKEN.")
 @click.option("--token", default="", envvar="LLM_SERVICE_TOKEN", help="Answer 401 to requests without this token.")
 def llm_service(port: int, host: str, **options: str) -> None:

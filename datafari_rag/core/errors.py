@@ -1,8 +1,8 @@
 """
 Every way in which an answer can fail, as one tree; what a dialect makes of it is the dialect's.
 
-An error knows its label, its code of contract §4 and a sentence that is safe to show. It knows no HTTP status and
-never holds a library's message, a filter, a document's text or a secret in what it shows.
+An error has a label, a code and a sentence that is safe to show. The code is the HTTP status of contract §4; a dialect
+may answer with another one. What an error shows is never a library's message, a filter, a document's text or a secret.
 
     RagError
         BadRequest              400 badRequest
@@ -126,7 +126,7 @@ class TooManyValues(BadRequest):
 class NotAuthenticated(RagError):
     """An identity is required and there is none."""
 
-    label, code, sentence = "notAuthenticated", 401, "Sign in to ask this service."
+    label, code, sentence = "notAuthenticated", 401, "Sign in to use this service."
 
 
 class InvalidSignIn(NotAuthenticated):
@@ -160,19 +160,19 @@ class NoSuchIndex(NotFound):
 class MethodNotAllowed(RagError):
     """The path exists, the method does not."""
 
-    label, code, sentence = "methodNotAllowed", 405, "This address does not take this method."
+    label, code, sentence = "methodNotAllowed", 405, "This address does not support this method."
 
 
 class UnknownHost(RagError):
     """The request is for a name that is not in `server.hosts`."""
 
-    label, code, sentence = "unknownHost", 421, "This service does not answer under this name."
+    label, code, sentence = "unknownHost", 421, "This service does not answer requests for this host name."
 
 
 class UnsupportedMediaType(RagError):
     """The body is of a type this path does not read."""
 
-    label, code, sentence = "unsupportedMediaType", 415, "This address does not take a body of this media type."
+    label, code, sentence = "unsupportedMediaType", 415, "This address does not accept a body of this media type."
 
     @classmethod
     def wanting(cls, types: Sequence[str]) -> UnsupportedMediaType:
@@ -189,7 +189,7 @@ class QueryTooLong(RagError):
 class BodyTooLarge(RagError):
     """The body is over `server.max_body_bytes`."""
 
-    label, code, sentence = "bodyTooLarge", 413, "The request body is larger than this service takes."
+    label, code, sentence = "bodyTooLarge", 413, "The request body is larger than this service accepts."
 
 
 class NoQuery(RagError):

@@ -43,7 +43,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
     if settings.server_hosts and not is_known(_hosts_of(request), settings.server_hosts):
         raise UnknownHost
     if cors.is_foreign(request, settings, OPEN_PATHS):
-        raise NotAllowed("Pages of other web sites may not send this.")
+        raise NotAllowed("Pages of other web sites are not allowed to send this request.")
     _check_target(request)
     if request.url_rule is not None and request.endpoint not in UNCOUNTED:
         forwarded = {"x-forwarded-for": request.headers.get("X-Forwarded-For", "")}
@@ -67,7 +67,7 @@ def _check_target(request: Request) -> None:
 
 def _bound_body(request: Request, settings: Settings) -> None:
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-        raise WrongType("This service takes no compressed bodies.")
+        raise WrongType("This service does not accept compressed bodies.")
     is_form = request.mimetype == URLENCODED
     largest = min(settings.server_max_body_bytes, FORM_BYTES) if is_form else settings.server_max_body_bytes
     request.max_content_length = largest

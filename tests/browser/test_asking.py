@@ -322,12 +322,12 @@ def test_how_it_was_made_shows_more_to_administrators(demo_service: Running, com
     page = reader.ask(COPY)
     page.get_by_text("How this answer was made").click()
     assert page.locator(".made .bars").count() == 2
-    assert page.get_by_text("What the model was told").count() == 0
+    assert page.get_by_text("What was sent to the model").count() == 0
     reader.be("admin")
     reader.ended()
     page.get_by_text("How this answer was made").click()
 
-    assert page.get_by_text("What the model was told").count() == 1
+    assert page.get_by_text("What was sent to the model").count() == 1
     assert page.locator(".made .track i").count() > 5
 
 

@@ -60,7 +60,7 @@ def test_nothing_found_is_said_without_a_hint(zoo_service: Zoo, come: Come) -> N
     zoo_service.behave("cite")
     page = come(zoo_service.url).ask("xylophone quarantine")
 
-    assert page.locator(".notice h2").inner_text() == "No document answers this"
+    assert page.locator(".notice h2").inner_text() == "No document answers this question"
     assert page.locator("#found h2").inner_text() == "No documents found"
 
 
@@ -69,7 +69,7 @@ def test_nothing_found_under_a_filter_can_be_asked_without_it(zoo_service: Zoo, 
     reader = come(zoo_service.url)
     page = reader.open("/?q=giraffe+fence&fq=language:%22ar%22")
     reader.ended()
-    assert page.locator(".notice h2").inner_text() == "No document answers this"
+    assert page.locator(".notice h2").inner_text() == "No document answers this question"
     page.get_by_role("link", name="Ask without the filters").click()
     reader.ended()
 
@@ -92,7 +92,7 @@ def test_an_answer_that_breaks_off_keeps_what_came(zoo_service: Zoo, come: Come)
     page = come(zoo_service.url).ask("giraffe fence")
 
     assert "word3" in page.locator(".prose").inner_text()
-    assert page.locator(".phase").inner_text() == "The answer broke off here."
+    assert page.locator(".phase").inner_text() == "The answer was interrupted here."
 
 
 def test_a_cut_answer_says_so(zoo_service: Zoo, come: Come) -> None:

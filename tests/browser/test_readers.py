@@ -37,7 +37,7 @@ def test_alice_sees_what_bob_does_not(demo_service: Running, come: Come) -> None
     assert "py-howto-enum" in alice.page.locator(".turn:nth-child(2)").inner_html()
     assert "py-howto-enum" not in bob.page.content()
     bob.open("/documents?id=py-howto-enum")
-    assert bob.page.get_by_role("heading", name="Nothing is here").is_visible()
+    assert bob.page.get_by_role("heading", name="Not found").is_visible()
     bob.complaints.clear()  # the browser itself notes the 404
 
 

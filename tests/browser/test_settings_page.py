@@ -55,7 +55,7 @@ def test_the_page_is_closed_to(own_demo: Running, come: Come, name: str) -> None
     assert reader.page.get_by_role("link", name="Settings").count() == 0
     reader.open("/admin")
 
-    assert reader.page.get_by_role("heading", name="This is not for you").is_visible()
+    assert reader.page.get_by_role("heading", name="You do not have access to this page").is_visible()
     reader.complaints.clear()  # the browser itself notes the 403
 
 
@@ -145,7 +145,7 @@ def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running
 def test_the_state_is_shown_and_the_model_tried(own_demo: Running, come: Come) -> None:
     page = office(own_demo, come)
     assert page.locator(".state .good").count() == 5
-    page.get_by_role("button", name="Ask the language model now").click()
+    page.get_by_role("button", name="Test the language model now").click()
     expect(page.locator("#model-state [role=status]")).to_contain_text("It answered in")
 
     assert page.locator(".tiles .bars .value").count() > 0
@@ -156,7 +156,7 @@ def test_the_last_minutes_are_drawn_as_they_go_by(own_demo: Running, come: Come)
     page = reader.page
     page.clock.install()
     page.reload()
-    expect(page.locator("#rates")).to_contain_text("Nothing was asked in the last minute")
+    expect(page.locator("#rates")).to_contain_text("No questions in the last minute")
     form = {"action": "rag", "q": "How do I copy a file in Python?"}
     for _ in range(8):
         # A connection of its own each time, so that it falls to either worker to count.
@@ -172,7 +172,7 @@ def test_the_last_minutes_are_drawn_as_they_go_by(own_demo: Running, come: Come)
     for _ in range(13):
         with page.expect_response("**/admin/now"):
             page.clock.run_for(5_000)
-    expect(page.locator("#rates")).to_contain_text("Nothing was asked in the last minute")
+    expect(page.locator("#rates")).to_contain_text("No questions in the last minute")
 
 
 def test_a_service_that_went_away_is_said_and_comes_back(own_demo: Running, come: Come) -> None:
@@ -183,7 +183,7 @@ def test_a_service_that_went_away_is_said_and_comes_back(own_demo: Running, come
     page.wait_for_selector("#rates p")
     page.route("**/admin/now", lambda route: route.fulfill(status=502, body="{}"))
     page.clock.run_for(5_000)
-    expect(page.locator("#rates .warn")).to_have_text("The service does not answer; the numbers are old.")
+    expect(page.locator("#rates .warn")).to_have_text("The service is not responding; these numbers are out of date.")
     part = {"what": "search", "name": "search engine", "problem": "It is gone <b>", "last": ""}
     now = {"state": [part], "outcomes": {}, "whole": [], "charts": {}}
     page.unroute("**/admin/now")

@@ -77,7 +77,7 @@ BROKEN = [
     pytest.param("chat.memory.enabled=true", 1, "chat.memory.secret is expected.", id="memory without its secret"),
     pytest.param("solr.url=localhost:8983", 1, "Valid values are http(s)://HOST/solr/COLLECTION", id="half a Solr"),
     pytest.param("solr.field.title=a b", 1, "Valid values are names of fields.", id="a field with a blank"),
-    pytest.param("solr.facets=source,allow_token_share", 1, "never filtered or counted on", id="rights as facets"),
+    pytest.param("solr.facets=source,allow_token_share", 1, "cannot be used as facets", id="rights as facets"),
     pytest.param("security.identity=ldap", 1, '"anonymous", "header" and "jwt".', id="an unknown identity"),
     pytest.param("security.identity=", 1, '"anonymous", "header" and "jwt".', id="an emptied identity"),
     pytest.param("security.trusted.proxies=10.0.0.0/99", 1, "lists of IP networks", id="no network"),

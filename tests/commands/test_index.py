@@ -114,7 +114,7 @@ def test_allow_and_deny_are_the_rights_of_the_files(place: Place) -> None:
 def test_deny_without_allow_is_warned_of(place: Place) -> None:
     (place.files / "a.txt").write_text("one")
     result = place.run(place.files, "--deny", "out")
-    assert (result.exit_code, "nobody at all" in result.stderr) == (0, True)
+    assert (result.exit_code, "no user can see" in result.stderr) == (0, True)
     assert place.texts("x") == {}
 
 

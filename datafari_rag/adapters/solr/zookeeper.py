@@ -12,6 +12,7 @@ import json
 import re
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,8 @@ class CloudAddresses:
     """
     The live nodes of a collection, those that hold a part of it first, in turn. Safe for many threads.
 
-    Connects when it is first asked, so that every worker has a connection of its own.
+    Connects when it is first asked, so that every worker has a connection of its own. The connection ends when nothing
+    uses these addresses any more: a reload replaces them while requests may still need them.
     """
 
     def __init__(self, ensemble: Ensemble, *, timeout_s: float) -> None:
@@ -82,8 +84,7 @@ class CloudAddresses:
         """End the connection to ZooKeeper."""
         with self._lock:
             if self._client is not None:
-                self._client.stop()
-                self._client.close()
+                _end(self._client)
                 self._client = None
 
     def _turned(self, urls: tuple[str, ...]) -> Sequence[str]:
@@ -138,9 +139,10 @@ class CloudAddresses:
             client = KazooClient(self._ensemble.hosts + self._ensemble.root, timeout=10.0, read_only=True)
             event = client.start_async()
             if not event.wait(self._timeout_s):
-                client.stop()
-                client.close()
+                _end(client)
                 raise KazooTimeoutError
+            # In a thread of its own: it waits for the client's threads, and this may run wherever memory is freed.
+            weakref.finalize(self, lambda: threading.Thread(target=_end, args=(client,), daemon=True).start())
             self._client = client
         return self._client
 
@@ -151,6 +153,11 @@ class CloudAddresses:
             return {}
         found = json.loads(body or b"{}")
         return found if isinstance(found, dict) else {}
+
+
+def _end(client: KazooClient) -> None:
+    client.stop()
+    client.close()
 
 
 def _hosts(state: object) -> frozenset[str]:

@@ -62,8 +62,8 @@ class Search:
     One round trip for the documents of an answer.
 
     *question* is the searcher's text for engines that analyse it themselves; *rows* the number of candidates;
-    *fragment_chars* the snippet size when *content* is highlighting (0 = the whole field); *document_id* narrows to
-    one document; *index* is an alias of `openai.indexes`, None for the only one.
+    *fragment_chars* the snippet size when *content* is highlighting (0 = the whole field); *index* is an alias of
+    `openai.indexes`, None for the only one.
     """
 
     question: str

@@ -148,8 +148,8 @@ class AnswerSettings:
         "rag.evidence.min",
         0.0,
         check=checks.number(0, 1),
-        help="Evidence that the passages must give, 0 to 1, before the model is asked; below it the answer is that no "
-        "documents were found. 0: off.",
+        help="Evidence that the passages must give, 0 to 1, before the question is sent to the model; below "
+        "it, the answer is that no documents were found. 0: off.",
         browser=True,
     )
     rag_score_min: float = setting(
@@ -335,5 +335,5 @@ class AnswerSettings:
         "llm.tls.verify",
         True,
         check=checks.flag(),
-        help="Check the certificate of the model's server. false is for trials only and is said loudly at start.",
+        help="Check the certificate of the model's server. false is for tests only; a warning is logged at startup.",
     )

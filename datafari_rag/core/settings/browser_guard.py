@@ -27,6 +27,6 @@ def refusals(changes: Mapping[str, str | None]) -> tuple[Problem, ...]:
 def _refusals(changes: Mapping[str, str | None]) -> Iterator[Problem]:
     for key, text in changes.items():
         if not is_for_browsers(key):
-            yield Problem(key, message("{key} can be changed in the settings file only.", key=key))
+            yield Problem(key, message("{key} can only be changed in the settings file.", key=key))
         elif text is not None and "${" in text:
-            yield Problem(key, message("A reference in {key} can be written in the settings file only.", key=key))
+            yield Problem(key, message("A reference in {key} can only be written in the settings file.", key=key))

@@ -69,7 +69,7 @@ class EmbeddingSettings(AnswerSettings):
         "embeddings.model",
         "",
         check=checks.text(),
-        help="Name of the model that the endpoint is told. Empty: none is sent. A local model has its own name.",
+        help="Name of the model that is sent to the endpoint. Empty: none is sent. A local model has its own name.",
     )
     embeddings_token: str = secret(
         "embeddings.token",
@@ -157,5 +157,5 @@ class EmbeddingSettings(AnswerSettings):
         "embeddings.tls.verify",
         True,
         check=checks.flag(),
-        help="Check the endpoint's certificate. false is for trials only and is said loudly at start.",
+        help="Check the endpoint's certificate. false is for tests only; a warning is logged at startup.",
     )

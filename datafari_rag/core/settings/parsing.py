@@ -186,12 +186,12 @@ def _identity_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         is_jwt and has_keys and all(is_hmac),
         "security.jwt.algorithms",
-        message('With security.jwt.jwks, "RS256" or its like is expected.'),
+        message('With security.jwt.jwks, "RS256" or a similar algorithm is expected.'),
     )
     yield (
         is_jwt and not has_secret and has_keys and any(is_hmac) and not all(is_hmac),
         "security.jwt.algorithms",
-        message('"HS256" and its like need security.jwt.secret.'),
+        message('"HS256" and similar algorithms need security.jwt.secret.'),
     )
     yield (
         settings.security_tokens == "claims" and settings.security_mode == "tokens" and not is_jwt,
@@ -217,7 +217,7 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
         "solr.facets",
-        message("Fields of the access rights are never filtered or counted on."),
+        message("Fields with access rights cannot be used as facets."),
     )
 
 

@@ -92,7 +92,7 @@ class SearchSettings(DialectSettings):
         "solr.tls.verify",
         True,
         check=checks.flag(),
-        help="Check Solr's certificate. false is for trials only and is said loudly at start.",
+        help="Check Solr's certificate. false is for tests only; a warning is logged at startup.",
     )
     solr_languages: tuple[str, ...] = setting(
         "solr.languages",
@@ -168,9 +168,8 @@ class SearchSettings(DialectSettings):
         "security.mode",
         "tokens",
         check=checks.choice("tokens", "plugin", "none"),
-        help="Who filters by rights: this service (tokens), Solr's ManifoldCF component (plugin), or nobody "
-        "(none: every "
-        "caller sees every document; said loudly at start).",
+        help="Who filters by rights: this service (tokens), Solr's ManifoldCF component (plugin), or nothing "
+        "(none: every caller sees every document; a warning is logged at startup).",
     )
     security_tokens: Literal["file", "authority", "claims"] = setting(
         "security.tokens",
@@ -182,7 +181,7 @@ class SearchSettings(DialectSettings):
         "security.tokens.file",
         "",
         check=checks.path(),
-        help="JSON file with a list of tokens for each user; read again when it changes. Empty: nobody has tokens.",
+        help="JSON file with a list of tokens for each user; read again when it changes. Empty: no user has tokens.",
     )
     security_authority_url: str = setting(
         "security.authority.url",
@@ -206,7 +205,7 @@ class SearchSettings(DialectSettings):
         "security.cache_s",
         60.0,
         check=checks.number(0, 86_400),
-        help="How long a user's tokens are remembered, in seconds. 0: asked each time.",
+        help="How long a user's tokens are remembered, in seconds. 0: looked up for every request.",
     )
     security_jwt_jwks: str = setting(
         "security.jwt.jwks",
@@ -215,7 +214,10 @@ class SearchSettings(DialectSettings):
         help="Public keys of the issuer of the tokens: an address or a file (JWKS).",
     )
     security_jwt_secret: str = secret(
-        "security.jwt.secret", "", check=checks.text(), help="Shared secret of the issuer, for HS256 and its like."
+        "security.jwt.secret",
+        "",
+        check=checks.text(),
+        help="Shared secret of the issuer, for HS256 and similar algorithms.",
     )
     security_jwt_algorithms: tuple[str, ...] = setting(
         "security.jwt.algorithms",
@@ -251,7 +253,7 @@ class SearchSettings(DialectSettings):
         "security.jwt.cache_s",
         300.0,
         check=checks.number(1, 86_400),
-        help="How long the issuer's keys are remembered, in seconds; an unknown key is looked up at once.",
+        help="How long the issuer's keys are remembered, in seconds; an unknown key is looked up immediately.",
     )
     security_admins: tuple[str, ...] = setting(
         "security.admins",

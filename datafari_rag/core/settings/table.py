@@ -3,7 +3,7 @@ The settings table: each field of the frozen `Settings` declares key, type, defa
 
 The loader, the linter, the admin form, `conf/rag.properties` and `docs/settings.md` all read `ROWS`; nothing else
 says what a setting is. Pure: what is in a file or in the environment is read by `adapters/settings/file.py` and
-handed in. The rows of the answer and of the search stand in two modules of their own, which this one continues.
+handed in. The rows are in `answers`, `embeddings`, `dialects` and `search`, each of which continues the one before.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class Settings(SearchSettings):
         "server.max_streams",
         2000,
         check=checks.integer(1, 1_000_000),
-        help="Most streams open at once in one worker; one more is refused at once with 503.",
+        help="Most streams open at the same time in one worker; further ones are refused with 503.",
         browser=True,
     )
     server_max_connections: int = setting(
         "server.max_connections",
         10_000,
         check=checks.integer(10, 1_000_000),
-        help="Most connections open at once in one worker, idle ones included.",
+        help="Most connections open at the same time in one worker, idle ones included.",
     )
     server_header_timeout_s: float = setting(
         "server.header_timeout_s",

@@ -151,5 +151,5 @@ def _visible(row: SettingRow, key: str, written: Mapping[str, str]) -> str:
 
 def _notes(row: SettingRow, key: str, shown: FormState, translate: Translate) -> tuple[str, ...]:
     if key in shown.fixed:
-        return (translate("Decided by the command line."),)
+        return (translate("Set on the command line."),)
     return notes_for(row, key, shown.written, translate)

@@ -28,10 +28,12 @@ def notes_for(row: SettingRow, key: str, written: Mapping[str, str], _: Translat
 def _notes(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> Iterator[str]:
     if not row.is_for_browsers:
         yield _(
-            "It decides about rights, identity, addresses, secrets, files or the server, so no browser changes it: "
-            "edit the settings file, then run datafari-rag check."
+            "It affects rights, identity, addresses, secrets, files or the server, so it cannot be changed in a "
+            "browser: edit the settings file, then run datafari-rag check."
         )
     elif "${" in written.get(key, ""):
-        yield _("It holds a reference, which stays as it is; a new one is written in the settings file itself.")
+        yield _(
+            "It contains a reference, which stays as it is; a new reference can only be written in the settings file."
+        )
     if key in AT_START:
-        yield _("Takes effect when the service starts again.")
+        yield _("Takes effect when the service is restarted.")

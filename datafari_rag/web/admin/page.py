@@ -73,7 +73,7 @@ def save(worker: WorkerContext) -> Response:
     written = admin.keeper.written()
     changes = changes_in(request.form, written)
     if request.form.get("version") != _version(admin.worker, written):
-        stale = Problem("", admin.reader.translate("The file was changed meanwhile: look at it, and save again."))
+        stale = Problem("", admin.reader.translate("The file has changed in the meantime: review it, then save again."))
         return _again(admin, changes, (stale,))
     problems = problems_of(admin, changes)
     if not problems and changes:

@@ -40,7 +40,7 @@ def state_of(worker: WorkerContext, translate: Translate) -> tuple[PartStatus, .
 def _problem(part: Mapping[str, Any], translate: Translate) -> str:
     if part["problem"]:
         return translated(part["problem"], translate)
-    return "" if part["ok"] else translate("left alone for a while after its failures")
+    return "" if part["ok"] else translate("not used for a while after repeated failures")
 
 
 def _last(failure: Mapping[str, str] | None, translate: Translate) -> str:

@@ -19,7 +19,7 @@ PARTS = ("settings", "search", "rights", "model", "audit")
 FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via")
 """Headers by which a proxy on this machine says that it asks for somebody else."""
 
-UNWELL = "Not as it should be; this machine and administrators see more."
+UNWELL = "Not working correctly; details are shown to this machine and to administrators."
 """What a stranger reads in place of a problem, which may name hosts, files and settings."""
 
 

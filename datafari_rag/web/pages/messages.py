@@ -26,17 +26,20 @@ def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
 
 def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
     return {
-        "noDocuments": (_("No document answers this"), _("Try other words, or fewer of them, or remove a filter.")),
+        "noDocuments": (
+            _("No document answers this question"),
+            _("Try other words, or fewer of them, or remove a filter."),
+        ),
         "noQuery": (_("Write a question first"), _("A few words are enough.")),
-        "queryTooLong": (_("This question is too long"), _("At most 4000 characters can be asked at once.")),
-        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question anew.")),
+        "queryTooLong": (_("This question is too long"), _("A question can have at most 4000 characters.")),
+        "contextTooLong": (_("This conversation has become too long"), _("Clear it and ask your question again.")),
         "tooManyValues": (_("Too many values"), _("Remove some of the filters, then ask again.")),
-        "badRequest": (_("The question could not be read"), _("Write it again, please.")),
-        "notFound": (_("Nothing is here"), _("The document does not exist, or not for you.")),
-        "notAuthenticated": (_("Please sign in"), _("This service answers only those it knows.")),
-        "notAllowed": (_("This is not for you"), _("Only administrators may open this page.")),
+        "badRequest": (_("The question could not be read"), _("Please write it again.")),
+        "notFound": (_("Not found"), _("This document does not exist, or you do not have access to it.")),
+        "notAuthenticated": (_("Please sign in"), _("This service only answers users who are signed in.")),
+        "notAllowed": (_("You do not have access to this page"), _("Only administrators may open this page.")),
         "unknownHost": (
-            _("This address is not known here"),
+            _("This address is not recognised"),
             _("Open this service under the name that your administrator gave you."),
         ),
         "tooManyRequests": (_("Too many questions"), _("You have reached the limit. Wait a minute, then try again.")),
@@ -44,15 +47,15 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
 
 
 def _of_models(_: Translate) -> Mapping[str, tuple[str, str]]:
-    later = _("Your question is kept: try again in a moment.")
+    later = _("Your question has been kept: try again in a moment.")
     return {
         "noAnswer": (
             _("The model gave no answer"),
-            _("The documents below were found. Ask in another way, or open one of them."),
+            _("The documents below were found. Rephrase your question, or open one of them."),
         ),
         "contentFiltered": (
             _("The model's provider refused this question"),
-            _("Its content filter stopped it. Ask in other words."),
+            _("Its content filter blocked it. Rephrase your question."),
         ),
         "modelBusy": (_("The language model is busy"), later),
         "modelTimeout": (_("The language model is too slow"), later),
@@ -63,29 +66,29 @@ def _of_models(_: Translate) -> Mapping[str, tuple[str, str]]:
         "modelGarbled": (_("The language model's answer could not be read"), later),
         "modelRefused": (
             _("The language model refused the request"),
-            _("An administrator has to look at its address, name and token."),
+            _("An administrator must check its address, name and token."),
         ),
     }
 
 
 def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
-    later = _("Your question is kept: try again in a moment.")
+    later = _("Your question has been kept: try again in a moment.")
     return {
         "searchUnavailable": (
-            _("The search is down"),
-            _("Nothing can be found now. Your question is kept: try later."),
+            _("The search is not available"),
+            _("The search is not available now. Your question has been kept: try again later."),
         ),
         "searchTimeout": (_("The search took too long"), later),
         "authorityUnavailable": (
             _("Your access rights cannot be checked"),
-            _("Without them nothing is shown. Your question is kept: try later."),
+            _("Nothing can be shown without them. Your question has been kept: try again later."),
         ),
         "authorityTimeout": (_("Your access rights could not be checked in time"), later),
         "badSetting": (
-            _("This service is not set up rightly"),
-            _("An administrator can mend it on the settings page."),
+            _("This service is not configured correctly"),
+            _("An administrator can fix it on the settings page."),
         ),
-        "overloaded": (_("Too many people are asking just now"), later),
+        "overloaded": (_("Too many people are asking questions right now"), later),
         "tooMuchWork": (
             _("Working through the documents took too long"),
             _("Ask a shorter question, or attach shorter files."),
@@ -93,7 +96,7 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
         "network": (_("The connection was lost"), later),
         "internal": (
             _("Something went wrong"),
-            _("Try again. If it stays so, tell an administrator the number below."),
+            _("Try again. If the problem persists, give an administrator the number below."),
         ),
     }
 
@@ -119,9 +122,9 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "searching": _("Searching the documents…"),
         "writing": _("Writing the answer…"),
         "done": _("Answer complete"),
-        "stopped": _("Stopped. What came so far is kept."),
-        "cut": _("The answer reached its longest length and ends here."),
-        "broken": _("The answer broke off here."),
+        "stopped": _("Stopped. The text received so far is kept."),
+        "cut": _("The answer reached its maximum length and ends here."),
+        "broken": _("The answer was interrupted here."),
         "answer": _("Answer"),
         "stop": _("Stop"),
         "retry": _("Ask again"),
@@ -140,10 +143,10 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "close": _("Close"),
         "extractive": _("No language model was used: these sentences stand word for word in the documents."),
         "partial": _("A part of the collection did not answer: documents may be missing here."),
-        "fallback": _("The usual language model did not answer; a substitute did."),
+        "fallback": _("The usual language model did not answer; a fallback model did."),
         "model": _("Model"),
         "calls": [_("asked once"), _("asked {tries} times")],
-        "substitute": _("a substitute, for the usual one did not answer"),
+        "substitute": _("a fallback, because the usual model did not answer"),
         "followups": _("You could ask next"),
         "next_about": _("What does “{title}” say about this?"),
         "you_asked": _("You asked"),
@@ -177,8 +180,7 @@ def _made_words(_: Translate) -> Mapping[str, object]:
         "verdicts": {
             "chosen": _("in: chosen"),
             "budget": _("out: no room left"),
-            "below the floor": _("out: too little evidence"),
-            "duplicate": _("out: said already"),
+            "duplicate": _("out: already said"),
             "rank": _("out: beyond the number of documents"),
             "no evidence": _("out: the passages give no evidence"),
         },
@@ -193,10 +195,10 @@ def _made_words(_: Translate) -> Mapping[str, object]:
             "The whole prompt: {chars} characters in {messages} messages, room for {tokens} tokens of answer"
         ),
         "candidates": _("Candidates, and why they are in or out"),
-        "prompt": _("What the model was told"),
+        "prompt": _("What was sent to the model"),
         "times": _("Where the time went"),
         "first_words": _("first words"),
-        "whole": _("whole answer"),
+        "whole": _("complete answer"),
     }
 
 
@@ -233,7 +235,7 @@ def reasons(_: Translate) -> Mapping[str, str]:
     return {
         "wrong": _("It is wrong"),
         "incomplete": _("Something is missing"),
-        "sources": _("The sources do not fit"),
+        "sources": _("The sources are not relevant"),
         "unclear": _("It is hard to understand"),
         "other": _("Something else"),
     }
@@ -252,7 +254,7 @@ def part_names(_: Translate) -> Mapping[str, str]:
 
 def chart_names(_: Translate) -> ChartLabels:
     """Return the words of the charts: how answers end, and the stages of one."""
-    ends = {"ok": _("answered"), "aborted": _("the reader left"), "passed": _("passed on to the model")}
+    ends = {"ok": _("answered"), "aborted": _("the reader disconnected"), "passed": _("passed on to the model")}
     outcomes = {label: title for label, (title, _hint) in failures(_).items()}
     return ChartLabels({**outcomes, **ends}, {**_stages(_), "citations": _("checking citations")})
 
@@ -267,13 +269,13 @@ def admin_words(_: Translate) -> Mapping[str, object]:
             _("1 answer or search in the last minute, {failed} failed"),
             _("{count} answers and searches in the last minute, {failed} failed"),
         ],
-        "quiet": _("Nothing was asked in the last minute"),
+        "quiet": _("No questions in the last minute"),
         "at_most": _("at most {count} in {seconds} seconds"),
-        "waits": _("Half of the answers were whole within {median}, 95 % within {slow}."),
+        "waits": _("Half of the answers were complete within {median}, 95 % within {slow}."),
         "no_waits": _("No answer yet"),
-        "unreachable": _("The service does not answer; the numbers are old."),
+        "unreachable": _("The service is not responding; these numbers are out of date."),
         "minutes_ago": _("{count} minutes ago"),
         "now": _("now"),
         "took": _("It answered in {ms} ms."),
-        "trying": _("Asking it…"),
+        "trying": _("Testing…"),
     }

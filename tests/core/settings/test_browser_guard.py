@@ -65,8 +65,8 @@ def test_no_secret_file_address_or_field_name_is_harmless() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        pytest.param({"no.such.key": "1"}, "settings file only", id="a key that is none"),
-        pytest.param({"solr.field.nosuch": "title"}, "settings file only", id="a field that is none"),
+        pytest.param({"no.such.key": "1"}, "in the settings file", id="a key that is none"),
+        pytest.param({"solr.field.nosuch": "title"}, "in the settings file", id="a field that is none"),
         pytest.param({"rag.model": "${HOME}"}, "A reference", id="a variable that would be shown as the model's name"),
     ],
 )

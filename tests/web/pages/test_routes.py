@@ -70,7 +70,7 @@ def test_a_failure_is_told_on_the_page_with_the_question_kept() -> None:
 
 def test_a_search_that_is_down_leaves_the_results_out() -> None:
     text = page(fake_snapshot(FakeRetriever(error=SearchUnavailable())), "/?q=when")
-    assert "The search is down" in text
+    assert "The search is not available" in text
     assert 'class="hits"' not in text
 
 
@@ -368,7 +368,7 @@ def test_nobody_learns_by_guessing_what_is_hidden(tmp_path: Path, key: str, righ
         for text in (right, wrong)
     ]
     assert told[0] == told[1]
-    assert told[0]["problems"] == [{"key": key, "message": f"{key} can be changed in the settings file only."}]
+    assert told[0]["problems"] == [{"key": key, "message": f"{key} can only be changed in the settings file."}]
 
 
 def test_the_version_of_the_file_cannot_be_tried_against_guesses(tmp_path: Path) -> None:
@@ -383,9 +383,9 @@ def test_the_version_of_the_file_cannot_be_tried_against_guesses(tmp_path: Path)
     ("changed", "words"),
     [
         pytest.param({"rag.temperature": "9"}, "A number between 0 and 2 is expected.", id="a bad value"),
-        pytest.param({"security.admins": "bob"}, "can be changed in the settings file only", id="who may do this"),
+        pytest.param({"security.admins": "bob"}, "can only be changed in the settings file", id="who may do this"),
         pytest.param({"rag.model": "${HOME}"}, "A reference in rag.model", id="a reference"),
-        pytest.param({"version": "old"}, "The file was changed meanwhile", id="an old form"),
+        pytest.param({"version": "old"}, "The file has changed in the meantime", id="an old form"),
     ],
 )
 def test_what_may_not_be_saved_is_said_and_kept(tmp_path: Path, changed: dict[str, str], words: str) -> None:
@@ -433,7 +433,7 @@ def test_what_decides_about_rights_and_addresses_is_refused_and_nothing_is_looke
     tried = client.post("/admin/try", data=form | {"try:question": "when"}, headers=ANN)
     saved = client.post("/admin", data=form, headers=ANN)
 
-    assert checked["problems"] == [{"key": key, "message": f"{key} can be changed in the settings file only."}]
+    assert checked["problems"] == [{"key": key, "message": f"{key} can only be changed in the settings file."}]
     assert (tried.status_code, saved.status_code) == (400, 422)
     assert conf.read_bytes() == before
 
@@ -455,15 +455,17 @@ def field_of(client: FlaskClient, key: str, **headers: str) -> str:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        pytest.param("log.file", "so no browser changes it: edit the settings file", id="a file"),
+        pytest.param("log.file", "so it cannot be changed in a browser: edit the settings file", id="a file"),
         pytest.param("rag.api.token", "then run datafari-rag check", id="a secret"),
-        pytest.param("rag.api.endpoint", "so no browser changes it", id="where a token is sent"),
-        pytest.param("openai.indexes", "so no browser changes it", id="where a password is sent"),
-        pytest.param("security.admins", "so no browser changes it", id="who may open it"),
-        pytest.param("solr.field.deny_token_document", "so no browser changes it", id="a field of the rights"),
-        pytest.param("rag.model", "It holds a reference, which stays as it is", id="a reference"),
-        pytest.param("server.workers", "Takes effect when the service starts again.", id="what is read at the start"),
-        pytest.param("server.port", "Decided by the command line.", id="what the command line says"),
+        pytest.param("rag.api.endpoint", "so it cannot be changed in a browser", id="where a token is sent"),
+        pytest.param("openai.indexes", "so it cannot be changed in a browser", id="where a password is sent"),
+        pytest.param("security.admins", "so it cannot be changed in a browser", id="who may open it"),
+        pytest.param(
+            "solr.field.deny_token_document", "so it cannot be changed in a browser", id="a field of the rights"
+        ),
+        pytest.param("rag.model", "It contains a reference, which stays as it is", id="a reference"),
+        pytest.param("server.workers", "Takes effect when the service is restarted.", id="what is read at the start"),
+        pytest.param("server.port", "Set on the command line.", id="what the command line says"),
     ],
 )
 def test_what_is_refused_is_said_beside_the_field(tmp_path: Path, key: str, words: str) -> None:
@@ -490,9 +492,7 @@ def test_what_needs_a_new_start_says_so_when_it_was_saved(tmp_path: Path) -> Non
     response = client.post("/admin", data=form_of(client, server__workers="3"), headers=ANN)
 
     assert response.headers["Location"] == "/admin?saved=1&later=1"
-    assert "takes effect when it starts again" in client.get("/admin?saved=1&later=1", headers=ANN).get_data(
-        as_text=True
-    )
+    assert "take effect after a restart" in client.get("/admin?saved=1&later=1", headers=ANN).get_data(as_text=True)
 
 
 class Sealed(AdminSettings):
