@@ -157,7 +157,9 @@ def _one_line(text: str) -> str:
 def _show_trace(whole: Answer) -> None:
     click.echo("", err=True)
     for thought in whole.sources.thoughts:
-        click.echo(_printable(f"{thought.title}: {thought.description}"), err=True)
+        told = thought.description
+        told = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=str)
+        click.echo(_printable(f"{thought.title}: {told}"), err=True)
         for name, value in (thought.props or {}).items():
             click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}", err=True)
     for stage, took_ms in whole.finished.timings_ms:

@@ -15,6 +15,7 @@ Seen = dict[str, Any]
 
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _COUNT = re.compile(r"count (.+?)(?: \+ (\d+))?")
+_NAME = re.compile(r"[a-z]+")
 _SPACED = ("model count", "model headers", "model body")
 
 
@@ -63,7 +64,7 @@ def _root(path: str) -> tuple[str, str]:
     for name in _SPACED:
         if path.startswith(name):
             return name, path[len(name) :]
-    found = re.match(r"[a-z]+", path)
+    found = _NAME.match(path)
     end = found.end() if found else 0
     if path.startswith("header."):
         return "header", f".{path[len('header.') :].lower()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from datafari_rag.core.answer.targets import is_target, target_of
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
@@ -12,6 +13,7 @@ from datafari_rag.core.query.search_request import Browse, Fields
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.cleaning import is_unicode, without_invisible
+from datafari_rag.core.text.language import detect
 from datafari_rag.protocols.request import Incoming
 
 ACTIONS = frozenset({"", "search"})
@@ -35,7 +37,9 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
         raise QueryTooLong
     if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
-    return browse_of(parameters), parameters.ignored
+    # The page sends the language of its own words as `lang`: it only decides where those of the search tell none.
+    language = detect(text, parameters.language or "en")
+    return replace(browse_of(parameters), language=language), parameters.ignored
 
 
 def reply(found: Mapping[str, object], settings: Settings) -> dict[str, object]:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 _FENCED = re.compile(r"Document (\d+)\. <data (\w{8,})>\n\[([^\n]*)\]\n(.*?)\n</data \2>", re.DOTALL)
-_BARE = re.compile(r"(?:^|\n)\s*Document (\d+)\. |(?<=[.!?…»”\"')\]]) +Document (\d+)\. ")
+_BARE = re.compile(r"(?:^|\n)[^\S\n]*Document (\d+)\. |(?<=[.!?…»”\"')\]]) +Document (\d+)\. ")
 _WRITTEN_LINE_END = re.compile(r"(?<![:\\/])\\n(?![a-z])")
 r"""The two characters `\n` for a line end, as Datafari RagAPI's example has them; those of `C:\new` are none."""
 

@@ -317,6 +317,7 @@ READERS: dict[str, Reader] = {
         for one in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}')
     ],
     "core.query.steps.has_own_words": lambda text: steps.has_own_words(text, "fr"),
+    "core.query.steps.plain_step": lambda text: steps.plain_step(text, language="en", operator="AND"),
     "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
@@ -359,6 +360,7 @@ READERS: dict[str, Reader] = {
     ],
     "core.text.truncation.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
     "core.text.truncation.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
+    "core.text.truncation.word_end": lambda text: truncation.word_end(text, 0, len(text) // 2),
     "core.text.truncation.longest_prefix": lambda text: truncation.longest_prefix(
         text, len(text), token_estimate.estimate, 100
     ),

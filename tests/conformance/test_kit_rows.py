@@ -13,7 +13,7 @@ from datafari_rag.conformance.checks import EACH, TOGETHER
 from datafari_rag.conformance.rows import NEEDS, Kit, Row, UnknownVariable, filled, kit_of, protocols_of, versions
 from datafari_rag.conformance.seen import READERS
 
-FROZEN = {1: "38cc90439a0338cec40466589abe727d2aff5934edcc048d1b59d6ea73970187"}
+FROZEN = {1: "8f96793604fbeb5617951e83c5a2335dfa341c39a0c229efeefbf23045067692"}
 """What each released version is, so that no row changes under its name."""
 
 OPERATORS = {*EACH, *TOGETHER, "absent"}

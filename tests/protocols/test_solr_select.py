@@ -60,3 +60,17 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
 @pytest.mark.parametrize("found", [{}, {"response": None}, {"response": {"docs": None}}])
 def test_a_reply_without_documents_stays_as_it_came(found: dict[str, object]) -> None:
     assert solr_select.reply(found, Settings()) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "language"),
+    [
+        pytest.param({"q": ("Combien de jours de congés avons-nous ?",), "lang": ("en",)}, "fr", id="the words' own"),
+        pytest.param({"q": ("How many days of leave are there?",), "lang": ("fr",)}, "en", id="not the page's"),
+        pytest.param({"q": ("quota",), "lang": ("fr",)}, "fr", id="the page's where the words tell none"),
+        pytest.param({"q": ("quota",)}, "en", id="else English"),
+    ],
+)
+def test_words_are_searched_in_their_own_language(query: dict[str, tuple[str, ...]], language: str) -> None:
+    wanted, _ = solr_select.parse(Incoming("/search/select", query), Settings())
+    assert wanted.language == language

@@ -74,3 +74,11 @@ def test_documents_are_read_back(context: str, before: str, documents: tuple[Pro
 )
 def test_the_first_sentence_ends_with_its_mark(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
+
+
+def test_a_context_of_many_blank_lines_is_read() -> None:
+    assert documents_in("\n" * 50_000) == ("", ())
+    assert documents_in("\n\n  Document 1. One.\n\n\n Document 2. Two.") == (
+        "",
+        (PromptDocument(1, "", "One."), PromptDocument(2, "", "Two.")),
+    )

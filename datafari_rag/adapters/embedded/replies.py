@@ -81,6 +81,8 @@ def _in_sentences(text: str, cut: str, least_chars: int) -> str:
     """Return the sentences of *text* that *cut* is of, with those after it until there are *least_chars*."""
     start = text.find(cut)
     bounds = bounds_around(text, start, start + len(cut), reach=max(SENTENCE_CHARS, least_chars))
+    if start < 0 or not bounds:
+        return cut
     first, last = index_at(bounds, start), index_at(bounds, start + len(cut) - 1)
     begin = min(start, bounds[first][0])
     while last + 1 < len(bounds) and bounds[last][1] - begin < least_chars:

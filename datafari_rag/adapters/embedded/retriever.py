@@ -27,8 +27,8 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
-from datafari_rag.core.text.tokenizer import sought_in
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.query.steps import plain_step
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""
@@ -205,7 +205,7 @@ def _language(stored: dict[str, list[Any]]) -> str | None:
 def _browse_query(browse: Browse, vocabulary: Vocabulary) -> Query:
     if browse.text is None:
         return Query.all_query()
-    step = Step("asked", sought_in(browse.text, browse.language), browse.operator)
+    step = plain_step(browse.text, language=browse.language, operator=browse.operator)
     return query_for(step, browse.language, vocabulary) or Query.empty_query()
 
 

@@ -53,6 +53,13 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     return _without_repeats((Step("asked", asked, "AND"), third, any_word))
 
 
+def plain_step(text: str, *, language: str, operator: Operator) -> Step:
+    """Return the one step of a plain search for *text*; words that only ask need not be in a document."""
+    words = sought_in(text, language)
+    own = tuple(word for word in words if not is_empty_word(word.lower(), language))
+    return Step("asked", own or words, operator)
+
+
 def has_own_words(question: str, language: str) -> bool:
     """Say whether *question* can be searched for without the turns before it: "Install Git?" can, "Why?" not."""
     return any(

@@ -26,9 +26,10 @@ from datafari_rag.core.query.search_request import (
     Search,
     Step,
 )
+from datafari_rag.core.query.steps import plain_step
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
 from datafari_rag.core.text.stopwords import is_function_word
-from datafari_rag.core.text.tokenizer import is_unspaced, sought_in
+from datafari_rag.core.text.tokenizer import is_unspaced
 
 Params = Mapping[str, str | Sequence[str]]
 
@@ -108,7 +109,7 @@ def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, s
 
 def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
-    step = Step("asked", sought_in(browse.text or "", browse.language), browse.operator)
+    step = plain_step(browse.text or "", language=browse.language, operator=browse.operator)
     everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
     words = everything if browse.text is None else words_params(step, browse.language, schema)
     params = merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)

@@ -7,7 +7,7 @@ here: reading a page of dense text once more with its own reader took 0.7 s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pdfplumber.table import cells_to_tables, edges_to_intersections, intersections_to_cells, merge_edges
@@ -66,7 +66,7 @@ def tables_of(rules: Sequence[Box]) -> tuple[RuledTable, ...]:
     return tuple(sorted((table for table in found if _is_table(table)), key=lambda table: -table.box[3]))
 
 
-def _edge(rule: Box) -> Mapping[str, object]:
+def _edge(rule: Box) -> dict[str, object]:
     """Return *rule* as the library has it: counted from the top, so that signs turn."""
     left, lower, right, upper = rule
     if right - left > upper - lower:

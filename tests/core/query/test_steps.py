@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.core.query.search_request import Step
-from datafari_rag.core.query.steps import MAX_WORDS, has_own_words, steps_for
+from datafari_rag.core.query.steps import MAX_WORDS, has_own_words, plain_step, steps_for
 
 FUZZ = Path(__file__).parents[3].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
 
@@ -125,3 +125,17 @@ def test_a_question_has_words_of_its_own_or_not(question: str, language: str, ha
 )
 def test_the_rule_of_a_step_is_what_is_sent_and_not_what_was_set(step: Step, rule: str) -> None:
     assert step.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("How many days of leave does an employee have?", ("days", "leave", "employee"), id="a question"),
+        pytest.param("leave days", ("leave", "days"), id="key words"),
+        pytest.param("how to", ("how", "to"), id="nothing but such words"),
+        pytest.param("", (), id="nothing"),
+    ],
+)
+def test_a_plain_search_needs_no_word_that_only_asks(text: str, words: tuple[str, ...]) -> None:
+    step = plain_step(text, language="en", operator="AND")
+    assert (step.words, step.operator, step.min_match) == (words, "AND", None)
