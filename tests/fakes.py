@@ -180,11 +180,13 @@ def line_of(
     )
 
 
-def app_of(line: Line, wrong: list[Mapping[str, object]] | None = None) -> Flask:
+def app_of(
+    line: Line, wrong: list[Mapping[str, object]] | None = None, weak: list[Mapping[str, object]] | None = None
+) -> Flask:
     """Return the whole Flask application over *line*."""
     from datafari_rag.bootstrap import TEMPLATES
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    app.extensions["desk"] = furnish(app, FakeService(line, wrong or []))
+    app.extensions["desk"] = furnish(app, FakeService(line, wrong or [], weak or []))
     app.config["PROPAGATE_EXCEPTIONS"] = False
     return app
