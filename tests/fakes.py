@@ -195,11 +195,15 @@ def fake_snapshot(
     )
 
 
-def app_of(line: ServiceSnapshot, wrong: list[Mapping[str, object]] | None = None) -> Flask:
+def app_of(
+    line: ServiceSnapshot,
+    wrong: list[Mapping[str, object]] | None = None,
+    weak: list[Mapping[str, object]] | None = None,
+) -> Flask:
     """Return the whole Flask application over *line*."""
     from datafari_rag.bootstrap import TEMPLATES
 
     app = Flask("tests", static_folder=None, template_folder=str(TEMPLATES))
-    app.extensions["worker"] = register(app, FakeService(line, wrong or []))
+    app.extensions["worker"] = register(app, FakeService(line, wrong or [], weak or []))
     app.config["PROPAGATE_EXCEPTIONS"] = False
     return app

@@ -96,7 +96,8 @@ _CHUNKS_SCHEMA = """<schema name="chunks" version="1.7">
   <field name="chunk_index" type="plong"/>
   <field name="embedded_content" type="text"/>
   <field name="vector_4" type="vector"/>
-  <dynamicField name="*_token_*" type="string" multiValued="true"/>
+  <dynamicField name="allow_token_*" type="string" multiValued="true"/>
+  <dynamicField name="deny_token_*" type="string" multiValued="true"/>
   <fieldType name="string" class="solr.StrField" indexed="true" stored="true" docValues="true"/>
   <fieldType name="plong" class="solr.LongPointField" docValues="true"/>
   <fieldType name="vector" class="solr.DenseVectorField" vectorDimension="4" similarityFunction="cosine"/>

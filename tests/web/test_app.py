@@ -15,6 +15,7 @@ from datafari_rag.core.errors import (
     AuthorityUnavailable,
     BadSetting,
     ContentFiltered,
+    EmbeddingsTimeout,
     ModelBusy,
     ModelGarbled,
     ModelRefused,
@@ -25,7 +26,9 @@ from datafari_rag.core.errors import (
     SearchTimeout,
     SearchUnavailable,
 )
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Meaning
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 
@@ -376,6 +379,25 @@ def test_live_is_always_and_ready_is_when_nothing_is_wrong() -> None:
     assert broken.get("/health/live").status_code == 200
     assert broken.get("/health/ready").status_code == 503
     assert broken.get("/health/ready").get_json()["problems"] == [{"what": "search", "problem": "down"}]
+
+
+def test_meaning_that_is_away_is_a_part_of_readiness_and_no_reason_to_be_unready() -> None:
+    class Away:
+        failure = EmbeddingsTimeout()
+        model = EmbeddingModel("away", "key", 2)
+
+    line = fake_snapshot()
+    meaning = Meaning(Away(), None)  # type: ignore[arg-type]
+    line = replace(line, dependencies=replace(line.dependencies, meaning=meaning))
+    app = app_of(line, weak=[{"what": "meaning", "problem": meaning.problem()}])
+    told: Any = app.test_client().get("/health/ready").get_json()
+
+    assert (told["status"], told["problems"]) == ("ready", [])
+    assert [(part["ok"], part["problem"]) for part in told["dependencies"] if part["what"] == "meaning"] == [
+        (False, "The embedding model did not answer in time.")
+    ]
+    without: Any = client_of(fake_snapshot()).get("/health/ready").get_json()
+    assert "meaning" not in {part["what"] for part in without["dependencies"]}
 
 
 def test_strangers_read_which_part_is_not_well_and_nothing_more() -> None:

@@ -147,7 +147,10 @@ def parts_params(
     return {
         **QUIET,
         **visible,
-        "q": "{!bool filter=$own should=$sought should=$near should=$favoured}",
+        "q": "{!bool filter=$own should=$sought should=$near should=$favoured should=$lead}",
+        # The beginning of each document is always read: one of which nothing is known could not be ranked.
+        "lead": "{!func v='if(exists(query($beginnings)),1000,0)'}",
+        "beginnings": "chunk_index:[0 TO 0]",
         "favoured": f"{{!func v='if(exists(query($favourites)),{FAVOUR:g},0)'}}",
         "favourites": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$first}}',
         "first": SEPARATOR.join(first),

@@ -64,7 +64,7 @@ def sentence(rng: random.Random) -> str:
 
 @pytest.mark.parametrize(
     ("corpora", "users"),
-    [pytest.param(4, 5, id="quick"), pytest.param(60, 5, id="long", marks=pytest.mark.slow)],
+    [pytest.param(3, 4, id="quick"), pytest.param(60, 5, id="long", marks=pytest.mark.slow)],
 )
 def test_a_user_finds_what_brute_force_finds_in_what_he_may_see_and_hidden_passages_change_nothing(
     solr: TwoCollections, corpora: int, users: int
