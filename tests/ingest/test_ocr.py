@@ -65,7 +65,7 @@ def test_without_ocr_a_picture_in_a_folder_is_passed_over_and_one_that_is_named_
         assert not is_readable("a.png")
         with pytest.raises(Unreadable, match="tesseract-ocr"):
             parse(tmp_path / "a.png")
-        with pytest.raises(Unreadable, match="only pictures[.] With OCR it can be read"):
+        with pytest.raises(Unreadable, match=r"only pictures[.] With OCR it can be read"):
             parse(pdf_of(tmp_path / "a.pdf", ""))
     finally:
         ocr.is_installed.cache_clear()
