@@ -519,6 +519,23 @@ def test_a_document_comes_with_what_the_answer_needs(retriever: Retriever, load:
     assert (preview.field, preview.text) == ("preview_content", "A preview")
 
 
+def test_a_document_comes_with_the_marks_of_its_places_which_no_plain_search_shows(
+    retriever: Retriever, load: Load
+) -> None:
+    marks = "\n".join(f"{n} page {n + 1}" for n in range(4000))
+    load([doc("paged", "a pump", place_marks=marks), doc("bare")])
+
+    found = {one.id: one.places for one in retriever.search(asked("pump"), NOBODY).documents}
+    snippets = retriever.search(asked("pump", content="highlighting"), NOBODY).documents
+    fetched = retriever.fetch("paged", "exactContent", NOBODY)
+
+    assert found == {"paged": marks, "bare": None}
+    assert [one.places for one in snippets] == [None, None]
+    assert fetched is not None and fetched.places == marks
+    for fields in (None, ("id", "place_marks")):
+        assert "page 9" not in str(browsed(retriever, Browse(None, fields=fields)))
+
+
 def test_a_document_without_title_url_and_preview_breaks_nothing(retriever: Retriever, load: Load) -> None:
     load([{"id": "bare", "exactContent": "pump"}, doc("titled", title="It has one")])
 
