@@ -84,30 +84,23 @@ def _answered(desk: Desk, line: Line, offered: Mapping[str, Offered]) -> Respons
     request.environ.get("datafari_rag.watch", _nobody_watches)()
     _join_trace(message)
     try:
-        return _replied(desk, line, message, incoming=incoming, identified=identified, offered=offered)
+        return _replied(Call(desk, line, message, incoming, identified, origin_of(settings)), offered)
     except RagError as error:
         row = replace(MCP, dialect=AnswerCall(message))
         return _challenged(failed(desk, row, error, settings), error, settings)
 
 
-def _replied(
-    desk: Desk,
-    line: Line,
-    message: Request,
-    *,
-    incoming: Incoming,
-    identified: Identified,
-    offered: Mapping[str, Offered],
-) -> Response:
-    tools = {name: one for name, one in offered.items() if name in line.settings.mcp_tools or not one.is_chosen}
+def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
+    message, settings = call.message, call.line.settings
+    tools = {name: one for name, one in offered.items() if name in settings.mcp_tools or not one.is_chosen}
     if message.method != "tools/call":
         listed = [one.tool for one in tools.values()]
-        result = replies.listing(message, line.settings, listed, identified.name)
+        result = replies.listing(message, settings, listed, call.identified.name)
         return json_response(plain(replies.succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in tools:
         raise replies.unknown_tool(message)
-    return tools[name].run(Call(desk, line, message, incoming, identified, origin_of(line.settings)))
+    return tools[name].run(call)
 
 
 def _identified(line: Line, incoming: Incoming) -> Identified:
