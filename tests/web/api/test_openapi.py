@@ -139,6 +139,15 @@ def test_the_rest_keeps_it_too(path: str, name: str, document: Any) -> None:
     _checked(document, name, APP.test_client().get(path).get_json())
 
 
+def test_agents_requests_and_replies_keep_it(document: Any) -> None:
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    _checked(document, "McpRequest", sent)
+    for body in (sent, {**sent, "method": "nothing"}, {**sent, "jsonrpc": "1"}):
+        _checked(document, "McpReply", APP.test_client().post("/mcp", json=body).get_json())
+    client = app_of(line_of(settings=Settings(security_identity="jwt", mcp_scopes=("a",)))).test_client()
+    _checked(document, "ProtectedResource", client.get("/.well-known/oauth-protected-resource").get_json())
+
+
 def test_a_stored_text_and_a_plain_search_keep_it(document: Any) -> None:
     client = APP.test_client()
     headers = {"Accept": "application/json"}
