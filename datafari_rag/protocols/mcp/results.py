@@ -101,6 +101,9 @@ def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     citations = [citation(one) for one in finished.citations]
     documents = [_named(extract.document, room) for extract in sources.extracts]
     result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason, **partial(sources)}
+    whole = {**result, "citations": citations, "documents": documents, "truncated": False}
+    if room.tokens_of(whole) <= room.tokens:
+        return whole
     left = room.tokens - room.tokens_of({**result, "citations": [], "documents": [], "truncated": False})
     kept_documents, left = _within(documents, left, room)
     kept_citations, left = _within(citations, left, room)
