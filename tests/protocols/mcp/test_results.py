@@ -126,7 +126,9 @@ def test_an_answer_has_its_citations_and_documents() -> None:
     result: Any = answer_result(SOURCES, FINISHED, room())
     assert result["answer"] == FINISHED.text
     assert result["citations"][0]["quote"] == "Paris"
-    assert result["documents"] == [{"id": "doc-1", "title": "Rabbits.txt", "url": "file:///rabbits.txt"}]
+    assert result["documents"] == [
+        {"id": "doc-1", "title": "Rabbits.txt", "url": "file:///rabbits.txt", "label": "Rabbits.txt"}
+    ]
     assert result["truncated"] is False
 
 

@@ -81,6 +81,7 @@ WHOLE = {
     "chat": "ChatAnswer",
     "published": "PublishedAnswer",
     "openai": "Completion",
+    "mcp": "McpReply",
 }
 LINES = {
     "ragapi": "RagEvent",
@@ -88,6 +89,7 @@ LINES = {
     "chat": "ChatLine",
     "published": "PublishedLine",
     "openai": "CompletionChunk",
+    "mcp": "McpReply",
 }
 ERRORS = {
     "ragapi": "RagError",
@@ -95,13 +97,16 @@ ERRORS = {
     "chat": "TextError",
     "published": "ObjectError",
     "openai": "OpenAIError",
+    "mcp": "McpReply",
 }
 
 
 def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
     if dialect.how == "whole":
         return [json.loads(raw)]
-    return chunks_of(raw) if dialect.name == "openai" else lines_of(raw)
+    if dialect.name in ("openai", "mcp"):
+        return chunks_of(raw, has_end=dialect.name == "openai")
+    return lines_of(raw)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=str)
