@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from datafari_rag.core.citations.text_check import CheckedSentence
@@ -161,9 +162,8 @@ def _passages(extract: Extract) -> list[Json]:
     """Return the passages of *extract* as the model would see them, with their places in the stored text."""
     found: list[Json] = []
     for node in nodes_of([extract]):
-        place = node["metadata"]
-        if isinstance(place, Mapping):
-            found.append({**{key: place[key] for key in ("field", "start", "end")}, "text": node["text"]})
+        place = cast("Mapping[str, object]", node["metadata"])
+        found.append({**{key: place[key] for key in ("field", "start", "end")}, "text": node["text"]})
     return found
 
 
