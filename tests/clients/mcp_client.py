@@ -1,4 +1,4 @@
-"""What the reference client and FastMCP's see of /mcp, in both eras; prints one JSON object. Runs in its own environment."""
+"""What the reference client, in both eras, and FastMCP's see of /mcp, as one JSON object. Has its own environment."""
 
 import asyncio
 import json
@@ -24,31 +24,33 @@ async def told(client, *, name: str, arguments: dict) -> dict:
 
 
 async def seen_by(user: str, mode: str) -> dict:
-    async with httpx2.AsyncClient(headers={"X-Remote-User": user}) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            tools = await client.list_tools()
-            found = await told(client, name="search", arguments={"query": question})
-            progress: list[str] = []
+    async with (
+        httpx2.AsyncClient(headers={"X-Remote-User": user}) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        tools = await client.list_tools()
+        found = await told(client, name="search", arguments={"query": question})
+        progress: list[str] = []
 
-            async def note(done: float, total: float | None, message: str | None) -> None:
-                progress.append(message or "")
+        async def note(done: float, total: float | None, message: str | None) -> None:
+            progress.append(message or "")
 
-            answer = await client.call_tool("answer", {"question": question}, progress_callback=note)
-            unknown = await told(client, name="fetch", arguments={"id": "py-howto-enum"})
-            wrong = await told(client, name="search", arguments={"query": question, "rows": "many"})
-            return {
-                "version": client.protocol_version,
-                "server": client.server_info.name,
-                "instructions": client.instructions,
-                "tools": [tool.name for tool in tools.tools],
-                "prompts": len((await client.list_prompts()).prompts),
-                "search": found,
-                "answer": answer.structured_content,
-                "links": [block.type for block in answer.content],
-                "progress": progress,
-                "fetch": unknown,
-                "wrong": wrong,
-            }
+        answer = await client.call_tool("answer", {"question": question}, progress_callback=note)
+        unknown = await told(client, name="fetch", arguments={"id": "py-howto-enum"})
+        wrong = await told(client, name="search", arguments={"query": question, "rows": "many"})
+        return {
+            "version": client.protocol_version,
+            "server": client.server_info.name,
+            "instructions": client.instructions,
+            "tools": [tool.name for tool in tools.tools],
+            "prompts": len((await client.list_prompts()).prompts),
+            "search": found,
+            "answer": answer.structured_content,
+            "links": [block.type for block in answer.content],
+            "progress": progress,
+            "fetch": unknown,
+            "wrong": wrong,
+        }
 
 
 async def seen_by_fastmcp(user: str) -> dict:

@@ -1,8 +1,8 @@
 """
 The official conformance suite against /mcp, at both revisions: the product, and a build with its diagnostic tools.
 
-What is expected to fail stands in `conformance/`, each group with its reason; the suite itself refuses a line there that
-no longer fails. What a revision requires is frozen in the suite; what it only reports (extensions) does not count.
+What is expected to fail stands in `conformance/`, each group with its reason; the suite itself refuses a line there
+that no longer fails. What a revision requires is frozen in the suite; what it only reports (extensions) does not count.
 """
 
 from __future__ import annotations

@@ -42,11 +42,11 @@ _NO_AUDIENCE = (
 
 def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) -> Response:
     """Return the reply to one message; *offered* are the tools, of which the settings may leave some out."""
-    line = worker.service.snapshot()
+    snapshot = worker.service.snapshot()
     try:
-        return _answered(worker, line, offered)
+        return _answered(worker, snapshot, offered)
     except RagError as error:
-        return _challenged(failed(worker, MCP, error, line.settings), error, line.settings)
+        return _challenged(failed(worker, MCP, error, snapshot.settings), error, snapshot.settings)
 
 
 def resource_view(worker: WorkerContext) -> Response:
@@ -71,51 +71,44 @@ def origin_of(settings: Settings) -> str:
     return settings.mcp_url.removesuffix(PATH).rstrip("/") or f"{request.scheme}://{request.host}"
 
 
-def _answered(worker: WorkerContext, line: ServiceSnapshot, offered: Mapping[str, Offered]) -> Response:
-    settings = line.settings
+def _answered(worker: WorkerContext, snapshot: ServiceSnapshot, offered: Mapping[str, Offered]) -> Response:
+    settings = snapshot.settings
     if not settings.mcp_enabled:
         raise NotFound
     _check_origin(settings)
     incoming = _incoming(worker)
-    identified = _identified(line, incoming)
+    identified = _identified(snapshot, incoming)
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
         return Response(status=202)
     request.environ.get("datafari_rag.watch", _nobody_watches)()
     _join_trace(message)
     try:
-        return _replied(worker, line, message, incoming=incoming, identified=identified, offered=offered)
+        return _replied(Call(worker, snapshot, message, incoming, identified, origin_of(settings)), offered)
     except RagError as error:
         row = replace(MCP, dialect=AnswerCall(message))
         return _challenged(failed(worker, row, error, settings), error, settings)
 
 
-def _replied(
-    worker: WorkerContext,
-    line: ServiceSnapshot,
-    message: Request,
-    *,
-    incoming: Incoming,
-    identified: VerifiedIdentity,
-    offered: Mapping[str, Offered],
-) -> Response:
-    tools = {name: one for name, one in offered.items() if name in line.settings.mcp_tools or not one.is_chosen}
+def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
+    message, settings = call.message, call.snapshot.settings
+    tools = {name: one for name, one in offered.items() if name in settings.mcp_tools or not one.is_chosen}
     if message.method != "tools/call":
         listed = [one.tool for one in tools.values()]
-        result = replies.listing(message, line.settings, listed, identified.name)
+        result = replies.listing(message, settings, listed, call.identified.name)
         return json_response(plain(replies.succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in tools:
         raise replies.unknown_tool(message)
-    return tools[name].run(Call(worker, line, message, incoming, identified, origin_of(line.settings)))
+    return tools[name].run(call)
 
 
-def _identified(line: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
+def _identified(snapshot: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
     """Return who asks. Raises: NotAuthenticated, BadSetting, and what the identity provider's failures are."""
-    if line.agent_identity is None:
+    if snapshot.agent_identity is None:
         raise BadSetting(_NO_AUDIENCE)
-    identified = line.agent_identity.identify(incoming.headers, request.remote_addr or "")
-    if identified.name is None and line.settings.security_anonymous == "refuse":
+    identified = snapshot.agent_identity.identify(incoming.headers, request.remote_addr or "")
+    if identified.name is None and snapshot.settings.security_anonymous == "refuse":
         raise NotAuthenticated
     return identified
 

@@ -51,7 +51,7 @@ class Call:
     """One call of a tool: the *message* and its sender; the addresses of our own pages begin with *origin*."""
 
     worker: WorkerContext
-    line: ServiceSnapshot
+    snapshot: ServiceSnapshot
     message: Request
     incoming: Incoming
     identified: VerifiedIdentity
@@ -63,11 +63,11 @@ class Call:
 
     def user(self) -> User:
         """Return the caller with his rights. Raises: AuthorityError."""
-        return user_for(self.identified, self.line)
+        return user_for(self.identified, self.snapshot)
 
     def room(self) -> Room:
         """Return how large the result may be."""
-        return Room(self.line.settings.mcp_max_tokens, self.line.parts.counter.count, self.origin)
+        return Room(self.snapshot.settings.mcp_max_tokens, self.snapshot.dependencies.counter.count, self.origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,13 @@ class Offered:
 def answer(call: Call) -> Response:
     """Return the answer to a question, as a stream where the client wants to see progress."""
     answering = AnswerCall(call.message, call.room())
-    row, line = DialectRoute(NAME, answering, EVENTS), call.line
+    row, snapshot = DialectRoute(NAME, answering, EVENTS), call.snapshot
     if _is_minimal(answering):
-        line = replace(line, parts=replace(line.parts, model=line.extractive or line.parts.model))
-    return answered_as(call.worker, row, line, incoming=call.incoming, identified=call.identified)
+        snapshot = replace(
+            snapshot,
+            dependencies=replace(snapshot.dependencies, model=snapshot.extractive or snapshot.dependencies.model),
+        )
+    return answered_as(call.worker, row, snapshot, incoming=call.incoming, identified=call.identified)
 
 
 def _is_minimal(answering: AnswerCall) -> bool:
@@ -105,7 +108,7 @@ def _is_minimal(answering: AnswerCall) -> bool:
 
 
 def _search(call: Call) -> Done:
-    given, settings = call.arguments(tools.SEARCH), call.line.settings
+    given, settings = call.arguments(tools.SEARCH), call.snapshot.settings
     rows = given.integer("rows", tools.DEFAULT_ROWS, low=1, high=tools.MAX_ROWS)
     ask = Ask(
         question=given.question("query"),
@@ -115,14 +118,14 @@ def _search(call: Call) -> Done:
         restrictions=given.restrictions("filters", facets_of(settings)),
     )
     try:
-        found = sources_for(ask, call.user(), settings=settings, parts=call.line.parts)
+        found = sources_for(ask, call.user(), settings=settings, dependencies=call.snapshot.dependencies)
     except NoDocuments:
         found = Sources(())
     return Done(results.search_result(found, call.room()), found.extracts, question=ask.question)
 
 
 def _fetch(call: Call) -> Done:
-    given, settings = call.arguments(tools.FETCH), call.line.settings
+    given, settings = call.arguments(tools.FETCH), call.snapshot.settings
     field = given.choice("field", _fields(settings))
     start = given.integer("start", 0, low=0, high=tools.MAX_START)
     end = given.integer("end", tools.MAX_START, low=0, high=tools.MAX_START)
@@ -136,7 +139,7 @@ def _fetch(call: Call) -> Done:
 
 
 def _check(call: Call) -> Done:
-    given, settings = call.arguments(tools.CHECK), call.line.settings
+    given, settings = call.arguments(tools.CHECK), call.snapshot.settings
     text = given.text("text", most_chars=tools.MAX_CHECKED_CHARS)
     ids = given.document_ids("document_ids", most=tools.MAX_CHECKED_DOCUMENTS)
     user, field = call.user(), _fields(settings)[0]
@@ -144,7 +147,7 @@ def _check(call: Call) -> Done:
     documents = [document for document in read.values() if document is not None]
     missing = [one for one, document in read.items() if document is None]
     chars = len(text) + sum(len(document.text) for document in documents)
-    extracts, found = call.line.parts.aside(partial(_proved, text, documents, settings), chars)
+    extracts, found = call.snapshot.dependencies.offload(partial(_proved, text, documents, settings), chars)
     return Done(results.check_result(text, found, documents, missing, call.room()), extracts, documents)
 
 
@@ -162,7 +165,7 @@ def _whole(documents: Sequence[Document], settings: Settings) -> tuple[Extract, 
 
 
 def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:
-    return fetch(document_id, field, user, settings=call.line.settings, parts=call.line.parts)
+    return fetch(document_id, field, user, settings=call.snapshot.settings, dependencies=call.snapshot.dependencies)
 
 
 def _fields(settings: Settings) -> tuple[str, ...]:
@@ -174,20 +177,20 @@ def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
     """Return *tool* with *work*, counted, limited and audited as every answer is."""
 
     def run(call: Call) -> Response:
-        line, worker, name = call.line, call.worker, call.identified.name
-        started = line.parts.clock()
+        snapshot, worker, name = call.snapshot, call.worker, call.identified.name
+        started = snapshot.dependencies.clock()
         audited = Audited(call.incoming.now_s, worker.new_id(), NAME, name)
         try:
-            worker.limits.check_user(line.settings, name)
-            if line.bad_setting is not None:
-                raise line.bad_setting
+            worker.limits.check_user(snapshot.settings, name)
+            if snapshot.bad_setting is not None:
+                raise snapshot.bad_setting
             done = work(call)
         except RagError as error:
-            audit(line, audited, error.label)
+            audit(snapshot, audited, error.label)
             raise
         worker.metrics.count_answer(NAME, "ok")
-        audit(line, replace(audited, question=done.question), "ok", extracts=done.read)
-        took_ms = (line.parts.clock() - started) * 1000
+        audit(snapshot, replace(audited, question=done.question), "ok", extracts=done.read)
+        took_ms = (snapshot.dependencies.clock() - started) * 1000
         log.info("mcp id=%s tool=%s documents=%d ms=%.0f", worker.new_id(), tool.name, len(done.read), took_ms)
         links = results.links(done.linked, call.room())
         return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))

@@ -55,6 +55,8 @@ class Operation:
     parameters: tuple[str, ...] = ()
     statuses: tuple[int, ...] = _OF_CHAT
     has_page: bool = False
+    has_receipt: bool = False
+    """Whether some requests have no reply but that they came (202)."""
 
 
 def openapi_view(worker: WorkerContext, rules: Map) -> Response:
@@ -131,6 +133,8 @@ def _responses(known: Operation) -> Json:
         about = f"A stream; each of its objects is a {line}: see components/schemas." if line else "Text."
         good[media_type] = {"schema": STRING | {"description": about}}
     responses: Json = {"200": {"description": "A good answer.", "content": good}}
+    if known.has_receipt:
+        responses["202"] = {"description": "It came; there is no reply."}
     failure: Json = {JSON_TYPE: {"schema": ref(known.error)}}
     if known.has_page:
         failure["text/html"] = {"schema": STRING}
@@ -194,6 +198,10 @@ _BOTH = Operation(
     "ChoicesRequest",
 )
 
+_RESOURCE = Operation(
+    "Where agents get a token for /mcp (RFC 9728).", ("ProtectedResource",), "McpReply", tag="service", statuses=(404,)
+)
+
 OPERATIONS: Mapping[str, Operation] = {
     "/Datafari/rest/v2.0/search/select": _SELECT,
     "/search/select": _SELECT,
@@ -223,6 +231,16 @@ OPERATIONS: Mapping[str, Operation] = {
     "/v1/models": Operation(
         "Models and indexes.", ("Models",), "OpenAIError", tag="service", statuses=(401, 500, 502, 504)
     ),
+    "/mcp": Operation(
+        "Model Context Protocol: tools for agents. The methods and their results are that protocol's.",
+        ("McpReply",),
+        "McpReply",
+        (("text/event-stream", "McpReply"),),
+        "McpRequest",
+        has_receipt=True,
+    ),
+    "/.well-known/oauth-protected-resource": _RESOURCE,
+    "/.well-known/oauth-protected-resource/mcp": _RESOURCE,
     "/documents": Operation(
         "The stored text of one document that the reader may see, as a page or as JSON.",
         ("StoredText",),

@@ -17,6 +17,7 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ROLES
+from datafari_rag.protocols.mcp.messages import MAX_ID_CHARS
 
 Schema = dict[str, Any]
 
@@ -134,6 +135,16 @@ def _requests(settings: Settings) -> dict[str, Schema]:
         "ChatRequest": record(chat, optional=optional),
         "ChoicesRequest": record({**chat, "stream": stream}, optional=optional),
         "CompletionRequest": _completion_request(settings),
+        "McpRequest": record(
+            {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"type": ["string", "integer"], "maxLength": MAX_ID_CHARS},
+                "method": STRING,
+                "params": {"type": "object", "properties": {"_meta": {"type": "object"}}},
+            },
+            optional=("id", "params"),
+            about="One JSON-RPC request; without an id it is a notification, which has no reply.",
+        ),
     }
 
 
@@ -185,6 +196,30 @@ def _replies() -> dict[str, Schema]:
                 **dict.fromkeys(("id", "title", "url", "field", "text"), STRING),
                 **{key: {"type": ["integer", "null"]} for key in ("start", "end")},
             }
+        ),
+        "McpReply": record(
+            {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"type": ["string", "integer"]},
+                "result": record({}),
+                "error": record(
+                    {"code": {"type": "integer"}, "message": STRING, "data": record({})}, optional=("data",)
+                ),
+                "method": STRING,
+                "params": record({}),
+            },
+            optional=("id", "result", "error", "method", "params"),
+            about="One result or one error; in a stream notifications/progress before it.",
+        ),
+        "ProtectedResource": record(
+            {
+                "resource": STRING,
+                "resource_name": STRING,
+                "bearer_methods_supported": listed(STRING),
+                "authorization_servers": listed(STRING),
+                "scopes_supported": listed(STRING),
+            },
+            optional=("authorization_servers", "scopes_supported"),
         ),
         "Description": record({"openapi": STRING, "paths": record({})}),
         "Readiness": record({"status": STRING, "problems": listed(record({"what": STRING, "problem": STRING}))}),
