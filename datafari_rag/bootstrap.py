@@ -144,6 +144,7 @@ class Runtime:
         )
         of_search = _those(settings, "solr_", "openai_indexes")
         retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside))
+        of_agents = _those(settings, "security_", "demo_", "mcp_url")
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
         dependencies = Dependencies(
             retriever=retriever,
@@ -169,11 +170,7 @@ class Runtime:
             relay=model,
             bad_setting=snapshot.bad_setting,
             audit=kept("audit", settings.audit_folder, lambda: audit_for(settings)),
-            agent_identity=kept(
-                "agent_identity",
-                _those(settings, "security_", "demo_", "mcp_url"),
-                lambda: agent_identity_for(settings, self._signer),
-            ),
+            agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
         )
 

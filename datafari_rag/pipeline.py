@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
@@ -133,12 +134,11 @@ def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depen
         RagError: the search or the rights failed.
     """
     with closing(answer(ask, user, settings=settings, dependencies=dependencies)) as events:
-        for event in events:
-            if isinstance(event, Sources) and event.extracts:
-                return event
-            if isinstance(event, Failed):
-                raise event.error
-    raise NoDocuments
+        first = next(events)
+        if isinstance(first, Sources) and first.extracts:
+            return first
+        # Without them the line ends in a failure, which is raised here.
+        return collect(chain([first], events)).sources
 
 
 def collect(events: Iterator[Event]) -> Answer:

@@ -53,6 +53,10 @@ STREAMS = {
 }
 
 
+MORE_CALLS_FOR_AGENTS = 600
+"""Of some 7,200: the envelope, the schema's shape, links, and the counting of tokens."""
+
+
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
     """Count calls: Python's under "calls", those of C functions under their module and name, methods by name alone."""
@@ -136,6 +140,27 @@ def test_a_search_is_one_request_to_solr_and_the_schema_is_asked_for_once() -> N
     paths = Counter(asked.path.rpartition("/")[2] for asked in solr.asked)
     assert paths["select"] == 5
     assert paths.total() == paths["select"] + paths["schema"] and paths["schema"] <= 1
+
+
+def test_an_answer_for_an_agent_costs_little_more_than_one_of_ragapi() -> None:
+    app, _ = app_saying("It is nine [1].")
+    client = app.test_client()
+    params = {"name": "answer", "arguments": {"question": QUESTION}}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+    def plain() -> None:
+        assert client.get("/search/select", query_string={"action": "rag", "q": QUESTION}).get_json()["status"] == "OK"
+
+    def agent() -> None:
+        assert client.post("/mcp", json=sent).get_json()["result"]["isError"] is False
+
+    calls: list[int] = []
+    for ask in (plain, agent):
+        ask()
+        with counted() as counts:
+            ask()
+        calls.append(counts["calls"])
+    assert calls[1] - calls[0] <= MORE_CALLS_FOR_AGENTS, calls
 
 
 @pytest.mark.parametrize("dialect", STREAMS)

@@ -30,7 +30,7 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, started
+from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
 from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 
@@ -460,3 +460,25 @@ def test_the_documents_of_an_answer_can_be_had_without_it() -> None:
     found = found_for(ASK, ANN, settings=Settings(), dependencies=dependencies)
 
     assert [document.id for document in found.documents] == [FLIGHT.id]
+
+
+def test_the_sources_of_an_answer_are_those_that_it_would_have_and_call_no_model() -> None:
+    model = FakeModel("Not this.")
+    sources = sources_for(ASK, ANN, settings=Settings(), dependencies=parts_of(FakeRetriever(FLIGHT, RABBIT), model))
+    whole = collect(iter(events_of()))
+    assert sources.extracts == whole.sources.extracts
+    assert model.prompts == []
+
+
+@pytest.mark.parametrize(
+    ("retriever", "kind"),
+    [
+        (FakeRetriever(), NoDocuments),
+        (FakeRetriever(error=SearchUnavailable()), SearchUnavailable),
+        (FakeRetriever(is_partial=True), SearchUnavailable),
+    ],
+    ids=["nothing", "no engine", "nothing in a part"],
+)
+def test_without_sources_their_failure_is_raised(retriever: FakeRetriever, kind: type[RagError]) -> None:
+    with pytest.raises(kind):
+        sources_for(ASK, ANN, settings=Settings(), dependencies=parts_of(retriever, FakeModel("x")))

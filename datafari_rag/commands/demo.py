@@ -89,4 +89,5 @@ def _tell(port: int, *, is_demo: bool) -> None:
         click.echo("\nOr ask from a terminal, as")
         for who, header, question in TRIES:
             click.echo(f"\n# {who}\ncurl -s {header}'{address}/search/select?action=rag&q={question}'")
+    click.echo(f"\nAgents (MCP): {address}/mcp; what they see: datafari-rag mcp-probe {address}/mcp")
     click.echo("\nCtrl-C stops it.")

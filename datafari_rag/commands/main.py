@@ -15,6 +15,7 @@ COMMANDS = {
     "ask": ("ask:ask", "Answer one question in the terminal."),
     "check": ("check:check", "Find every mistake in a rag.properties."),
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
+    "mcp-probe": ("mcp.probe:mcp_probe", "Say what an agent sees at /mcp, and as whom."),
     "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
     "conformance": ("conformance:conformance", "Ask a running service what its contract says."),
     "model": ("model:model", "Fetch local embedding models, for search by meaning."),

@@ -16,6 +16,7 @@ from datafari_rag.core.citations import (
     resolution,
     statements,
     term_relations,
+    text_check,
     verification,
 )
 from datafari_rag.core.documents import Document, Extract, Passage
@@ -55,6 +56,9 @@ from datafari_rag.core.text import (
     truncation,
 )
 from datafari_rag.protocols import chat, chat_request, openai, ragapi, solr_select
+from datafari_rag.protocols.mcp import messages
+from datafari_rag.protocols.mcp import results as results_of_tools
+from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.pages import markdown, results
 
@@ -77,6 +81,7 @@ def seen(text: str) -> tuple[Extract, ...]:
 
 
 SMALL = seen(PLAIN)
+ROOM = results_of_tools.Room(2000, token_estimate.estimate)
 
 
 def fed(
@@ -210,6 +215,8 @@ READERS: dict[str, Reader] = {
     "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
         text[:700], [text[:700], text[700:1400]], "en"
     ),
+    "core.citations.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
+    "core.citations.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
     "core.citations.verification.CheckedExtract.carrying": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).carrying("The ferry leaves at nine"),
@@ -366,6 +373,19 @@ READERS: dict[str, Reader] = {
     ),
     "protocols.chat_request.ask_of": lambda text: chat.parse(sent(text), Settings()),
     "protocols.chat_request.is_unicode": chat_request.is_unicode,
+    "protocols.mcp.messages.decoded": lambda text: (messages.decoded(text), messages.decoded(f"=?base64?{text}?=")),
+    "protocols.mcp.messages.message_of": lambda text: messages.message_of(
+        {"jsonrpc": "2.0", "id": text, "method": text, "params": {"_meta": {messages.VERSION_KEY: text}}},
+        {messages.VERSION_HEADER: text},
+    ),
+    "protocols.mcp.messages.shown": messages.shown,
+    "protocols.mcp.results.address_of": lambda text: results_of_tools.address_of(
+        Document(id=text, text="", url=f"https://x.example/{text}"), ""
+    ),
+    "protocols.mcp.results.check_result": lambda text: results_of_tools.check_result(
+        text, [text_check.CheckedSentence(0, len(text), "unsupported")], [document("x", title=text)], [text], ROOM
+    ),
+    "protocols.mcp.results.fetched": lambda text: results_of_tools.fetched(document(text), (0, len(text)), ROOM),
     "protocols.openai.parse": lambda text: openai.parse(
         Incoming(path="/v1/chat/completions", body={"messages": [{"role": "user", "content": text[:20_000]}]}),
         Settings(),

@@ -65,6 +65,7 @@ ELSEWHERE = {
     "protocols.ai_chat_protocol": "through reading.ask_of",
     "protocols.chat_completion": "through reading.ask_of",
     "protocols.chat_reply_parts": "puts values into JSON",
+    "protocols.mcp.replies": "puts values into JSON",
     "protocols.openai_request": "through openai.parse",
     "protocols.openai_source_nodes": "puts values into JSON",
 }
@@ -256,6 +257,7 @@ THROUGH = {
     "core.text.stopwords.is_function_word": "core.text.stopwords.is_empty_word",
     "core.text.tokenizer.is_unspaced": "core.citations.statements.facts_of",
     "core.text.tokenizer.pieces_of": "core.text.tokenizer.sought_in",
+    "core.citations.claims.stated_in": "core.citations.text_check.checked",
     "protocols.chat.parse": "protocols.chat_request.ask_of",
     "protocols.chat_request.body_of": "protocols.chat_request.ask_of",
     "protocols.chat_request.object_at": "protocols.chat_request.ask_of",
@@ -263,6 +265,7 @@ THROUGH = {
     "protocols.chat_request.state_of": "protocols.chat_request.ask_of",
     "core.answer.session_state.recalled": "protocols.chat_request.ask_of",
     "core.query.plan.question_language_for": "core.query.plan.language_for",
+    "protocols.mcp.results.links": "protocols.mcp.results.address_of",
     "protocols.openai.fallback": "protocols.openai.parse",
     "protocols.openai.relayed": "protocols.openai.parse",
     "protocols.openai.relayed_chunk": "protocols.openai.parse",

@@ -56,13 +56,15 @@ def lines_of(raw: bytes) -> list[Body]:
     return [json.loads(row) for row in rows]
 
 
-def chunks_of(raw: bytes) -> list[Body]:
+def chunks_of(raw: bytes, *, has_end: bool = True) -> list[Body]:
     """Return the objects of a stream of events; `[DONE]` must be the last, unless the answer failed."""
     rows = raw.decode("utf-8").split("\n\n")
     assert rows.pop() == ""
     assert all(row.startswith("data: ") and "\n" not in row for row in rows)
     datas = [row.removeprefix("data: ") for row in rows]
     objects = [json.loads(data) for data in datas if data != "[DONE]"]
+    if not has_end:
+        return objects
     assert ("[DONE]" in datas) is not any("error" in one for one in objects)
     assert datas.index("[DONE]") == len(datas) - 1 if "[DONE]" in datas else True
     return objects
@@ -227,6 +229,54 @@ def _openai_breaks(raw: bytes) -> tuple[str, Body]:
     return "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks), last
 
 
+def _agent(
+    client: FlaskClient, question: str, more: Mapping[str, object], *, is_streamed: bool = False
+) -> TestResponse:
+    params: dict[str, object] = {**more, "name": "answer", "arguments": {"question": question}}
+    if is_streamed:
+        params["_meta"] = {"progressToken": "p"}
+    sent = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    return client.post("/mcp", json=sent, headers={"Accept": "application/json, text/event-stream"})
+
+
+def _agent_stream(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+    return _agent(client, question, more, is_streamed=True)
+
+
+def _agent_seen(raw: bytes) -> Seen:
+    return _agents_result(json.loads(raw))
+
+
+def _agents_result(body: Body) -> Seen:
+    found = body["result"]["structuredContent"]
+    labels = tuple(document["label"] for document in found["documents"])
+    return Seen(found["answer"], labels, tuple(found["citations"]), found["finish_reason"])
+
+
+def _agent_stream_seen(raw: bytes) -> Seen:
+    opening, *words, last = chunks_of(raw, has_end=False)
+    assert opening["params"]["message"].endswith(" documents found")
+    seen = _agents_result(last)
+    assert "".join(word["params"]["message"] for word in words) == seen.text
+    return seen
+
+
+def _agents_status(code: int) -> int:
+    return code if code in (401, 403, 429) else 200
+
+
+def _agent_said(body: Body) -> str:
+    if "error" in body:
+        return str(body["error"]["message"])
+    assert body["result"]["isError"]
+    return str(json.loads(body["result"]["content"][0]["text"])["error"]["reason"])
+
+
+def _agent_breaks(raw: bytes) -> tuple[str, Body]:
+    _, *words, last = chunks_of(raw, has_end=False)
+    return "".join(word["params"]["message"] for word in words), last
+
+
 def _whole_breaks(raw: bytes) -> tuple[str, Body]:
     return "", json.loads(raw)
 
@@ -241,6 +291,11 @@ _ENVELOPE = {
     **_NO_STATE,
     "no documents": "is an error by Datafari RagAPI",
     "no documents in french": "is an error by Datafari RagAPI",
+}
+_AGENTS = {
+    **_NO_STATE,
+    "no documents": "is an error that a model can act on",
+    "no documents in french": "is an error that a model can act on",
 }
 _OPENAI = {**_NO_STATE, **_NO_LOOSE_END, "no documents": "passes the request through when nothing was found"}
 _V1 = "/v1/chat/completions"
@@ -314,5 +369,19 @@ DIALECTS = (
         "text/event-stream",
         _openai_breaks,
         skips=_OPENAI,
+    ),
+    Dialect(
+        "mcp", "whole", _agent, _agent_seen, _agent_said, "application/json", _whole_breaks, _agents_status, _AGENTS
+    ),
+    Dialect(
+        "mcp",
+        "stream",
+        _agent_stream,
+        _agent_stream_seen,
+        _agent_said,
+        "text/event-stream",
+        _agent_breaks,
+        _agents_status,
+        _AGENTS,
     ),
 )

@@ -164,8 +164,34 @@ def _page(case: Case, text: str, document_id: str) -> Request:
     return Request("GET", f"/?{urlencode([('q', text), *extras])}", None, {"Accept": "text/html"})
 
 
+def tool_of(case: Case) -> str:
+    """Return the tool of /mcp that *case* calls."""
+    return ("search", "fetch", "answer", "check")[case.target % 4]
+
+
+def _mcp(case: Case, text: str, document_id: str) -> Request:
+    tool = tool_of(case)
+    arguments: dict[str, Any] = {
+        "search": {"query": text, "rows": 50},
+        "fetch": {"id": document_id},
+        "answer": {"question": text, "effort": "low" if case.target % 3 else "minimal"},
+        "check": {"text": f"The {text} is common.", "document_ids": [document_id, "nothing"]},
+    }[tool]
+    if case.overrides.get("include_category") is not None and tool in ("search", "answer"):
+        arguments["filters"] = {"allow_token_document": "s1"}
+    meta = {**dict(case.extras), **({"progressToken": 1} if case.is_streamed else {}), "user": "ann"}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    if case.variant.startswith("header"):
+        meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28"
+        meta["io.modelcontextprotocol/clientCapabilities"] = {}
+        headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
+    params = {"name": tool, "arguments": arguments, "_meta": meta, "AuthenticatedUserName": "ann"}
+    body = json.dumps({"jsonrpc": "2.0", "id": case.target, "method": "tools/call", "params": params}).encode()
+    return Request("POST", "/mcp", body, {**headers, "AuthenticatedUserName": "ann"})
+
+
 REQUESTS: Mapping[str, Callable[[Case, str, str], Request]] = dict(
-    zip(DIALECTS, (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page), strict=True)
+    zip(DIALECTS, (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp), strict=True)
 )
 
 ACL_NAMES = ACL_FIELDS

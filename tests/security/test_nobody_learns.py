@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.real_solr import Collection
-from tests.security.asking import ACL_NAMES, Case, cases, request_for
+from tests.security.asking import ACL_NAMES, Case, cases, request_for, tool_of
 from tests.security.corpora import Corpus, Doc, corpora
 from tests.security.telling import Record, tell
 from tests.security.worlds import DIALECTS, World, embedded_engine, world
@@ -143,7 +143,11 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
         assert (status == 200) is (target in visible), f"{status} for {case.user}"
         assert (target.canary in body) is (target in visible)
         return
-    is_narrowed = bool(case.overrides.get("include_category")) and case.dialect in ("choices", "chat", "published")
+    if case.dialect == "mcp" and tool_of(case) != "search":
+        found_by_tool(case, target, visible, body=body)
+        return
+    is_narrowed = case.dialect == "mcp" and "include_category" in case.overrides
+    is_narrowed |= bool(case.overrides.get("include_category")) and case.dialect in ("choices", "chat", "published")
     if target in visible and case.words in ("key", "canary") and not is_narrowed:
         if case.dialect == "select" and any(name == "fl" for name, _ in case.extras):
             return
@@ -151,6 +155,16 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
         SEEN[case.dialect] += 1
     if not visible and case.dialect == "ragapi":
         assert '"code":428' in re.sub(r"\s", "", body)
+
+
+def found_by_tool(case: Case, target: Doc, visible: tuple[Doc, ...], *, body: str) -> None:
+    """Check that a tool that reads one document reads it for its reader, and that for others it is not there."""
+    if tool_of(case) == "fetch":
+        assert (target.canary in body) is (target in visible)
+        assert ('\\"label\\":\\"notFound\\"' in body) is (target not in visible), body
+        SEEN[case.dialect] += target in visible
+    if tool_of(case) == "check":
+        assert (f'"not_found":["{target.id}","nothing"]' in body) is (target not in visible), body
 
 
 def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World, record_property: Record) -> None:

@@ -23,7 +23,10 @@ from tests.security.corpora import Corpus
 
 JWT_SECRET = "a secret that the tests share with the service"
 
-DIALECTS = ("ragapi", "select", "choices", "chat", "published", "openai", "documents", "page")
+MCP_URL = "https://search.example/mcp"
+"""What a token for /mcp names as its audience."""
+
+DIALECTS = ("ragapi", "select", "choices", "chat", "published", "openai", "documents", "page", "mcp")
 
 VARIANTS: Mapping[str, Mapping[str, str]] = {
     # Each variant reads identity, rights and text in another way; all see the same index.
@@ -37,6 +40,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
         "security.jwt.secret": JWT_SECRET,
         "security.jwt.algorithms": "HS256",
         "security.tokens": "claims",
+        "mcp.url": MCP_URL,
         "rag.solrField": "highlighting",
         "rag.operator": "OR",
     },
@@ -125,6 +129,7 @@ class World:
         if "jwt" not in service.variant:
             return {"X-Remote-User": user.encode().decode("latin-1")}
         claims = {"preferred_username": user, "groups": list(self.tokens.get(user, ())), "exp": int(time.time()) + 600}
+        claims["aud"] = MCP_URL
         return {"Authorization": "Bearer " + jwt.encode(claims, JWT_SECRET, "HS256")}
 
     def metrics(self) -> str:

@@ -108,6 +108,7 @@ class Tracing:
             if environ.get("PATH_INFO", "").startswith(UNTRACED):
                 return app(environ, start_response)
             traced = self._begun(environ)
+            environ["datafari_rag.join_trace"] = lambda named: self._join(traced, named, environ)
 
             def told(status: str, *rest: Any) -> Any:
                 traced.span.set_attribute("http.response.status_code", int(status[:3]))
@@ -180,6 +181,17 @@ class Tracing:
         span.set_attribute("datafari_rag.chars", sum(len(extract.text) for extract in prompt.extracts))
         span.end()
         traced.searched_ns = None
+
+    def _join(self, traced: _TracedRequest, named: Mapping[str, str], environ: Environ) -> None:
+        """Make the request a part of the trace that its message names, where its headers named none."""
+        if environ.get("HTTP_TRACEPARENT"):
+            return
+        begun = traced.span
+        # What was begun is not ended, and so is never sent: a span's parent cannot be changed.
+        parent = self._propagator.extract(dict(named), Context())
+        span = self._tracer.start_span(str(getattr(begun, "name", "")), parent, SpanKind.SERVER)
+        span.set_attributes(dict(getattr(begun, "attributes", None) or {}))
+        traced.span, traced.context = span, trace.set_span_in_context(span, Context())
 
     def _begun(self, environ: Environ) -> _TracedRequest:
         carrier = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from datafari_rag import __version__
+import datafari_rag
 from datafari_rag.core.errors import Internal, NotAllowed, NotAuthenticated, Overloaded, RagError, TooManyRequests
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
@@ -20,7 +20,7 @@ from datafari_rag.protocols.mcp.tools import Tool, listed
 
 Json = dict[str, object]
 
-SERVER: Mapping[str, str] = {"name": "datafari_rag", "title": "Documents", "version": __version__}
+SERVER: Mapping[str, str] = {"name": "datafari_rag", "title": "Documents", "version": datafari_rag.__version__}
 CAPABILITIES: Mapping[str, object] = {"tools": {}, "prompts": {}, "resources": {}}
 """There are no prompts and no resources: clients that ask for their lists get empty ones."""
 

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from datafari_rag.core.answer.targets import target_of
@@ -99,8 +100,11 @@ def fetched(document: Document, span: tuple[int, int], room: Room, most_tokens: 
 def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     """Return the answer; where all of it is too large, the last citations and then the last documents go."""
     citations = [citation(one) for one in finished.citations]
-    documents = [_named(extract.document, room) for extract in sources.extracts]
+    documents = [{**_named(extract.document, room), "label": extract.label} for extract in sources.extracts]
     result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason, **partial(sources)}
+    whole = {**result, "citations": citations, "documents": documents, "truncated": False}
+    if room.tokens_of(whole) <= room.tokens:
+        return whole
     left = room.tokens - room.tokens_of({**result, "citations": [], "documents": [], "truncated": False})
     kept_documents, left = _within(documents, left, room)
     kept_citations, left = _within(citations, left, room)
@@ -158,9 +162,8 @@ def _passages(extract: Extract) -> list[Json]:
     """Return the passages of *extract* as the model would see them, with their places in the stored text."""
     found: list[Json] = []
     for node in nodes_of([extract]):
-        place = node["metadata"]
-        if isinstance(place, Mapping):
-            found.append({**{key: place[key] for key in ("field", "start", "end")}, "text": node["text"]})
+        place = cast("Mapping[str, object]", node["metadata"])
+        found.append({**{key: place[key] for key in ("field", "start", "end")}, "text": node["text"]})
     return found
 
 

@@ -100,6 +100,15 @@ _DOCUMENT = _object(
     {"id": _text("For fetch and check."), "title": _text("Its title."), "url": _text("Where a person can open it.")},
     ("id", "title", "url"),
 )
+_CITED = _object(
+    {
+        "id": _text("For fetch and check."),
+        "title": _text("Its title."),
+        "url": _text("Where a person can open it."),
+        "label": _text("What a mark in the answer may call it."),
+    },
+    ("id", "title", "url", "label"),
+)
 _PLACE: Json = {
     "field": _text("The field whose stored text is meant."),
     "start": _number("First character, in code points of the stored text."),
@@ -228,7 +237,7 @@ ANSWER = Tool(
     {
         "answer": _text("The answer; marks such as [1] or [title] cite the documents."),
         "citations": _list(_CITATION, "One for each mark, in order, with the place that proves it."),
-        "documents": _list(_DOCUMENT, "The documents of which the model saw text, best first."),
+        "documents": _list(_CITED, "The documents of which the model saw text, best first."),
         "finish_reason": _text("stop, or length where the answer was cut off."),
         "truncated": _TRUNCATED,
         "partial_results": _PARTIAL,

@@ -84,30 +84,23 @@ def _answered(worker: WorkerContext, snapshot: ServiceSnapshot, offered: Mapping
     request.environ.get("datafari_rag.watch", _nobody_watches)()
     _join_trace(message)
     try:
-        return _replied(worker, snapshot, message, incoming=incoming, identified=identified, offered=offered)
+        return _replied(Call(worker, snapshot, message, incoming, identified, origin_of(settings)), offered)
     except RagError as error:
         row = replace(MCP, dialect=AnswerCall(message))
         return _challenged(failed(worker, row, error, settings), error, settings)
 
 
-def _replied(
-    worker: WorkerContext,
-    snapshot: ServiceSnapshot,
-    message: Request,
-    *,
-    incoming: Incoming,
-    identified: VerifiedIdentity,
-    offered: Mapping[str, Offered],
-) -> Response:
-    tools = {name: one for name, one in offered.items() if name in snapshot.settings.mcp_tools or not one.is_chosen}
+def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
+    message, settings = call.message, call.snapshot.settings
+    tools = {name: one for name, one in offered.items() if name in settings.mcp_tools or not one.is_chosen}
     if message.method != "tools/call":
         listed = [one.tool for one in tools.values()]
-        result = replies.listing(message, snapshot.settings, listed, identified.name)
+        result = replies.listing(message, settings, listed, call.identified.name)
         return json_response(plain(replies.succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in tools:
         raise replies.unknown_tool(message)
-    return tools[name].run(Call(worker, snapshot, message, incoming, identified, origin_of(snapshot.settings)))
+    return tools[name].run(call)
 
 
 def _identified(snapshot: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:

@@ -74,7 +74,8 @@ def written() -> Json:
 
     An operation's *replies* and *lines* name schemas, *lines* one for each media type of a stream; *request* names the
     schema of a JSON body, *with_files* whether it may also come as multipart; *error* is the shape of a failure,
-    *statuses* the HTTP statuses it may have; *has_page* says that people get a page in place of JSON.
+    *statuses* the HTTP statuses it may have; *has_page* says that people get a page in place of JSON,
+    *has_receipt* that some requests have no reply but that they came (202).
     A parameter's *refused* says which of its values are errors; any other that does not fit is ignored.
     """
     found: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
@@ -167,6 +168,8 @@ def _responses(known: Json) -> Json:
         about = f"A stream; each of its objects is a {line}: see components/schemas." if line else "Text."
         good[media_type] = {"schema": STRING | {"description": about}}
     responses: Json = {"200": {"description": "A good answer.", "content": good}}
+    if known.get("has_receipt"):
+        responses["202"] = {"description": "It came; there is no reply."}
     failure: Json = {JSON_TYPE: {"schema": _ref(known.get("error", "PlainError"))}}
     if known.get("has_page"):
         failure["text/html"] = {"schema": STRING}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
 import pytest
@@ -28,6 +28,7 @@ from datafari_rag.web.ops.request_context import begin, carrying, outgoing
 from tests.fakes import FakeCounter
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+OTHER = "00-1bf7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
 UNSAMPLED = PARENT[:-2] + "00"
 TEXT, TOKEN, SAID, QUESTION = "The canary pump needs oil.", "canary-token", "It needs canary oil.", "canary pump oil"
 
@@ -100,7 +101,8 @@ class Scene:
         self.engine, self.model, self.rights = engine or Engine(), model or Talker(GOOD), rights or Tokens()
         self.outcome = "ok"
 
-    def ask(self, *, parent: str = "", path: str = "/ask", wanted: int = 1000) -> list[ReadableSpan]:
+    def ask(self, *, parent: str = "", path: str = "/ask", wanted: int = 1000, joined: str = "") -> list[ReadableSpan]:
+        self.joined = joined
         environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "HTTP_TRACEPARENT": parent}
         pieces = self.tracing.wrapped(self._app)(environ, lambda status, *rest: None)
         with closing(pieces):  # type: ignore[type-var] # every answer has a close
@@ -112,6 +114,9 @@ class Scene:
     def _app(self, environ: dict[str, str], start_response: object) -> Iterator[bytes]:
         begin("r-1", {"traceparent": environ["HTTP_TRACEPARENT"]})
         named("/ask", "r-1")
+        if self.joined:
+            join: Callable[[Mapping[str, str]], None] = environ["datafari_rag.join_trace"]  # type: ignore[assignment] # a dict of anything
+            join({"traceparent": self.joined})
         list(self.tracing.rights(self.rights).tokens_of("canary-user", ()))
         parts = Dependencies(
             self.tracing.retriever(self.engine), self.tracing.model(self.model), FakeCounter(), "", lambda: "n", float
@@ -192,6 +197,19 @@ def test_the_callers_trace_goes_on_through_our_spans() -> None:
     assert f"{parent.span_id:016x}" == PARENT[36:52]
     assert scene.engine.sent == [f"{PARENT[:36]}{ids['search']}-01"]
     assert set(scene.model.sent) == {f"{PARENT[:36]}{ids['model']}-01"}
+
+
+@pytest.mark.parametrize(("parent", "trace"), [("", PARENT), (OTHER, OTHER)], ids=["no header", "a header"])
+def test_a_trace_that_the_message_names_goes_on_where_the_headers_name_none(parent: str, trace: str) -> None:
+    spans = Scene().ask(parent=parent, joined=PARENT)
+    assert {f"{span.context.trace_id:032x}" for span in spans} == {trace[3:35]}
+    found = named_spans(spans)
+    assert set(found) == {"POST /ask", "rights", "search", "passages", "model"}
+    request = found["POST /ask"]
+    assert request.parent is not None
+    assert f"{request.parent.span_id:016x}" == trace[36:52]
+    assert dict(request.attributes or {})["http.route"] == "/ask"
+    assert all(span.parent == request.context for name, span in found.items() if name != "POST /ask")
 
 
 def test_a_trace_that_its_caller_does_not_record_is_not_recorded_here_and_goes_on_so() -> None:

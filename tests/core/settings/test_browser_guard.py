@@ -15,7 +15,7 @@ HARMLESS = {
         rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates
         rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
         rrf.rank.constant openai.maxFiles openai.node_tokens
-        chat.top.max""",
+        chat.top.max mcp.max_tokens""",
     "how a reply is spelled": """
         rag.linebreaks rag.documents.shape rag.http.errors chat.both_shapes chat.no_documents log.format""",
     "ids, counts and milliseconds in the log, no texts": "rag.enable.logs",
@@ -31,6 +31,8 @@ HARMLESS = {
         chat.memory.enabled chat.memory.history.size chat.memory.max_bytes chat.memory.max_age_s""",
     "what the model is told besides; fences, rights and the filter of links stay": """
         chat.query.rewriting.enabled chat.prompt_template.allowed chat.client.system""",
+    "what agents are told of the tools; which tools there are, and as whom they read, is not in it": """
+        mcp.instructions mcp.search.description mcp.fetch.description mcp.answer.description mcp.check.description""",
     "load": """
         server.rate.user_per_minute server.rate.address_per_minute server.max_streams server.workers server.grace_s""",
 }

@@ -58,7 +58,9 @@ def test_each_document_keeps_a_passage_before_any_keeps_two() -> None:
     extracts = tuple(extract_of(replace(LONG, id=name), *places) for name in ("a", "b", "c"))
     whole: Any = search_result(Sources(extracts), room(10_000))
     small: Any = search_result(Sources(extracts), room(600))
+    uneven: Any = search_result(Sources((extracts[0], extract_of(LONG, (0, 30)))), room(10_000))
     assert [len(one["passages"]) for one in whole["results"]] == [5, 5, 5]
+    assert [len(one["passages"]) for one in uneven["results"]] == [5, 1]
     assert not whole["truncated"]
     assert all(one["passages"] for one in small["results"])
     assert small["truncated"]
@@ -126,7 +128,9 @@ def test_an_answer_has_its_citations_and_documents() -> None:
     result: Any = answer_result(SOURCES, FINISHED, room())
     assert result["answer"] == FINISHED.text
     assert result["citations"][0]["quote"] == "Paris"
-    assert result["documents"] == [{"id": "doc-1", "title": "Rabbits.txt", "url": "file:///rabbits.txt"}]
+    assert result["documents"] == [
+        {"id": "doc-1", "title": "Rabbits.txt", "url": "file:///rabbits.txt", "label": "Rabbits.txt"}
+    ]
     assert result["truncated"] is False
 
 

@@ -128,6 +128,7 @@ WHOLE = {
     "chat": "ChatAnswer",
     "published": "PublishedAnswer",
     "openai": "Completion",
+    "mcp": "McpReply",
 }
 LINES = {
     "ragapi": "RagEvent",
@@ -135,6 +136,7 @@ LINES = {
     "chat": "ChatLine",
     "published": "PublishedLine",
     "openai": "CompletionChunk",
+    "mcp": "McpReply",
 }
 ERRORS = {
     "ragapi": "RagError",
@@ -142,13 +144,16 @@ ERRORS = {
     "chat": "TextError",
     "published": "ObjectError",
     "openai": "OpenAIError",
+    "mcp": "McpReply",
 }
 
 
 def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
     if dialect.how == "whole":
         return [json.loads(raw)]
-    return chunks_of(raw) if dialect.name == "openai" else lines_of(raw)
+    if dialect.name in ("openai", "mcp"):
+        return chunks_of(raw, has_end=dialect.name == "openai")
+    return lines_of(raw)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=str)
@@ -184,6 +189,15 @@ def test_every_line_of_a_broken_stream_keeps_it(dialect: Dialect, document: Any)
 )
 def test_the_rest_keeps_it_too(path: str, name: str, document: Any) -> None:
     _checked(document, name, APP.test_client().get(path).get_json())
+
+
+def test_agents_requests_and_replies_keep_it(document: Any) -> None:
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    _checked(document, "McpRequest", sent)
+    for body in (sent, {**sent, "method": "nothing"}, {**sent, "jsonrpc": "1"}):
+        _checked(document, "McpReply", APP.test_client().post("/mcp", json=body).get_json())
+    client = app_of(fake_snapshot(settings=Settings(security_identity="jwt", mcp_scopes=("a",)))).test_client()
+    _checked(document, "ProtectedResource", client.get("/.well-known/oauth-protected-resource").get_json())
 
 
 def test_a_stored_text_and_a_plain_search_keep_it(document: Any) -> None:

@@ -1,0 +1,1 @@
+"""What helps to set up clients of /mcp."""
