@@ -17,6 +17,7 @@ from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import Voice
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.reasoning_steps import Trace, Tried, thoughts_for
+from datafari_rag.core.answer.window_fitting import fitted
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -34,7 +35,7 @@ from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
 from datafari_rag.core.passages.stream_retention import Kept, given_back, kept_of
-from datafari_rag.core.query.plan import language_for, prompt_for, searches_for
+from datafari_rag.core.query.plan import chosen_in, language_for, prompt_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, Found, Search
@@ -94,6 +95,32 @@ def _answered(ask: Ask, user: User, *, settings: Settings, parts: Parts) -> Gene
     try:
         # The prompt has no name here: it is the largest part of an open stream, and let go when the model speaks.
         yield from _spoken(ask, (yield from prompted), settings=settings, parts=parts, laps=laps)
+    except RagError as error:
+        yield Failed(error)
+
+
+def worded(ask: Ask, *, settings: Settings, parts: Parts) -> Generator[Event, None, None]:
+    """
+    Yield what the model says to *ask* as it stands: no search and no documents; events as `answer` yields them.
+
+    For requests that a program makes about a conversation, such as its title. Nothing is raised but what is a defect.
+    """
+    laps = Laps(parts.clock)
+    prompt = Prompt(
+        question=ask.question,
+        extracts=(),
+        instructions=None,
+        nonce=parts.new_nonce(),
+        history=ask.history,
+        model=settings.rag_model if ask.model is None else ask.model,
+        temperature=ask.temperature,
+        max_tokens=ask.max_tokens,
+        sampling=ask.sampling,
+        chosen=chosen_in(ask),
+    )
+    try:
+        yield Sources(())
+        yield from _spoken(ask, prompt, settings=settings, parts=parts, laps=laps)
     except RagError as error:
         yield Failed(error)
 
@@ -214,20 +241,34 @@ def _prompted(ask: Ask, user: User, *, settings: Settings, parts: Parts, laps: L
     prompt = prompt_for(
         ask, selected.extracts, language=language, settings=settings, written=(parts.instructions, parts.new_nonce())
     )
+    prompt = _fitted(prompt, settings, parts)
     laps.lap("prompt")
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
     is_partial = found.is_partial
-    trace = replace(trace, prompt=prompt, timings_ms=laps.ms)
+    trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=laps.ms)
     thoughts = _thoughts(trace, user, settings)
-    yield Sources(selected.extracts, thoughts, language, laps.ms, is_partial=is_partial, found_by=found.by)
+    yield Sources(prompt.extracts, thoughts, language, laps.ms, is_partial=is_partial, found_by=found.by)
     return prompt
+
+
+def _fitted(prompt: Prompt, settings: Settings, parts: Parts) -> Prompt:
+    """Return *prompt* within the model's window. Raises: NoDocuments, where the conversation leaves no room for one."""
+    within = fitted(prompt, window=settings.llm_context_window, count=parts.counter.count)
+    if not within.extracts:
+        raise NoDocuments
+    if within.max_tokens != prompt.max_tokens:
+        log.warning("max_tokens lowered from %s to %s for the documents", prompt.max_tokens, within.max_tokens)
+    return within
 
 
 def _selected(ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, parts: Parts) -> Selected:
     """Choose the passages; from long texts aside, so that other answers go on meanwhile."""
     sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
+    # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
+    reserved = max(settings.openai_reserve_tokens, parts.counter.count(parts.instructions))
+    settings = replace(settings, openai_reserve_tokens=reserved)
     choose = partial(evidence_for, ask, documents, language=language, settings=settings, count=parts.counter.count)
     return parts.aside(choose, chars)
 

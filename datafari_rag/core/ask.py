@@ -105,5 +105,7 @@ class Ask:
     warnings: tuple[str, ...] = ()
     """Sentences for the log, such as a lowered max_tokens; numbers and names only."""
     ignored: tuple[str, ...] = ()
+    reply_as: object = None
+    """What only the dialect that made this ask reads again, when it spells the answer."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

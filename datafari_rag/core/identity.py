@@ -61,6 +61,26 @@ def believed_name(
     return name
 
 
+def unbelieved_headers(headers: Iterable[str], believed: str | None) -> tuple[str, ...]:
+    """
+    Return those of *headers*, lower-case names, that name a user in plain text and are not read.
+
+    *believed* is the header that a trusted proxy named the user in, None where no header was.
+    """
+    return tuple(name for name in headers if name in NAMING_HEADERS and name != believed)
+
+
+NAMING_HEADERS = frozenset(
+    (
+        *("x-remote-user", "remote-user", "x-forwarded-user", "x-forwarded-email", "x-forwarded-preferred-username"),
+        *("x-auth-request-user", "x-auth-request-email", "x-authenticated-user", "x-webauth-user", "x-user"),
+        *("x-user-id", "x-user-email", "x-openwebui-user-name", "x-openwebui-user-id", "x-openwebui-user-email"),
+        "x-openwebui-user-role",
+    )
+)
+"""Headers in which programs and proxies name a user without a proof."""
+
+
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """
     Return the networks that *texts* write, blank ones left out.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
@@ -13,20 +14,22 @@ from typing import Protocol
 
 from flask import Response
 
-from datafari_rag.core.access import User
+from datafari_rag.core.access import User, require_known
 from datafari_rag.core.answer.empty_answers import answered as told
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.identity import unbelieved_headers
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
-from datafari_rag.pipeline import Begun, answer, begun, collect
+from datafari_rag.pipeline import Begun, answer, begun, collect, worded
 from datafari_rag.ports import Identified
-from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
+from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import Troubles
@@ -43,6 +46,11 @@ log = logging.getLogger(__name__)
 RETRIEVAL_HEADER = "X-RAG-Retrieval"
 """Says what the documents were found by: words, vector, both."""
 
+IGNORED_HEADER = "X-RAG-Ignored"
+"""Names what of the request had no effect, where names are plain words."""
+
+_HEADER_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -57,7 +65,7 @@ class Relayed(Protocol):
 class Dialect(Protocol):
     """The four functions of a protocol's module."""
 
-    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough: ...  # noqa: D102 # protocols/__init__ says it
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task: ...  # noqa: D102 # protocols/__init__ says it
     def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]: ...  # noqa: D102 # as above
     def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]: ...  # noqa: D102 # as above
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]: ...  # noqa: D102 # as above
@@ -72,7 +80,7 @@ class Row:
     encoding: Encoding
     accepts: Callable[[Incoming], bool] | None = None
     """Whether this row serves a request to a path that several rows share; None takes all."""
-    softened: Callable[[Settings], tuple[type[RagError], ...]] | None = None
+    softened: Callable[[Ask, Settings], tuple[type[RagError], ...]] | None = None
     """The failures that this dialect tells as answers; None tells them as failures."""
     relay: Relayed | None = None
     """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
@@ -109,6 +117,8 @@ class Asked:
     context: ReplyContext
     user: User
     started: float
+    task: Task | None = None
+    """What a program asks in place of a person; None for a question."""
 
     def events(self, ending: list[Finished | Failed]) -> Generator[Event, None, None]:
         """
@@ -131,12 +141,16 @@ class Asked:
     def _told(self) -> Generator[Event, None, None]:
         """Return the line's events, those failures softened that this dialect tells as answers."""
         ask, settings = self.context.ask, self.line.settings
+        if self.task is not None:
+            return _task_events(self.task, settings, self.line)
         events = answer(ask, self.user, settings=settings, parts=self.line.parts)
-        softened = self.row.softened(settings) if self.row.softened is not None else ()
+        softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         return told(events, softened, language=language_for(ask, detect)) if softened else events
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
+        if self.task is not None:
+            return  # no answer to anybody's question
         context = self.context
         audited = Audited(context.now_s, context.id, self.row.name, self.user.name, context.ask.question)
         audit(self.line, audited, outcome, facts=facts, extracts=extracts)
@@ -144,6 +158,16 @@ class Asked:
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
         return (self.line.parts.clock() - self.started) * 1000
+
+
+def _task_events(task: Task, settings: Settings, line: Line) -> Generator[Event, None, None]:
+    """Yield what the model says to a program's prompt, or where there is none that there is nothing."""
+    if settings.rag_api_endpoint != BUILTIN_MODEL:
+        yield from worded(task.ask, settings=settings, parts=line.parts)
+        return
+    yield Sources(())
+    yield Delta(task.answer)
+    yield Finished(task.answer)
 
 
 def internal(defect: Exception, incident: str) -> Internal:
@@ -158,13 +182,23 @@ def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
     line = desk.service.line()
     try:
-        identified = line.identity.identify(incoming.headers, peer)
+        identified = identified_by(desk, line, incoming, peer)
         incoming = replace(incoming, user_name=identified.name, count_tokens=line.parts.counter.count)
         desk.limits.check_user(line.settings, identified.name)
         return _answered(desk, row, line, incoming=incoming, identified=identified)
     except RagError as error:
         audit(line, Audited(incoming.now_s, desk.new_id(), row.name, incoming.user_name), error.label)
         return failed(desk, row, error, line.settings)
+
+
+def identified_by(desk: Desk, line: Line, incoming: Incoming, peer: str) -> Identified:
+    """Return who is asking, and count the headers that name a user and prove nothing. Raises: NotAuthenticated."""
+    identified = line.identity.identify(incoming.headers, peer)
+    is_believed = line.settings.security_identity == "header" and identified.name is not None
+    believed = line.settings.security_header.lower() if is_believed else None
+    if unbelieved := unbelieved_headers(incoming.headers, believed):
+        desk.metrics.count_ignored(others=0, identity=len(unbelieved))
+    return identified
 
 
 def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
@@ -176,11 +210,14 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
         raise line.bad_setting
     user = user_for(identified, line)
     if not isinstance(read, PassThrough):
-        context = ReplyContext(read, line.settings, desk.new_id(), incoming.now_s, identified.name, desk.now)
-        asked = Asked(desk, row, line, context, user, started)
+        task = read if isinstance(read, Task) else None
+        ask = read.ask if isinstance(read, Task) else read
+        asked = Asked(desk, row, line, _context(desk, line, incoming, ask), user, started, task)
         _note(asked, incoming)
+        if task is not None:
+            require_known(user, line.settings.security_anonymous)
         try:
-            return _streamed(asked) if read.is_streamed else _whole(asked)
+            return _streamed(asked) if ask.is_streamed else _whole(asked)
         except NoDocuments:
             passed = row.fallback(incoming, line.settings) if row.fallback is not None else None
             if passed is None:
@@ -189,6 +226,11 @@ def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identifie
     if row.relay is None:
         raise NotAllowed
     return row.relay(desk, row, line, user=user, passed=read)
+
+
+def _context(desk: Desk, line: Line, incoming: Incoming, ask: Ask) -> ReplyContext:
+    base = line.settings.server_public_url.rstrip("/") or incoming.base_url
+    return ReplyContext(ask, line.settings, desk.new_id(), incoming.now_s, incoming.user_name, base, desk.now)
 
 
 def _note(asked: Asked, incoming: Incoming) -> None:
@@ -234,7 +276,7 @@ def _whole(asked: Asked) -> Response:
     _count(asked, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
-    response.headers[RETRIEVAL_HEADER] = whole.sources.found_by
+    _say_how(response, asked, whole.sources)
     _add_timing(response, asked, whole.finished.timings_ms)
     return response
 
@@ -253,7 +295,7 @@ def _streamed(asked: Asked) -> Response:
     asked.desk.metrics.time_first_words(asked.row.name, asked.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
-    response.headers[RETRIEVAL_HEADER] = first.sources.found_by
+    _say_how(response, asked, first.sources)
     _add_timing(response, asked, first.sources.timings_ms)
     return response
 
@@ -275,7 +317,7 @@ def _count(asked: Asked, ending: Finished | Failed | None, extracts: tuple[Extra
     """Count and log one answer that began; *ending* None: its reader left."""
     name, settings = asked.row.name, asked.line.settings
     if isinstance(ending, Finished):
-        ended = Ended(name, "ok", ending.facts, ending.timings_ms, asked.elapsed_ms())
+        ended = Ended(name, "ok" if asked.task is None else "task", ending.facts, ending.timings_ms, asked.elapsed_ms())
     elif ending is not None:
         ended = Ended(name, ending.error.label, ending.facts)
     else:
@@ -301,6 +343,14 @@ def _log_answer(asked: Asked, outcome: str, facts: ModelFacts | None, *, extract
 def _add_timing(response: Response, asked: Asked, stages_ms: tuple[tuple[str, float], ...]) -> None:
     if asked.user.is_admin:
         response.headers["Server-Timing"] = server_timing(stages_ms, asked.elapsed_ms())
+
+
+def _say_how(response: Response, asked: Asked, sources: Sources) -> None:
+    """Say what the documents were found by, and which parts of the request had no effect."""
+    if asked.task is None:
+        response.headers[RETRIEVAL_HEADER] = sources.found_by
+    if names := [name for name in asked.context.ask.ignored if _HEADER_SAFE.fullmatch(name)]:
+        response.headers[IGNORED_HEADER] = ", ".join(names)
 
 
 def _say_who_answered(response: Response, facts: ModelFacts) -> None:

@@ -12,7 +12,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import browse, fetch
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import Desk, json_response, note_ignored, told_when
+from datafari_rag.web.api.answers import Desk, identified_by, json_response, note_ignored, told_when
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.user import user_for
 
@@ -25,7 +25,7 @@ def searched(desk: Desk, incoming: Incoming, peer: str) -> Response:
     try:
         wanted, ignored = solr_select.parse(incoming, line.settings)
         note_ignored(desk, ignored)
-        identified = line.identity.identify(incoming.headers, peer)
+        identified = identified_by(desk, line, incoming, peer)
         desk.limits.check_user(line.settings, identified.name)
         user = user_for(identified, line)
         found = browse(wanted, user, settings=line.settings, parts=line.parts)
@@ -52,7 +52,7 @@ def opened(desk: Desk, document_id: str, field: str, *, incoming: Incoming, peer
         RagError: the search or the rights failed.
     """
     line = desk.service.line()
-    identified = line.identity.identify(incoming.headers, peer)
+    identified = identified_by(desk, line, incoming, peer)
     desk.limits.check_user(line.settings, identified.name)
     user = user_for(identified, line)
     document = fetch(document_id, field, user, settings=line.settings, parts=line.parts)

@@ -14,6 +14,7 @@ from datafari_rag.core.errors import (
     NoDocuments,
     NoQuery,
     NoSuchIndex,
+    NoSuchModel,
     NotAllowed,
     QueryTooLong,
     RagError,
@@ -22,7 +23,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.events import Answer, Failed, Finished, Sources
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols import openai
+from datafari_rag.protocols.openai import chat_completions as openai
 from datafari_rag.protocols.request import Incoming, PassThrough
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events
 
@@ -391,7 +392,7 @@ def test_an_absent_model_is_the_services_own() -> None:
 @pytest.mark.parametrize("index", ["docs_index", None])
 def test_models_are_narrowed_with_and_without_an_index(index: str | None) -> None:
     settings = replace(SETTINGS, openai_models=("gpt-4o",))
-    with pytest.raises(BadRequest, match=r"^model must be one of"):
+    with pytest.raises(NoSuchModel, match=r"^The model `gpt-4` does not exist"):
         openai.parse(incoming(with_index(USER, index_name=index)), settings)
 
 
@@ -413,17 +414,33 @@ def test_nothing_is_passed_through(settings: Settings, body: object) -> None:
 
 @pytest.mark.parametrize("settings", CLOSED)
 def test_nothing_found_is_said_where_it_cannot_be_passed_through(settings: Settings) -> None:
-    assert openai.softened(settings) == (NoDocuments,)
+    assert openai.softened(Ask("q"), settings) == (NoDocuments,)
     assert openai.fallback(incoming(with_index(USER)), settings) is None
 
 
 def test_nothing_found_is_passed_through_as_it_came() -> None:
-    assert openai.softened(SETTINGS) == ()
+    assert openai.softened(Ask("q"), SETTINGS) == ()
     passed = openai.fallback(incoming(with_index(USER, context_token_ratio=0.3, user="me")), SETTINGS)
     assert passed == PassThrough({"model": "gpt-4", "messages": [USER], "user": "me"})
 
 
 # Replies.
+
+CITED = {
+    "type": "url_citation",
+    "url_citation": {
+        "start_index": 12,
+        "end_index": 15,
+        "title": "Rabbits.txt",
+        "url": "/documents?id=doc-1&field=exactContent&start=0&end=5",
+        "x_status": "supported",
+        "x_quote": "Paris",
+        "x_document_id": "doc-1",
+        "x_field": "exactContent",
+        "x_start": 0,
+        "x_end": 5,
+    },
+}
 
 
 def test_the_whole_answer_is_a_completion_with_nodes_and_citations() -> None:
@@ -432,7 +449,12 @@ def test_the_whole_answer_is_a_completion_with_nodes_and_citations() -> None:
     assert reply["choices"] == [
         {
             "index": 0,
-            "message": {"role": "assistant", "content": "Paris “ate” [1].\n", "refusal": None},
+            "message": {
+                "role": "assistant",
+                "content": "Paris “ate” [1].\n",
+                "refusal": None,
+                "annotations": [CITED],
+            },
             "logprobs": None,
             "finish_reason": "stop",
         }
@@ -448,8 +470,9 @@ def test_an_answer_without_documents_has_no_nodes() -> None:
 
 
 def test_the_stream_ends_with_finish_reason_nodes_and_citations() -> None:
-    first, *words, last = openai.stream(iter(events()), context())
+    first, *words, cited, last = openai.stream(iter(events()), context())
     opening: Any = first["choices"]
+    assert cited["choices"][0]["delta"] == {"annotations": [CITED]}  # type: ignore[index]
     assert opening[0]["delta"] == {"role": "assistant", "content": ""}
     assert [chunk["choices"][0]["delta"]["content"] for chunk in words] == ["Paris ", "“ate” [1].\n"]  # type: ignore[index]
     closing: Any = last
@@ -507,18 +530,3 @@ def test_a_relayed_reply_is_unchanged_but_for_its_null_nodes() -> None:
 )
 def test_only_the_last_chunk_of_a_relayed_stream_is_marked(chunk: dict[str, object], is_marked: bool) -> None:
     assert openai.relayed_chunk(chunk) == ({**chunk, "source_nodes": None} if is_marked else chunk)
-
-
-@pytest.mark.parametrize(
-    ("settings", "names"),
-    [
-        pytest.param(SETTINGS, ["gpt-3.5-turbo"], id="the service's model"),
-        pytest.param(replace(SETTINGS, openai_models=("a", "b")), ["a", "b"], id="those that may be asked for"),
-        pytest.param(replace(SETTINGS, rag_model=""), [], id="a model without a name"),
-    ],
-)
-def test_models_and_indexes_are_listed(settings: Settings, names: list[str]) -> None:
-    told: Any = openai.models(settings, created_s=5)
-    assert [model["id"] for model in told["data"]] == names
-    assert all(set(model) == {"id", "object", "created", "owned_by"} for model in told["data"])
-    assert (told["object"], told["indexes"]) == ("list", ["docs_index", "my_index"])
