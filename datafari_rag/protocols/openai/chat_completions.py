@@ -14,6 +14,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import NoDocuments, NoSuchModel, NotAllowed, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, ModelFacts, Sources
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols import chat_request
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
     citation,
@@ -93,8 +94,14 @@ def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
 
 
 def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
-    """Return the failures that are answers here: nothing found, where the request cannot be passed through."""
-    return () if _style_of(ask).model is None and may_pass_through(settings) else (NoDocuments,)
+    """
+    Return the failures that are answers here.
+
+    Of a model of ours those of the other chat dialects; else nothing found, where the request cannot be passed through.
+    """
+    if _style_of(ask).model is not None:
+        return chat_request.softened(ask, settings)
+    return () if may_pass_through(settings) else (NoDocuments,)
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:

@@ -8,20 +8,22 @@ of annotations are code points.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 
 from datafari_rag.core.answer import session_state as memory
 from datafari_rag.core.ask import Ask, Turn
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import NoDocuments, RagError
+from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_reply_parts import Json, with_facts
+from datafari_rag.protocols.chat_reply_parts import Json, citation, partial, with_facts
 from datafari_rag.protocols.chat_request import body_of, memory_limits
+from datafari_rag.protocols.chat_request import softened as softened
 from datafari_rag.protocols.openai.asking import asked, styled
 from datafari_rag.protocols.openai.failures import failure as failure
-from datafari_rag.protocols.openai.renderings import Cited, url_citations
+from datafari_rag.protocols.openai.renderings import Cited, search_results, url_citations
 from datafari_rag.protocols.openai.responses_request import (
     ID_PREFIX,
     ResponseEcho,
@@ -52,100 +54,124 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     return styled(asked(said, parameters, own, incoming=incoming, settings=settings), echo)
 
 
-def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
-    """Return the failures that are answers here: nothing was found."""
-    return (NoDocuments,)
-
-
 def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the whole response."""
-    finished = answer.finished
-    output = [*_searches(context, answer.sources.extracts), _message(context, finished, answer.sources.extracts)]
-    return _ended(context, finished, output, response_id=_id(context, finished.text))
+    """Return the whole response, with our `citations` and `search_results` beside its output."""
+    finished, sources = answer.finished, answer.sources
+    return _ended(_Draft(context, _id(context, finished.text), sources), finished)
 
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """Yield the typed events of one response, numbered from 0; a failure after the first words is the last."""
-    response_id, numbers = _id(context, None), count()
-    searches: list[Json] = []
+    draft, numbers = _Draft(context, _id(context, None), Sources(())), count()
     for event, _ in with_facts(events):
         match event:
             case Sources():
-                searches = _searches(context, event.extracts)
-                told = _opening(context, response_id, searches)
+                draft = replace(draft, sources=event)
+                told = _opening(draft)
             case Delta():
-                place = _place(context, searches)
-                told = [{"type": "response.output_text.delta", **place, "delta": event.text, "logprobs": []}]
+                told = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
             case Finished():
-                told = _closing(context, event, searches, response_id=response_id)
+                told = _closing(draft, event)
             case Failed():
-                told = [_failed(context, event.error, searches, response_id=response_id)]
+                told = [_failed(draft, event.error)]
         yield from ({**one, "sequence_number": next(numbers)} for one in told)
 
 
-def _opening(context: ReplyContext, response_id: str, searches: Sequence[Json]) -> list[Json]:
-    begun = _response(context, response_id, "in_progress", [])
-    place = _place(context, searches)
-    item: Json = {**_bare_message(context), "status": "in_progress", "content": []}
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A response before its end: what is known of it when its first words come."""
+
+    context: ReplyContext
+    id: str
+    sources: Sources
+
+    @property
+    def searches(self) -> list[Json]:
+        """Return the search as an item of its own where its results were asked for, else nothing."""
+        if not _echo(self.context).has_results:
+            return []
+        call = {"id": f"fs_{self.context.id}", "type": "file_search_call", "status": "completed"}
+        results = [_result(extract) for extract in self.sources.extracts]
+        return [{**call, "queries": [self.context.ask.question], "results": results}]
+
+    @property
+    def message(self) -> Json:
+        """Return the message without text and status."""
+        return {"id": f"msg_{self.context.id}", "type": "message", "role": "assistant"}
+
+    @property
+    def place(self) -> Json:
+        """Return where the message's text stands."""
+        index = int(_echo(self.context).has_results)
+        return {"item_id": f"msg_{self.context.id}", "output_index": index, "content_index": 0}
+
+
+def _opening(draft: _Draft) -> list[Json]:
+    begun = _response(draft, "in_progress", [])
+    item: Json = {**draft.message, "status": "in_progress", "content": []}
     return [
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
-        *_search_events(searches),
-        {"type": "response.output_item.added", "output_index": place["output_index"], "item": item},
-        {"type": "response.content_part.added", **place, "part": _text_part("", [])},
+        *_search_events(draft.searches),
+        {"type": "response.output_item.added", "output_index": draft.place["output_index"], "item": item},
+        {"type": "response.content_part.added", **draft.place, "part": _text_part("", [])},
     ]
 
 
 def _search_events(searches: Sequence[Json]) -> Iterator[Json]:
     for number, search in enumerate(searches):
         place = {"output_index": number}
-        yield {
-            "type": "response.output_item.added",
-            **place,
-            "item": search | {"status": "in_progress", "results": None},
-        }
+        begun = search | {"status": "in_progress", "results": None}
+        yield {"type": "response.output_item.added", **place, "item": begun}
         for state in ("in_progress", "searching", "completed"):
             yield {"type": f"response.file_search_call.{state}", **place, "item_id": search["id"]}
         yield {"type": "response.output_item.done", **place, "item": search}
 
 
-def _closing(context: ReplyContext, finished: Finished, searches: list[Json], *, response_id: str) -> list[Json]:
-    place, message = _place(context, searches), _message(context, finished, finished.extracts)
-    part = _text_part(finished.text, url_citations(_cited(context, finished, finished.extracts)))
-    response = _ended(context, finished, [*searches, message], response_id=response_id)
+def _closing(draft: _Draft, finished: Finished) -> list[Json]:
+    place, cited = draft.place, url_citations(_cited(draft.context, finished))
+    response = _ended(draft, finished)
     return [
-        *_annotation_events(place, part),
+        *_annotation_events(place, cited),
         {"type": "response.output_text.done", **place, "text": finished.text, "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": part},
-        {"type": "response.output_item.done", "output_index": place["output_index"], "item": message},
+        {"type": "response.content_part.done", **place, "part": _text_part(finished.text, cited)},
+        {
+            "type": "response.output_item.done",
+            "output_index": place["output_index"],
+            "item": _message(draft, finished),
+        },
         {"type": f"response.{response['status']}", "response": response},
     ]
 
 
-def _annotation_events(place: Json, part: Json) -> Iterator[Json]:
-    annotations = part["annotations"]
-    for number, annotation in enumerate(annotations if isinstance(annotations, list) else ()):
+def _annotation_events(place: Json, annotations: Sequence[Json]) -> Iterator[Json]:
+    for number, annotation in enumerate(annotations):
         kind = "response.output_text.annotation.added"
         yield {"type": kind, **place, "annotation_index": number, "annotation": annotation}
 
 
-def _failed(context: ReplyContext, error: RagError, searches: list[Json], *, response_id: str) -> Json:
+def _failed(draft: _Draft, error: RagError) -> Json:
     told = {"code": ERROR_CODES.get(error.code, "server_error"), "message": error.reason}
-    response = _response(context, response_id, "failed", searches) | {"error": told}
-    return {"type": "response.failed", "response": response}
+    return {"type": "response.failed", "response": _response(draft, "failed", draft.searches) | {"error": told}}
 
 
-def _ended(context: ReplyContext, finished: Finished, output: list[Json], *, response_id: str) -> Json:
-    response = _response(context, response_id, _status(finished), output)
+def _ended(draft: _Draft, finished: Finished) -> Json:
+    response = _response(draft, _status(finished), [*draft.searches, _message(draft, finished)])
     if finished.finish_reason == "length":
         response |= {"incomplete_details": {"reason": CUT}}
-    return response | {"usage": _usage(finished.facts.extras.get("usage")), "completed_at": int(context.now_s)}
+    return response | {
+        "usage": _usage(finished.facts.extras.get("usage")),
+        "completed_at": int(draft.context.now_s),
+        "citations": [citation(one) for one in finished.citations],
+        "search_results": search_results(_cited(draft.context, finished, draft.sources.extracts)),
+        **partial(draft.sources),
+    }
 
 
-def _response(context: ReplyContext, response_id: str, status: str, output: list[Json]) -> Json:
-    ask, echo = context.ask, _echo(context)
+def _response(draft: _Draft, status: str, output: list[Json]) -> Json:
+    context, ask, echo = draft.context, draft.context.ask, _echo(draft.context)
     return {
-        "id": response_id,
+        "id": draft.id,
         "object": "response",
         "created_at": int(context.now_s),
         "completed_at": None,
@@ -171,25 +197,13 @@ def _response(context: ReplyContext, response_id: str, status: str, output: list
     }
 
 
-def _message(context: ReplyContext, finished: Finished, extracts: Sequence[Extract]) -> Json:
-    part = _text_part(finished.text, url_citations(_cited(context, finished, extracts)))
-    return {**_bare_message(context), "status": _status(finished), "content": [part]}
-
-
-def _bare_message(context: ReplyContext) -> Json:
-    return {"id": f"msg_{context.id}", "type": "message", "role": "assistant"}
+def _message(draft: _Draft, finished: Finished) -> Json:
+    part = _text_part(finished.text, url_citations(_cited(draft.context, finished)))
+    return {**draft.message, "status": _status(finished), "content": [part]}
 
 
 def _text_part(text: str, annotations: list[Json]) -> Json:
     return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
-
-
-def _searches(context: ReplyContext, extracts: Sequence[Extract]) -> list[Json]:
-    """Return the search as an item of its own where its results were asked for, else nothing."""
-    if not _echo(context).has_results:
-        return []
-    call = {"id": f"fs_{context.id}", "type": "file_search_call", "status": "completed"}
-    return [{**call, "queries": [context.ask.question], "results": [_result(extract) for extract in extracts]}]
 
 
 def _result(extract: Extract) -> Json:
@@ -204,11 +218,7 @@ def _result(extract: Extract) -> Json:
     }
 
 
-def _place(context: ReplyContext, searches: Sequence[Json]) -> Json:
-    return {"item_id": f"msg_{context.id}", "output_index": len(searches), "content_index": 0}
-
-
-def _cited(context: ReplyContext, finished: Finished, extracts: Sequence[Extract]) -> Cited:
+def _cited(context: ReplyContext, finished: Finished, extracts: Sequence[Extract] = ()) -> Cited:
     return Cited(finished.citations, extracts, context.base_url)
 
 
