@@ -206,7 +206,7 @@ def _chunk(context: ReplyContext, facts: ModelFacts, delta: Json, *, finish_reas
         "id": completion_id(context, facts),
         "object": "chat.completion.chunk",
         "created": created_s(context, facts),
-        "model": model_name(context, facts),
+        "model": _model_name(context, facts),
         "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}],
     }
     return chunk | {"usage": None} if _wants_usage(context) else chunk
