@@ -143,7 +143,7 @@ def check(page: Page, api: str, email: str, folder: Path) -> str:
         chips.last.click()
         page.screenshot(path=folder / f"{email}.png")
         page.locator("button[id^='source-']").first.click()
-        link = page.get_by_role("link", name="Content").first
+        link = page.get_by_role("link", name="Content", exact=True).first
         link.wait_for(timeout=ANSWER_MS)
         say(f"{email}: opens {link.get_attribute('href')}")
         page.screenshot(path=folder / f"{email}-source.png")
