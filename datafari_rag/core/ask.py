@@ -94,6 +94,8 @@ class Ask:
     prompt_template: str | None = None
     wants_captions: bool = False
     token_budget: TokenBudget | None = None
+    has_whole_history: bool = False
+    """Whether the history goes to the model however long it is, so that its length is the caller's to answer for."""
     attachments: tuple[Attachment, ...] = ()
     index: str | None = None
     """Alias of `openai.indexes`; None is the index of `solr.url`."""

@@ -88,7 +88,7 @@ def chosen_in(ask: Ask) -> frozenset[str]:
         "model": ask.model,
         "temperature": ask.temperature,
         "max_tokens": ask.max_tokens,
-        CONVERSATION: ask.token_budget,
+        CONVERSATION: ask.has_whole_history or None,
     }
     return frozenset([*(name for name, value in named.items() if value is not None), *ask.sampling])
 

@@ -76,15 +76,26 @@ def _ask(
         is_streamed=own.is_streamed,
         temperature=own.temperature,
         max_tokens=max_tokens,
-        token_budget=TokenBudget(
-            token_budget.for_documents(window, said=tokens, max_tokens=max_tokens, ratio=parameters.ratio),
-            settings.openai_node_tokens,
-            settings.rag_max_files if settings.openai_max_files is None else settings.openai_max_files,
-        ),
+        # A model of ours reads what it reads in every other dialect, so that it answers the same.
+        token_budget=None if parameters.is_plain else _budget(parameters, settings, window, (tokens, max_tokens)),
+        max_documents=settings.openai_max_files or None if parameters.is_plain else None,
+        has_whole_history=True,
         sampling=own.sampling,
         ignored=own.ignored,
     )
     return ask if max_tokens == own.max_tokens else _warned(ask, own.max_tokens)
+
+
+def _budget(
+    parameters: Parameters, settings: Settings, window: token_budget.Window, taken: tuple[int, int | None]
+) -> TokenBudget:
+    """Return KAITO's budget; *taken* are the tokens of the conversation and `max_tokens`."""
+    said, max_tokens = taken
+    return TokenBudget(
+        token_budget.for_documents(window, said=said, max_tokens=max_tokens, ratio=parameters.ratio),
+        settings.openai_node_tokens,
+        settings.rag_max_files if settings.openai_max_files is None else settings.openai_max_files,
+    )
 
 
 def _warned(ask: Ask, wanted: int | None) -> Ask:

@@ -46,6 +46,8 @@ class Parameters:
     model: str | None
     ours: OurModel | None = None
     """The model of ours that was asked for; *model* is None then, and what is not read here is left out."""
+    is_plain: bool = False
+    """Whether documents are chosen as in every other dialect: a model of ours, and none of KAITO's own parameters."""
 
     @property
     def has_documents(self) -> bool:
@@ -79,7 +81,8 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
     if index is not None or ours is not None:
         _check_n(body.get("n"))
     if ours is not None:
-        return Parameters(ours.index if index is None else index, ratio, None, ours)
+        is_plain = index is None and body.get("context_token_ratio") is None
+        return Parameters(ours.index if index is None else index, ratio, None, ours, is_plain)
     return Parameters(index, ratio, _model(body.get("model"), settings))
 
 

@@ -109,7 +109,7 @@ def parameters_of(body: Body, settings: Settings) -> tuple[Parameters, OwnParame
         sampling={name: value for name, value in sampling.items() if value is not None},
         ignored=tuple(name for name in body if name in WITHOUT_EFFECT),
     )
-    return Parameters(ours.index, RATIO, None, ours), own
+    return Parameters(ours.index, RATIO, None, ours, is_plain=True), own
 
 
 def said_in(body: Body, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Said:
