@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from datafari_rag.core.answer.prompt import document_message
 from datafari_rag.core.errors import NoAnswer, Refusal, RefusedByModel
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.token_estimate import estimate
 from datafari_rag.ports import Identified
 from datafari_rag.web.runtime import Line
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, app_of, line_of
@@ -197,3 +199,21 @@ def test_links_begin_with_our_own_address(host: str, public: str, base: str) -> 
     reply: Any = client_of(line).post(V1, json=ours(), headers={"Host": host}).get_json()
     (cited,) = reply["choices"][0]["message"]["annotations"]
     assert cited["url_citation"]["url"].startswith(f"{base}/documents?id=")
+
+
+@pytest.mark.parametrize("more", [{"index_name": "default", "model": "gpt-4"}, {}], ids=["an index", "our model"])
+@pytest.mark.parametrize("max_tokens", [8000, 100, 7600])
+def test_prompt_and_max_tokens_never_exceed_the_window(more: dict[str, object], max_tokens: int) -> None:
+    """KAITO's third example: 8192 tokens, a prompt of 500, max_tokens 8000; now with documents."""
+    long = replace(FLIGHT, text="The plane takes off at 15h50 from gate 17. " * 4000)
+    model = FakeModel("The flight takes off at 15h50 [1].")
+    line = line_of(FakeRetriever(long, RABBIT), model, settings=replace(Settings(), llm_context_window=8192))
+    turns = [{"role": "user", "content": "plane " * 480}, {"role": "assistant", "content": "Yes."}, QUESTION]
+    assert client_of(line).post(V1, json={**ours(*turns, max_tokens=max_tokens), **more}).status_code == 200
+
+    (prompt,) = model.prompts
+    texts = [prompt.instructions or "", prompt.question, *(turn.text for turn in prompt.history)]
+    texts += [document_message(extract, prompt.nonce) for extract in prompt.extracts]
+    assert prompt.max_tokens is not None and prompt.extracts
+    assert sum(map(estimate, texts)) + prompt.max_tokens <= 8192
+    assert prompt.max_tokens == 100 if max_tokens == 100 else prompt.max_tokens < 7600
