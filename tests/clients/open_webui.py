@@ -133,20 +133,23 @@ def asked(browser: Browser, home: str, token: str) -> Page:
     return page
 
 
-def check(page: Page, api: str, email: str, folder: Path) -> str:
-    """Return the answer that *email* sees, after its source was opened and its link was followed to the passage."""
-    answer = page.locator(".chat-assistant").last.inner_text()
+def check(page: Page, email: str) -> str:
+    """Return the answer that *email* sees, after its source was opened: a chip, the quoted passages, a link to them."""
+    answer, name = page.locator(".chat-assistant").last.inner_text(), email.partition("@")[0]
     chips = page.get_by_role("button", name=re.compile(r"Toggle \d+ source"))
     sources = chips.count()
     say(f"{email}: {sources} source button(s): {answer[:200]!r}")
+    assert sources == 1 or email != ALICE
     if sources:
         chips.last.click()
-        page.screenshot(path=folder / f"{email}.png")
+        page.screenshot(path=IMAGES / f"open-webui-{name}.png")
         page.locator("button[id^='source-']").first.click()
         link = page.get_by_role("link", name="Content", exact=True).first
         link.wait_for(timeout=ANSWER_MS)
         say(f"{email}: opens {link.get_attribute('href')}")
-        page.screenshot(path=folder / f"{email}-source.png")
+        assert re.match(r"https?://\S+#:~:text=\w+", str(link.get_attribute("href")))
+        if email == ALICE:
+            page.screenshot(path=IMAGES / "open-webui-source.png")
     return answer
 
 
@@ -163,8 +166,7 @@ def run(folder: Path) -> None:
         seen: dict[str, str] = {}
         for email in PEOPLE:
             page = asked(browser, home, signed_up(home, email, admin))
-            page.screenshot(path=folder / f"{email}-0.png")
-            seen[email] = check(page, ours.url, email, folder)
+            seen[email] = check(page, email)
             page.close()
         assert seen[ALICE] != seen[BOB], seen
         say("the two answers differ")
