@@ -61,13 +61,9 @@ def believed_name(
     return name
 
 
-def unbelieved_headers(headers: Iterable[str], believed: str | None) -> tuple[str, ...]:
-    """
-    Return those of *headers*, lower-case names, that name a user in plain text and are not read.
-
-    *believed* is the header that a trusted proxy named the user in, None where no header was.
-    """
-    return tuple(name for name in headers if name in NAMING_HEADERS and name != believed)
+def naming_headers(headers: Iterable[str], own: str) -> tuple[str, ...]:
+    """Return those of *headers*, lower-case names, that name a user in plain text; *own* is `security.header`."""
+    return tuple(name for name in headers if name in NAMING_HEADERS or name == own.lower())
 
 
 NAMING_HEADERS = frozenset(

@@ -380,7 +380,7 @@ READERS: dict[str, Reader] = {
         )
         for url in (f"https://a.org/{text}", f"http://{text}", None)
     ],
-    "core.identity.unbelieved_headers": lambda text: identity.unbelieved_headers([text] * 100, None),
+    "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
     "core.model.caller_errors.callers_error": lambda text: caller_errors.callers_error(
         replies.Rejection(404, error={"message": text, "code": text, "type": text, "param": text}),
         chosen=("model", "messages"),

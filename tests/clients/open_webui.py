@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(os.environ.get("OPEN_WEBUI", ROOT / ".venvs" / "open-webui" / "bin" / "open-webui"))
 IMAGES = ROOT / "docs" / "images"
 
-START_S = 240.0
+START_S = 600.0
 ANSWER_MS = 60_000
 KEY = "a-key-for-open-webui"
 JWT_SECRET = "a-secret-that-both-programs-know"

@@ -186,6 +186,15 @@ def test_a_name_in_a_plain_header_is_ignored_and_counted() -> None:
     assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in client.get("/metrics").get_data(as_text=True)
 
 
+@pytest.mark.parametrize(("proxies", "counted"), [(("127.0.0.0/8",), "0.0"), (("10.0.0.0/8",), "1.0")])
+def test_the_header_of_a_trusted_proxy_is_no_attempt(proxies: tuple[str, ...], counted: str) -> None:
+    settings = replace(Settings(), security_identity="header", security_trusted_proxies=proxies, security_header="X-Me")
+    client = client_of(line_of(settings=settings))
+    client.post(V1, json=ours(), headers={"X-Me": "alice"})
+    total = f'datafari_rag_ignored_parameters_total{{kind="identity"}} {counted}'
+    assert total in client.get("/metrics").get_data(as_text=True)
+
+
 @pytest.mark.parametrize(
     ("host", "public", "base"),
     [

@@ -20,7 +20,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, NoDocuments, NotAllowed, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
-from datafari_rag.core.identity import unbelieved_headers
+from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
@@ -193,12 +193,15 @@ def answered(desk: Desk, row: Row, incoming: Incoming, peer: str) -> Response:
 
 def identified_by(desk: Desk, line: Line, incoming: Incoming, peer: str) -> Identified:
     """Return who is asking, and count the headers that name a user and prove nothing. Raises: NotAuthenticated."""
-    identified = line.identity.identify(incoming.headers, peer)
-    is_believed = line.settings.security_identity == "header" and identified.name is not None
-    believed = line.settings.security_header.lower() if is_believed else None
-    if unbelieved := unbelieved_headers(incoming.headers, believed):
-        desk.metrics.count_ignored(others=0, identity=len(unbelieved))
-    return identified
+    settings = line.settings
+    names = naming_headers(incoming.headers, settings.security_header)
+    if names and not (settings.security_identity == "header" and _is_proxy(peer, settings)):
+        desk.metrics.count_ignored(others=0, identity=len(names))
+    return line.identity.identify(incoming.headers, peer)
+
+
+def _is_proxy(peer: str, settings: Settings) -> bool:
+    return is_trusted(peer, networks(settings.security_trusted_proxies))
 
 
 def _answered(desk: Desk, row: Row, line: Line, *, incoming: Incoming, identified: Identified) -> Response:
