@@ -15,7 +15,7 @@ from datafari_rag.core.answer import session_state as memory
 from datafari_rag.core.ask import Ask, Turn
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.labels import title_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json, citation, partial, with_facts
@@ -72,7 +72,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                 told = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
             case Finished():
                 told = _closing(draft, event)
-            case Failed():
+            case _:  # Failed
                 told = [_failed(draft, event.error)]
         yield from ({**one, "sequence_number": next(numbers)} for one in told)
 
