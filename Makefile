@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMP := .venvs/.clients
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long clients peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
+.PHONY: run test test-quick test-long clients open-webui peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -28,10 +28,10 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(VENV)/bin/pytho
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@ $(RUN_STAMP)
 
-# Clients that others wrote: two from npm, two in Python, each in an environment of its own.
+# Clients that others wrote: some from npm, some in Python, each of those in an environment of its own.
 clients: $(CLIENT_STAMP)
 
-$(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requirements*.txt) | $(VENV)/bin/python
+$(CLIENT_STAMP): tests/clients/package-lock.json tests/clients/requirements.txt tests/clients/requirements-litellm.txt | $(VENV)/bin/python
 	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error; \
 	else echo "No npm here: the tests with its clients will be skipped."; fi
 	@$(VENV)/bin/python -m venv .venvs/langchain
@@ -39,6 +39,15 @@ $(CLIENT_STAMP): tests/clients/package-lock.json $(wildcard tests/clients/requir
 	@$(VENV)/bin/python -m venv .venvs/litellm
 	@.venvs/litellm/bin/python -m pip install --quiet --disable-pip-version-check -r tests/clients/requirements-litellm.txt
 	@touch $@
+
+# Open WebUI itself, as its makers publish it, in front of the service with a real browser; the pictures of
+# docs/chat-uis.md. Its libraries for models of its own (several GB) are left out: it has none to run here.
+open-webui: $(DEV_STAMP) programs
+	@$(VENV)/bin/python -m venv .venvs/lock && .venvs/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(VENV)/bin/python -m venv .venvs/open-webui
+	@.venvs/lock/bin/uv pip install --quiet --python .venvs/open-webui/bin/python \
+	  --override tests/clients/overrides-open-webui.txt -r tests/clients/requirements-open-webui.txt
+	$(BIN)/python -m tests.clients.open_webui
 
 # Real processes on a busy machine are asked up to three times; how often that was needed is in the summary.
 test: $(DEV_STAMP) clients programs

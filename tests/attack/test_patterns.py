@@ -49,6 +49,7 @@ INLINE = {
     "core.settings.addresses.path_or_url": _SETTINGS,
     "core.settings.addresses.read": _SETTINGS,
     "core.settings.checks.integer": _SETTINGS,
+    "core.settings.checks.keys": _SETTINGS,
     "core.settings.checks.number": _SETTINGS,
     "core.settings.checks.read": _SETTINGS,
     "core.settings.linter._advice": _SETTINGS,
@@ -58,6 +59,7 @@ INLINE = {
     "core.text.folding._irregular": "one class",
     "core.text.folding._mixed": "a class and a run of marks, then blanks: each begins with what the others do not take",
     "core.text.tokenizer._unspaced_words": "one word, as short as can be, up to the next sign",
+    "web.api.openapi._path": "the paths of our own routes",
     "web.admin.problem_texts._pattern": "our own sentences, with what was filled in between fixed words",
 }
 """Patterns that are made where they are used: why no text makes them slow."""

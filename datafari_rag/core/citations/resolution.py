@@ -42,7 +42,8 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     found: list[Citation] = []
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
-            found.append(Citation(mark.inside.strip(), UNKNOWN, answer_start=mark.start, answer_end=mark.end))
+            name = mark.inside.strip()
+            found.append(Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim.text))
         found.extend(_citation(mark, claim, seen[place]) for place in mark.places)
     return tuple(found)
 
@@ -56,6 +57,7 @@ def _citation(mark: Mark, claim: Claim, seen: CheckedExtract) -> Citation:
         document.id,
         answer_start=mark.start,
         answer_end=mark.end,
+        claim=claim.text,
         url=document.url if document.url and is_target(document.url) else None,
         title=None if document.title is None else without_invisible(document.title),
         field=document.field if place else None,

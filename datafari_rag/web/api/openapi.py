@@ -6,6 +6,7 @@ Pages are listed without their forms. A stream's media type names the schema of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -82,7 +83,7 @@ def description(rules: Map, settings: Settings) -> Json:
 
 
 def _path(rule: Rule) -> str:
-    return rule.rule.replace("<", "{").replace(">", "}")
+    return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 
 
 def _operation(rule: Rule, method: str) -> Json:
@@ -97,6 +98,8 @@ def _operation(rule: Rule, method: str) -> Json:
         "tags": [known.tag],
         "responses": _responses(known),
     }
+    if rule.arguments:
+        described["parameters"] = _in_path(rule)
     if known.parameters and method == "GET":
         described["parameters"] = [PARAMETERS[name] for name in known.parameters]
     if known.request is not None or method == "POST":
@@ -214,14 +217,24 @@ OPERATIONS: Mapping[str, Operation] = {
         with_files=True,
     ),
     "/v1/chat/completions": Operation(
-        "OpenAI-compatible; index_name turns documents on (KAITO's RAG service).",
+        "OpenAI-compatible; our own models and index_name (KAITO's RAG service) answer from documents.",
         ("Completion",),
         "OpenAIError",
         (("text/event-stream", "CompletionChunk"),),
         "CompletionRequest",
     ),
+    "/v1/responses": Operation(
+        "OpenAI's responses, from documents; what is not served is refused by its name.",
+        ("Response",),
+        "OpenAIError",
+        (("text/event-stream", "ResponseEvent"),),
+        "ResponseRequest",
+    ),
     "/v1/models": Operation(
         "Models and indexes.", ("Models",), "OpenAIError", tag="service", statuses=(401, 500, 502, 504)
+    ),
+    "/v1/models/{name}": Operation(
+        "One model.", ("Model",), "OpenAIError", tag="service", statuses=(401, 404, 500, 502, 504)
     ),
     "/documents": Operation(
         "The stored text of one document that the reader may see, as a page or as JSON.",

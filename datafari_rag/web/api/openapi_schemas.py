@@ -17,6 +17,7 @@ from datafari_rag.core.documents import Citation
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ROLES
+from datafari_rag.protocols.openai.responses_request import MAX_METADATA, RESULTS
 
 Schema = dict[str, Any]
 
@@ -107,6 +108,18 @@ def _parts() -> dict[str, Schema]:
         "Citation": schema_of(Citation) | {"description": _CITATION},
         "Document": record({"id": STRING, "url": STRING, "title": STRING, "content": STRING}),
         "SourceNode": record(node, about="One passage that the model saw."),
+        "UrlCitation": record(
+            {
+                **{name: {"type": "integer"} for name in ("start_index", "end_index")},
+                **dict.fromkeys(("title", "url", "x_status", "x_document_id"), STRING),
+                **{name: {"type": ["string", "null"]} for name in ("x_quote", "x_field")},
+                **{name: {"type": ["integer", "null"]} for name in ("x_start", "x_end")},
+            },
+            about="One mark of the answer, answer[start_index:end_index] in code points.",
+        ),
+        "SearchResult": record(
+            {"title": STRING, "url": STRING, "date": {"type": ["string", "null"]}, "snippet": STRING}
+        ),
         "DataPoints": record({"text": listed(STRING), "images": listed(ANY), "citations": listed(STRING)}),
         "Thought": record({"title": STRING, "description": ANY, "props": {"type": ["object", "null"]}}),
         "Message": record(message),
@@ -134,6 +147,7 @@ def _requests(settings: Settings) -> dict[str, Schema]:
         "ChatRequest": record(chat, optional=optional),
         "ChoicesRequest": record({**chat, "stream": stream}, optional=optional),
         "CompletionRequest": _completion_request(settings),
+        "ResponseRequest": _response_request(),
     }
 
 
@@ -158,13 +172,33 @@ def _completion_request(settings: Settings) -> Schema:
     return record(wanted, optional=tuple(name for name in wanted if name != "messages"), about=about)
 
 
+def _response_request() -> Schema:
+    wanted: dict[str, Schema] = {
+        "model": nullable(STRING) | {"description": "A model of ours. Absent: the main one."},
+        "input": {"type": ["string", "array"], "description": "The question, or items of type message."},
+        "instructions": nullable(STRING),
+        "stream": nullable({"type": "boolean"}),
+        "temperature": nullable({"type": "number", "minimum": 0, "maximum": 2}),
+        "top_p": nullable({"type": "number", "minimum": 0, "maximum": 1}),
+        "max_output_tokens": nullable({"type": "integer", "minimum": 1}),
+        "text": nullable(record({}, about="format: text, json_object or json_schema.")),
+        "metadata": nullable({"type": "object", "maxProperties": MAX_METADATA}),
+        "include": nullable(listed({"const": RESULTS})),
+        "store": nullable({"type": "boolean"}) | {"description": "true needs chat.memory.enabled."},
+        "previous_response_id": nullable(STRING) | {"description": "Needs chat.memory.enabled."},
+    }
+    about = "OpenAI's request for a response. Any other parameter that would change the answer is refused by its name."
+    return record(wanted, optional=tuple(name for name in wanted if name != "input"), about=about)
+
+
 def _replies() -> dict[str, Schema]:
     choice = {"index": {"type": "integer"}, "message": ref("Message"), "finish_reason": STRING}
     with_context = {**choice, "context": ref("Context"), "session_state": ANY}
     completion = {"id": STRING, "object": {"const": "chat.completion"}, "created": {"type": "integer"}, "model": STRING}
     told = {"usage": {"type": ["object", "null"]}, "system_fingerprint": {"type": ["string", "null"]}}
     content = {"message": STRING, "documents": {"type": ["array", "object"]}, "citations": listed(ref("Citation"))}
-    spoken = record({"role": {"const": "assistant"}, "content": STRING, "refusal": ANY})
+    cited = {"annotations": listed(record({"type": {"const": "url_citation"}, "url_citation": ref("UrlCitation")}))}
+    spoken = record({"role": {"const": "assistant"}, "content": STRING, "refusal": ANY, **cited}, optional=tuple(cited))
     nodes = {"source_nodes": {"type": ["array", "null"], "items": ref("SourceNode")}}
     model = {"id": STRING, "object": {"const": "model"}, "created": {"type": "integer"}, "owned_by": STRING}
     return {
@@ -177,9 +211,26 @@ def _replies() -> dict[str, Schema]:
         "SolrAnswer": record({"response": record({"numFound": {"type": "integer"}, "docs": listed(record({}))})}),
         "Completion": record(
             {**completion, "choices": listed(record({**choice, "message": spoken})), **told, **nodes, **PARTIAL},
-            optional=("usage", "system_fingerprint", "citations", *PARTIAL),
+            optional=("usage", "system_fingerprint", "citations", "search_results", *PARTIAL),
         ),
-        "Models": record({"object": {"const": "list"}, "data": listed(record(model)), "indexes": listed(STRING)}),
+        "Models": record({"object": {"const": "list"}, "data": listed(ref("Model")), "indexes": listed(STRING)}),
+        "Model": record(model),
+        "Response": record(
+            {
+                "id": STRING,
+                "object": {"const": "response"},
+                "created_at": {"type": "integer"},
+                "status": {"enum": ["completed", "incomplete", "in_progress", "failed"]},
+                "model": STRING,
+                "output": listed(record({"id": STRING, "type": {"enum": ["message", "file_search_call"]}})),
+                "error": {"type": ["object", "null"]},
+                "usage": {"type": ["object", "null"]},
+                "citations": listed(ref("Citation")),
+                "search_results": listed(ref("SearchResult")),
+                **PARTIAL,
+            },
+            optional=("citations", "search_results", *PARTIAL),
+        ),
         "StoredText": record(
             {
                 **dict.fromkeys(("id", "title", "url", "field", "text"), STRING),
@@ -205,7 +256,13 @@ def _lines() -> dict[str, Schema]:
         "model": STRING,
     }
     in_choice = record({**choice, "context": context, "session_state": ANY}, optional=("context", "session_state"))
-    ended = {"source_nodes": listed(ref("SourceNode")), "citations": listed(ref("Citation")), **PARTIAL}
+    ended = {
+        "source_nodes": listed(ref("SourceNode")),
+        "citations": listed(ref("Citation")),
+        "search_results": listed(ref("SearchResult")),
+        "event": record({"type": {"enum": ["source", "status"]}, "data": record({})}, about="For Open WebUI."),
+        **PARTIAL,
+    }
     kinds = ["stream.started", "sources.final", "message.delta", "message.final", "stream.completed", "error"]
     return {
         "ChatLine": {"anyOf": [record(line, optional=optional), ref("TextError")]},
@@ -217,5 +274,6 @@ def _lines() -> dict[str, Schema]:
                 ref("OpenAIError"),
             ]
         },
+        "ResponseEvent": record({"type": STRING, "sequence_number": {"type": "integer"}}),
         "RagEvent": record({"type": {"enum": kinds}, "data": record({}), "ts": {"type": "integer"}}),
     }

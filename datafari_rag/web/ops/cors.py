@@ -20,7 +20,7 @@ ALLOWED = {
     "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, X-Request-ID",
     "Access-Control-Max-Age": "600",
 }
-EXPOSED = "X-RAG-Model, X-RAG-Retrieval, X-Request-ID, Retry-After, Server-Timing"
+EXPOSED = "X-RAG-Ignored, X-RAG-Model, X-RAG-Retrieval, X-Request-ID, Retry-After, Server-Timing"
 
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -26,7 +26,7 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.openapi import OPERATIONS
-from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, lines_of
+from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 
 CLOSED = replace(Settings(), openai_passthrough=False, rag_http_errors=True)
@@ -49,7 +49,7 @@ def test_it_is_valid(document: Any) -> None:
 
 def test_every_path_of_the_service_is_in_it(document: Any) -> None:
     for rule in APP.url_map.iter_rules():
-        described = document["paths"][rule.rule.replace("<", "{").replace(">", "}")]
+        described = document["paths"][rule.rule.replace("<path:", "{").replace("<", "{").replace(">", "}")]
         assert {method.lower() for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}} <= set(described)
 
 
@@ -83,6 +83,8 @@ WHOLE = {
     "chat": "ChatAnswer",
     "published": "PublishedAnswer",
     "openai": "Completion",
+    "our model": "Completion",
+    "responses": "Response",
 }
 LINES = {
     "ragapi": "RagEvent",
@@ -90,6 +92,8 @@ LINES = {
     "chat": "ChatLine",
     "published": "PublishedLine",
     "openai": "CompletionChunk",
+    "our model": "CompletionChunk",
+    "responses": "ResponseEvent",
 }
 ERRORS = {
     "ragapi": "RagError",
@@ -97,13 +101,18 @@ ERRORS = {
     "chat": "TextError",
     "published": "ObjectError",
     "openai": "OpenAIError",
+    "our model": "OpenAIError",
+    "responses": "OpenAIError",
 }
+
+
+READ = {"openai": chunks_of, "our model": chunks_of, "responses": events_of}
 
 
 def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
     if dialect.how == "whole":
         return [json.loads(raw)]
-    return chunks_of(raw) if dialect.name == "openai" else lines_of(raw)
+    return READ.get(dialect.name, lines_of)(raw)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=str)
@@ -132,6 +141,7 @@ def test_every_line_of_a_broken_stream_keeps_it(dialect: Dialect, document: Any)
     ("path", "name"),
     [
         ("/v1/models", "Models"),
+        ("/v1/models/datafari", "Model"),
         ("/health/live", "Liveness"),
         ("/health/ready", "Readiness"),
         ("/openapi.json", "Description"),
