@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long setup clients solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
+.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -44,6 +44,15 @@ clients: $(CLIENT_STAMPS) .venvs/.litellm
 	@$(VENV)/bin/python -m venv .venvs/$*
 	@.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
+
+# Open WebUI itself, as its makers publish it, in front of the service with a real browser; the pictures of
+# docs/chat-uis.md. Its libraries for models of its own (several GB) are left out: it has none to run here.
+open-webui: $(DEV_STAMP) programs
+	@$(VENV)/bin/python -m venv .venvs/lock && .venvs/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(VENV)/bin/python -m venv .venvs/open-webui
+	@.venvs/lock/bin/uv pip install --quiet --python .venvs/open-webui/bin/python \
+	  --override tests/clients/overrides-open-webui.txt -r tests/clients/requirements-open-webui.txt
+	$(BIN)/python -m tests.clients.open_webui
 
 # Three processes on two cores: while one waits for a server, another one computes. WORKERS=0 runs all in one.
 WORKERS ?= 3

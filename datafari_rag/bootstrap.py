@@ -17,6 +17,7 @@ from flask import Flask, request
 from datafari_rag import resources
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.identity.application_key import KeyedIdentity
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
 from datafari_rag.adapters.model.chain import ModelChain
@@ -164,7 +165,9 @@ class Runtime:
             settings=settings,
             dependencies=dependencies,
             identity=kept(
-                "identity", _those(settings, "security_", "demo_"), lambda: identity_for(settings, self._signer)
+                "identity",
+                _those(settings, "security_", "demo_", "server_api_keys"),
+                lambda: identity_for(settings, self._signer),
             ),
             rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings)),
             relay=model,
@@ -282,6 +285,10 @@ def counter_for(settings: Settings) -> TokenCounter:
 def identity_for(settings: Settings, signer: Signer) -> Identity:
     """Return what says who is asking; in the demo also by the cookie that *signer* signed for the menu."""
     proved = IDENTITIES[settings.security_identity](settings)
+    if settings.server_api_keys:
+        is_jwt = settings.security_identity == "jwt"
+        reads_tokens = is_jwt and "authorization" in {name.lower() for name in settings.security_jwt_header}
+        proved = KeyedIdentity(proved, settings.server_api_keys, reads_tokens)
     if not settings.demo_users:
         return proved
     return DemoIdentity(
@@ -364,6 +371,7 @@ def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identi
         tokens_claim=settings.security_jwt_tokens_claim if settings.security_tokens == "claims" else None,
         leeway_s=settings.security_jwt_leeway_s,
         domain=settings.security_domain,
+        headers=settings.security_jwt_header,
     )
     source = settings.security_jwt_jwks
     keys = JwkSet(source, fresh_s=settings.security_jwt_cache_s) if source else None

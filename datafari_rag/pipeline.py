@@ -19,6 +19,7 @@ from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt, Trace, thoughts_for
+from datafari_rag.core.answer.window_fitting import fitted
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -34,7 +35,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Mod
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.query.plan import language_for, prompt_for, question_language_for, searches_for
+from datafari_rag.core.query.plan import chosen_in, language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, SearchResult
@@ -101,6 +102,32 @@ def _answered(
 ) -> Generator[Event, None, None]:
     try:
         prompt = yield from prompted
+        yield from _spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+    except RagError as error:
+        yield Failed(error)
+
+
+def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
+    """
+    Yield what the model says to *ask* as it stands: no search and no documents; events as `answer` yields them.
+
+    For requests that a program makes about a conversation, such as its title. Nothing is raised but what is a defect.
+    """
+    stopwatch = Stopwatch(dependencies.clock)
+    prompt = Prompt(
+        question=ask.question,
+        extracts=(),
+        instructions=None,
+        nonce=dependencies.new_nonce(),
+        history=ask.history,
+        model=settings.rag_model if ask.model is None else ask.model,
+        temperature=ask.temperature,
+        max_tokens=ask.max_tokens,
+        sampling=ask.sampling,
+        chosen=chosen_in(ask),
+    )
+    try:
+        yield Sources(())
         yield from _spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     except RagError as error:
         yield Failed(error)
@@ -243,14 +270,25 @@ def _prompted(
         settings=settings,
         written=(dependencies.instructions, dependencies.new_nonce()),
     )
+    prompt = _fitted(prompt, settings, dependencies)
     stopwatch.lap("prompt")
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
     is_partial = found.is_partial
-    trace = replace(trace, prompt=prompt, timings_ms=stopwatch.ms)
+    trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
     thoughts = _thoughts(trace, user, settings)
-    yield Sources(selected.extracts, thoughts, language, stopwatch.ms, is_partial=is_partial, found_by=found.by)
+    yield Sources(prompt.extracts, thoughts, language, stopwatch.ms, is_partial=is_partial, found_by=found.by)
     return prompt
+
+
+def _fitted(prompt: Prompt, settings: Settings, dependencies: Dependencies) -> Prompt:
+    """Return *prompt* within the model's window. Raises: NoDocuments, where the conversation leaves no room for one."""
+    within = fitted(prompt, window=settings.llm_context_window, count=dependencies.counter.count)
+    if not within.extracts:
+        raise NoDocuments
+    if within.max_tokens != prompt.max_tokens:
+        log.warning("max_tokens lowered from %s to %s for the documents", prompt.max_tokens, within.max_tokens)
+    return within
 
 
 def _selected(
@@ -259,6 +297,9 @@ def _selected(
     """Choose the passages; from long texts aside, so that other answers go on meanwhile."""
     sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
+    # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
+    reserved = max(settings.openai_reserve_tokens, dependencies.counter.count(dependencies.instructions))
+    settings = replace(settings, openai_reserve_tokens=reserved)
     choose = partial(
         evidence_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )

@@ -321,6 +321,8 @@ class VerifiedIdentity:
 
     name: str | None = None
     claims: tuple[str, ...] = ()
+    is_application: bool = False
+    """Whether a calling application proved itself by its key, which names no user."""
 
 
 class Identity(Protocol):

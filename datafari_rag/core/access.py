@@ -81,6 +81,12 @@ def usable_tokens(tokens: Iterable[str]) -> tuple[frozenset[str], int]:
     return kept, sum(token in ("", NO_SECURITY) for token in given)
 
 
+def require_known(user: User, anonymous: Literal["public", "refuse"]) -> None:
+    """Let only those go on who may ask at all. Raises: NotAuthenticated."""
+    if user.name is None and anonymous == "refuse":
+        raise NotAuthenticated
+
+
 def filter_for(user: User, *, mode: Mode, anonymous: Literal["public", "refuse"]) -> Filter:
     """
     Return the filter under which every search of *user* runs.
@@ -88,8 +94,7 @@ def filter_for(user: User, *, mode: Mode, anonymous: Literal["public", "refuse"]
     Raises:
         NotAuthenticated: nobody is signed in and *anonymous* is "refuse".
     """
-    if user.name is None and anonymous == "refuse":
-        raise NotAuthenticated
+    require_known(user, anonymous)
     tokens = tuple(sorted(usable_tokens(user.tokens)[0])) if mode == "tokens" else ()
     return Filter(mode, tokens, user.name if mode == "plugin" else None, seal=_SEAL)
 

@@ -96,6 +96,8 @@ class Ask:
     prompt_template: str | None = None
     wants_captions: bool = False
     token_budget: TokenBudget | None = None
+    has_whole_history: bool = False
+    """Whether the history goes to the model however long it is, so that its length is the caller's to answer for."""
     attachments: tuple[Attachment, ...] = ()
     index: str | None = None
     """Alias of `openai.indexes`; None is the index of `solr.url`."""
@@ -107,5 +109,7 @@ class Ask:
     warnings: tuple[str, ...] = ()
     """Sentences for the log, such as a lowered max_tokens; numbers and names only."""
     ignored: tuple[str, ...] = ()
+    reply_as: object = None
+    """What only the dialect that made this ask reads again, when it spells the answer."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

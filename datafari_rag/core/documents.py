@@ -114,13 +114,15 @@ class Citation:
 
     ``document.text[start:end] == quote`` whenever they are not None. *status* is verified, supported, unsupported or
     unknown. The mark itself is ``answer[answer_start:answer_end]``, in code points, brackets included, with the target
-    behind them where it is a link; a mark with several numbers is the place of several citations.
+    behind them where it is a link; a mark with several numbers is the place of several citations. *claim* is what the
+    mark speaks for: its sentence, or the part of it between two marks.
     """
 
     label: str
     status: str
     answer_start: int = dataclasses.field(kw_only=True)
     answer_end: int = dataclasses.field(kw_only=True)
+    claim: str = dataclasses.field(default="", kw_only=True)
     document_id: str | None = None
     url: str | None = None
     title: str | None = None

@@ -16,6 +16,7 @@ may answer with another one. What an error shows is never a library's message, a
         NotAllowed              403 notAllowed
         NotFound                404 notFound
             NoSuchIndex         404 notFound
+            NoSuchModel         404 notFound
         MethodNotAllowed        405 methodNotAllowed
         UnknownHost             421 unknownHost
         UnsupportedMediaType    415 unsupportedMediaType
@@ -52,7 +53,11 @@ may answer with another one. What an error shows is never a library's message, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
+
+MAX_NAME_SHOWN = 100
+"""How much of a name that a caller sent an error repeats."""
 
 
 class RagError(Exception):
@@ -104,12 +109,27 @@ class NoRoomForDocuments(ContextTooLong):
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How the model's server spells its refusal: HTTP *status* and the words of its error object, None if absent."""
+
+    status: int = 400
+    code: str | None = None
+    kind: str | None = None
+    param: str | None = None
+
+
 class RefusedByModel(BadRequest):
     """
-    The model's own 400, 404 or 422 to a passed-through body (contract §3).
+    The model's own 400, 404 or 422 to what the caller chose: a passed-through body, or a value of his request.
 
-    *reason* is the model's message, meant for the sender of that body alone: never log it.
+    *reason* may be the model's message, where all of the body was the sender's own: never log it.
     """
+
+    def __init__(self, reason: str | None = None, *, refusal: Refusal | None = None, log: str = "") -> None:
+        """Hold, besides what every error holds, how the model's server spells it."""
+        self.refusal = Refusal() if refusal is None else refusal
+        super().__init__(reason, log=log, field=self.refusal.param)
 
 
 class TooManyValues(BadRequest):
@@ -155,6 +175,17 @@ class NotFound(RagError):
 
 class NoSuchIndex(NotFound):
     """`index_name` names no index of `openai.indexes` (KAITO's RAG service)."""
+
+
+class NoSuchModel(NotFound):
+    """`model` names no model that this caller may use on /v1."""
+
+    @classmethod
+    def named(cls, name: str) -> NoSuchModel:
+        """Return the error for the model that the caller called *name*, in the words of OpenAI's API."""
+        return cls(
+            f"The model `{name[:MAX_NAME_SHOWN]}` does not exist or you do not have access to it.", field="model"
+        )
 
 
 class MethodNotAllowed(RagError):

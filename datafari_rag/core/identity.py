@@ -61,6 +61,22 @@ def believed_name(
     return name
 
 
+def naming_headers(headers: Iterable[str], own: str) -> tuple[str, ...]:
+    """Return those of *headers*, lower-case names, that name a user in plain text; *own* is `security.header`."""
+    return tuple(name for name in headers if name in NAMING_HEADERS or name == own.lower())
+
+
+NAMING_HEADERS = frozenset(
+    (
+        *("x-remote-user", "remote-user", "x-forwarded-user", "x-forwarded-email", "x-forwarded-preferred-username"),
+        *("x-auth-request-user", "x-auth-request-email", "x-authenticated-user", "x-webauth-user", "x-user"),
+        *("x-user-id", "x-user-email", "x-openwebui-user-name", "x-openwebui-user-id", "x-openwebui-user-email"),
+        "x-openwebui-user-role",
+    )
+)
+"""Headers in which programs and proxies name a user without a proof."""
+
+
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
     """
     Return the networks that *texts* write, blank ones left out.

@@ -162,6 +162,7 @@ RULES: tuple[tuple[str, Change], ...] = (
     (r"times-(\d+)", lambda found: {"first_times": int(found[1])}),
     (r"policy", lambda found: {"status": 400, "error_words": "content_filter"}),
     (r"window", lambda found: {"status": 400, "error_words": "context_length_exceeded"}),
+    (r"nosuchmodel", lambda found: {"status": 404, "error_words": "model_not_found"}),
     (r"hangup", lambda found: {"is_hung_up": True}),
     (r"cut-after-(\d+)", lambda found: {"cut_after": int(found[1])}),
     (r"stall-after-(\d+)", lambda found: {"stall_after": int(found[1])}),

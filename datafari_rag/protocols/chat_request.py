@@ -84,7 +84,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
     return _searchable(applied(ask, overrides, settings))
 
 
-def softened(settings: Settings) -> tuple[type[RagError], ...]:
+def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     """Return the failures that are answers on the chat paths (contract §4), none when the setting wants errors."""
     return (NoDocuments, NoAnswer) if settings.chat_no_documents == "answer" else ()
 

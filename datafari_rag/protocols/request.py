@@ -32,6 +32,8 @@ class Incoming:
     """Who was proved to be asking, for what is bound to him (signed memory); set by the edge, never by the request."""
     now_s: float = 0.0
     """Seconds since 1970 when the request came."""
+    base_url: str = ""
+    """The address under which the caller reached this service, without a path; empty where it cannot be told."""
     count_tokens: Callable[[str], int] = estimate
     """Tokens of a text as the model counts them; set by the edge."""
     signing: Signing = NO_SIGNING
@@ -53,6 +55,8 @@ class ReplyContext:
     now_s: float
     user_name: str | None = None
     """As in `Incoming`. The client's session state is in the ask."""
+    base_url: str = ""
+    """Under which address readers reach this service's pages, without a slash at its end."""
     clock: Callable[[], float] | None = None
     """Seconds since the epoch, for dialects that date each line; None means all at *now_s*."""
     signing: Signing = NO_SIGNING
@@ -65,3 +69,11 @@ class PassThrough:
 
     body: Mapping[str, object]
     is_streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a chat program asks the model about a conversation: no documents; *answer* is said where no model is."""
+
+    ask: Ask
+    answer: str

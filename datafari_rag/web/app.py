@@ -22,6 +22,7 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.web.admission import OPEN_PATHS, admit
 from datafari_rag.web.api.answers import WorkerContext, answered, internal
+from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.documents import document_view
 from datafari_rag.web.api.openapi import openapi_view
 from datafari_rag.web.api.search import searched
@@ -33,7 +34,7 @@ from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.security_headers import missing
 from datafari_rag.web.pages.routes import add_pages
-from datafari_rag.web.refusing import bodyless, refused
+from datafari_rag.web.refusing import refused
 from datafari_rag.web.request_values import incoming_from
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import EditableSettings, Service
@@ -110,8 +111,9 @@ def _nobody_watches() -> None:
     """Stand in for the server's eye on the reader where the server has none."""
 
 
-def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[[], Response]:
-    return lambda: view(worker)
+def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[..., Response]:
+    # What the path holds is read from the request, where a view wants it.
+    return lambda **_in_path: view(worker)
 
 
 def _add_edges(app: Flask, worker: WorkerContext) -> None:

@@ -49,6 +49,11 @@ def _event(value: Mapping[str, object]) -> bytes:
     return b"data: " + one_line(value) + b"\n\n"
 
 
+def _named_event(value: Mapping[str, object]) -> bytes:
+    """Write an event that has its own `type` as its name too; the dialect chose it, so it is a plain word."""
+    return f"event: {value['type']}\n".encode("ascii") + _event(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """How one dialect's answers are written: *whole* for one body, *line* for each of a stream, *last* at its end."""
@@ -66,3 +71,5 @@ JSONL = Encoding(plain, _line(ascii_only), "application/jsonl")
 SSE = Encoding(plain, _event, "text/event-stream", b"data: [DONE]\n\n")
 EVENTS = Encoding(plain, _event, "text/event-stream")
 """Server-sent events of which the last object is the end."""
+
+NAMED_SSE = Encoding(plain, _named_event, "text/event-stream", b"data: [DONE]\n\n")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.protocols.request import Incoming
 from datafari_rag.web import failure
 from datafari_rag.web.api.answers import WorkerContext, failed, json_response, told_when
+from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.documents import wants_json
 from datafari_rag.web.api.search import search_failed
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE
-from datafari_rag.web.request_values import headers_of
-from datafari_rag.web.routes import ROUTES, Route
+from datafari_rag.web.routes import OPENAI, ROUTES, Route
 
 SHOWN = frozenset({"/", "/admin", "/demo/user"})
 """Paths that are pages whoever asks."""
@@ -22,18 +21,14 @@ SHOWN = frozenset({"/", "/admin", "/demo/user"})
 _OF_HTTP = frozenset({403, 405, 413, 415, 421})
 
 
-def bodyless() -> Incoming:
-    """Return the request without a body, for what is decided before or without one."""
-    query = {name: tuple(several) for name, several in request.args.lists()}
-    headers = headers_of(request)
-    return Incoming(request.path, query, headers=headers)
-
-
 def refused(worker: WorkerContext, error: RagError) -> Response:
     """Return *error* in the shape of the present path: its dialect's, a page, or JSON."""
     route = _route_of(request.path)
     if route is not None:
         return _by_dialect(worker, route, error)
+    if request.path == "/v1" or request.path.startswith("/v1/"):
+        # Clients of OpenAI's API try other paths of it, and read its errors alone.
+        return failed(worker, OPENAI, error, worker.snapshot().settings)
     if request.path == "/talk":
         return failed(worker, PAGE, error, worker.snapshot().settings)
     if _is_page():

@@ -11,6 +11,7 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from datafari_rag.core.ask import Attachment
 from datafari_rag.core.errors import BadRequest, BodyTooLarge, TooManyValues, UnsupportedMediaType
+from datafari_rag.core.hosts import normalized
 from datafari_rag.protocols.request import Incoming, Params
 from datafari_rag.web.forms import whole_body
 
@@ -37,7 +38,9 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         UnsupportedMediaType: a body of a type this path does not take.
         BadRequest: a body that is not what it says it is.
     """
-    bare = Incoming(request.path, _params(request.args), headers=headers_of(request), now_s=now_s)
+    bare = Incoming(
+        request.path, _params(request.args), headers=headers_of(request), now_s=now_s, base_url=_base_url(request)
+    )
     if request.method == "GET":
         return bare
     try:
@@ -51,6 +54,11 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
 def headers_of(request: Request) -> dict[str, str]:
     """Return the headers of *request* under lower-case names."""
     return {name.lower(): value for name, value in request.headers.items()}
+
+
+def _base_url(request: Request) -> str:
+    """Return scheme and host as the request named them; empty for a host that cannot be one."""
+    return f"{request.scheme}://{request.host}" if normalized(request.host) else ""
 
 
 def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incoming:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from flask import Response
 
-from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, openai, ragapi
+from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, ragapi
+from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.model_relay import relay
-from datafari_rag.web.api.models import models_view
-from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NDJSON, SSE
+from datafari_rag.web.api.models import model_view, models_view
+from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
 
@@ -41,7 +42,15 @@ CHOICES = DialectRoute(
 )
 CHAT = DialectRoute("chat", chat, JSON_LINES, softened=chat_request.softened)
 PUBLISHED = DialectRoute("published", ai_chat_protocol, JSONL, softened=chat_request.softened)
-OPENAI = DialectRoute("openai", openai, SSE, softened=openai.softened, relay=relay, fallback=openai.fallback)
+OPENAI = DialectRoute(
+    "openai",
+    chat_completions,
+    SSE,
+    softened=chat_completions.softened,
+    relay=relay,
+    fallback=chat_completions.fallback,
+)
+RESPONSES = DialectRoute("responses", responses, NAMED_SSE, softened=responses.softened)
 
 _JSON = frozenset({"json"})
 
@@ -53,5 +62,7 @@ ROUTES = (
     Route("openai", ("/v1/chat/completions",), ("POST",), _JSON, (OPENAI,)),
     Route("mcp", (PATH,), ("POST",), _JSON, (MCP,), mcp_view),
     Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
+    Route("responses", ("/v1/responses",), ("POST",), _JSON, (RESPONSES,)),
     Route("models", ("/v1/models",), ("GET",), frozenset(), (OPENAI,), models_view),
+    Route("model", ("/v1/models/<path:name>",), ("GET",), frozenset(), (OPENAI,), model_view),
 )

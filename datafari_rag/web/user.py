@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
+from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import VerifiedIdentity
@@ -12,18 +13,23 @@ from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
 
+KEY_WITHOUT_USER = "The application's key is known, and it names no user: the user's own signed token is expected."
+
 
 def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
     """
     Return the user with the tokens that the source of rights gives him.
 
     Raises:
+        NotAuthenticated: only an application proved itself, and callers without a name get nothing.
         AuthorityError: the source cannot be read; nobody is answered without his rights being known.
     """
     name = identified.name
-    if name is None:
-        return ANONYMOUS
     settings = snapshot.settings
+    if name is None:
+        if identified.is_application and settings.security_anonymous == "refuse":
+            raise NotAuthenticated(KEY_WITHOUT_USER)
+        return ANONYMOUS
     if settings.security_mode != "tokens":
         return User(name, is_admin=is_admin(name, settings))
     tokens, dropped = usable_tokens(snapshot.rights.tokens_of(name, identified.claims))

@@ -19,9 +19,10 @@ from datafari_rag.core.citations import (
     text_check,
     verification,
 )
-from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.citations import links as links_of_citations
+from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.meaning import cutting
-from datafari_rag.core.model import sse
+from datafari_rag.core.model import caller_errors, replies, sse
 from datafari_rag.core.passages import (
     answer_types,
     budget_fitting,
@@ -55,10 +56,11 @@ from datafari_rag.core.text import (
     tokenizer,
     truncation,
 )
-from datafari_rag.protocols import chat, chat_request, openai, ragapi, solr_select
+from datafari_rag.protocols import chat, chat_request, ragapi, solr_select
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import results as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
+from datafari_rag.protocols.openai import chat_completions, models, responses, task_prompts
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.pages import markdown, results
 
@@ -386,10 +388,37 @@ READERS: dict[str, Reader] = {
         text, [text_check.CheckedSentence(0, len(text), "unsupported")], [document("x", title=text)], [text], ROOM
     ),
     "protocols.mcp.results.fetched": lambda text: results_of_tools.fetched(document(text), (0, len(text)), ROOM),
-    "protocols.openai.parse": lambda text: openai.parse(
+    "protocols.openai.chat_completions.parse": lambda text: chat_completions.parse(
         Incoming(path="/v1/chat/completions", body={"messages": [{"role": "user", "content": text[:20_000]}]}),
         Settings(),
     ),
+    "protocols.openai.chat_completions.parse, a model of ours": lambda text: chat_completions.parse(
+        Incoming(
+            path="/v1/chat/completions",
+            body={"model": "datafari", "messages": [{"role": "user", "content": text[:4_000]}], text: text},
+        ),
+        Settings(),
+    ),
+    "core.citations.links.passage_link": lambda text: [
+        links_of_citations.passage_link(
+            Citation("L", "verified", text, answer_start=0, answer_end=3, url=url, quote=text), "http://a"
+        )
+        for url in (f"https://a.org/{text}", f"http://{text}", None)
+    ],
+    "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
+    "core.model.caller_errors.callers_error": lambda text: caller_errors.callers_error(
+        replies.Rejection(404, error={"message": text, "code": text, "type": text, "param": text}),
+        chosen=("model", "messages"),
+        model=text,
+    ),
+    "protocols.openai.models.our_model": lambda text: models.our_model(f"{text}/{text}", Settings()),
+    "protocols.openai.responses.parse": lambda text: responses.parse(
+        Incoming(path="/v1/responses", body={"input": text[:4_000], "instructions": text[:20_000]}), Settings()
+    ),
+    "protocols.openai.task_prompts.task_of": lambda text: [
+        task_prompts.task_of(text, (ChatMessage("system", text),)),
+        task_prompts.task_of("### Task:" + text, ()),
+    ],
     "protocols.ragapi.parse": lambda text: asked_by(ragapi.parse, text),
     "protocols.solr_select.parse": lambda text: asked_by(solr_select.parse, text),
     "protocols.solr_select.reply": lambda text: solr_select.reply(

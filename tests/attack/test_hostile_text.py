@@ -66,8 +66,11 @@ ELSEWHERE = {
     "protocols.chat_completion": "through reading.ask_of",
     "protocols.chat_reply_parts": "puts values into JSON",
     "protocols.mcp.replies": "puts values into JSON",
-    "protocols.openai_request": "through openai.parse",
-    "protocols.openai_source_nodes": "puts values into JSON",
+    "protocols.openai.asking": "through the two ways to parse",
+    "protocols.openai.completion_request": "through chat_completions.parse",
+    "protocols.openai.renderings": "puts values into JSON",
+    "protocols.openai.responses_request": "through responses.parse",
+    "protocols.openai.source_nodes": "puts values into JSON",
 }
 """Modules whose functions take no caller's, document's or model's text, or hand it on to one that is tried."""
 
@@ -265,10 +268,15 @@ THROUGH = {
     "protocols.chat_request.state_of": "protocols.chat_request.ask_of",
     "core.answer.session_state.recalled": "protocols.chat_request.ask_of",
     "core.query.plan.question_language_for": "core.query.plan.language_for",
+    "core.citations.links.document_link": "core.citations.links.passage_link",
+    "core.citations.links.is_public": "core.citations.links.passage_link",
+    "core.citations.links.marked": "core.citations.links.passage_link",
     "protocols.mcp.results.links": "protocols.mcp.results.address_of",
-    "protocols.openai.fallback": "protocols.openai.parse",
-    "protocols.openai.relayed": "protocols.openai.parse",
-    "protocols.openai.relayed_chunk": "protocols.openai.parse",
+    "protocols.openai.chat_completions.wants_source_events": "protocols.openai.chat_completions.parse",
+    "protocols.openai.models.found": "protocols.openai.models.our_model",
+    "protocols.openai.chat_completions.fallback": "protocols.openai.chat_completions.parse",
+    "protocols.openai.chat_completions.relayed": "protocols.openai.chat_completions.parse",
+    "protocols.openai.chat_completions.relayed_chunk": "protocols.openai.chat_completions.parse",
     "protocols.ragapi.accepts": "protocols.ragapi.parse",
 }
 """Functions that are tried through another one: function → the row of the table that runs it."""

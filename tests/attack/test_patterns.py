@@ -49,6 +49,7 @@ INLINE = {
     "core.settings.addresses.path_or_url": _SETTINGS,
     "core.settings.addresses.read": _SETTINGS,
     "core.settings.checks.integer": _SETTINGS,
+    "core.settings.checks.keys": _SETTINGS,
     "core.settings.checks.number": _SETTINGS,
     "core.settings.checks.read": _SETTINGS,
     "core.settings.linter._advice": _SETTINGS,
@@ -57,6 +58,7 @@ INLINE = {
     "core.settings.table.without_password": "a slash ends each run",
     "core.text.folding._irregular": "one class",
     "core.text.tokenizer._unspaced_words": "one word, as short as can be, up to the next sign",
+    "web.api.openapi._path": "the paths of our own routes",
 }
 """Patterns that are made where they are used: why no text makes them slow."""
 

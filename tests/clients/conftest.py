@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.required import present, program
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"
+USERS = HERE.parents[1] / "datafari_rag" / "resources" / "demo" / "users.json"
 LANGCHAIN = HERE.parents[1] / ".venvs" / "langchain" / "bin" / "python"
 
 Script = Callable[..., Any]
@@ -50,6 +52,9 @@ def settings_for(index: Path, stub: Running, model: str, **more: str) -> Mapping
         "llm.retries": "0",
         "chat.memory.enabled": "true",
         "chat.memory.secret": "a secret for these tests",
+        "security.identity": "header",
+        "security.tokens": "file",
+        "security.tokens.file": str(USERS),
         **more,
     }
 
@@ -85,6 +90,26 @@ def langchain() -> Script:
     """Run the script of langchain-openai in its own environment; return the object it printed."""
     python = present(LANGCHAIN, "run make clients")
     return lambda *arguments: _printed([str(python), str(HERE / "langchain_client.py"), *arguments])
+
+
+@pytest.fixture(scope="session")
+def langchain_suite() -> Callable[[str], str]:
+    """Run the tests of extras/langchain in their own environment against a service; return the last line of pytest."""
+    python, folder = present(LANGCHAIN, "run make clients"), HERE.parents[1] / "extras" / "langchain"
+
+    def run(url: str) -> str:
+        done = subprocess.run(
+            [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml"],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder), "DATAFARI_RAG_URL": url, "PYTEST_ADDOPTS": ""},
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
+        return done.stdout.strip().splitlines()[-1]
+
+    return run
 
 
 def _printed(command: list[str]) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
@@ -20,7 +21,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import RefusedByModel
 from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
-from tests.end_to_end.processes import free_port
+from tests.end_to_end.processes import Running, free_port
 from tests.required import present
 from tests.stub import Stub, running_stub
 
@@ -44,18 +45,19 @@ MOCKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def stub() -> Iterator[Stub]:
+def behind() -> Iterator[Stub]:
     with running_stub() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def proxy(stub: Stub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def proxy(behind: Stub, good: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("litellm")
-    behind = {
-        name: {"model": f"openai/{name}", "api_base": f"{stub.base}/v1"} for name in ("echo", "words-9-cut-after-4")
+    passed_on = {
+        name: {"model": f"openai/{name}", "api_base": f"{behind.base}/v1"} for name in ("echo", "words-9-cut-after-4")
     }
-    models = {**{name: {"model": "openai/x", **mock} for name, mock in MOCKS.items()}, **behind}
+    in_front = {"datafari": {"model": "openai/datafari", "api_base": f"{good.url}/v1"}}
+    models = {**{name: {"model": "openai/x", **mock} for name, mock in MOCKS.items()}, **passed_on, **in_front}
     config = {
         "model_list": [
             {"model_name": name, "litellm_params": {"api_key": "x", **params}} for name, params in models.items()
@@ -142,3 +144,16 @@ def test_a_relay_through_it_brings_the_usage_chunk_and_the_models_own_message(pr
     assert isinstance(refused, Ending)
     assert isinstance(refused.failure, RefusedByModel)
     assert "nobody-knows" in refused.failure.reason
+
+
+def test_in_front_of_us_it_hands_citations_on(proxy: str) -> None:
+    """The other way round: a client speaks to the proxy, and the proxy to our own model."""
+    with OpenAI(base_url=proxy.removesuffix("/chat/completions"), api_key=KEY, max_retries=0, timeout=60) as client:
+        asked: Any = [{"role": "user", "content": "How do I copy a file in Python?"}]
+        whole: Any = client.chat.completions.create(model="datafari", messages=asked)
+        chunks = list(client.chat.completions.create(model="datafari", messages=asked, stream=True))
+    message = whole.choices[0].message
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    (cited,) = message.annotations
+    assert text == message.content
+    assert message.content[cited.url_citation.start_index : cited.url_citation.end_index] == "[1]"

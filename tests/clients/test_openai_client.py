@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,7 +26,8 @@ def client(good: Running) -> Iterator[OpenAI]:
 
 def test_models_and_indexes_are_listed(client: OpenAI) -> None:
     listed = client.models.list()
-    assert [model.id for model in listed.data] == ["cite"]
+    assert [model.id for model in listed.data] == ["datafari", "cite"]
+    assert client.models.retrieve("datafari").owned_by == "datafari_rag"
     assert listed.model_extra == {"indexes": ["default"]}
 
 
@@ -49,6 +50,10 @@ def test_the_stream_is_the_same_answer_in_pieces(client: OpenAI, saw: Saw) -> No
         )
     )
     *spoken, usage = chunks
+    assert [chunk.choices[0].delta.model_extra for chunk in spoken[-2:]] == [
+        {"annotations": whole.choices[0].message.model_dump(exclude_unset=True)["annotations"]},
+        {},
+    ]
     text = "".join(chunk.choices[0].delta.content or "" for chunk in spoken)
     saw(len(chunks), "chunks:", text)
     assert text == whole.choices[0].message.content
@@ -83,9 +88,88 @@ def test_a_missing_prompt_is_its_bad_request_error(client: OpenAI) -> None:
         client.chat.completions.create(model="cite", messages=asked, extra_body=INDEX)
 
 
-def test_the_models_own_refusal_is_a_bad_request_with_its_words(client: OpenAI) -> None:
-    with pytest.raises(BadRequestError):
-        client.chat.completions.create(model="status-404", messages=ASKED)
+@pytest.mark.parametrize("more", [{}, INDEX], ids=["passed through", "with documents"])
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize(
+    ("model", "kind", "code"),
+    [
+        ("nosuchmodel", NotFoundError, "model_not_found"),
+        ("window", BadRequestError, "context_length_exceeded"),
+    ],
+)
+def test_what_the_model_refuses_is_the_callers_error_with_its_code(
+    client: OpenAI, model: str, kind: type[APIStatusError], code: str, is_streamed: bool, more: Any
+) -> None:
+    with pytest.raises(kind) as refused:
+        client.chat.completions.create(model=model, messages=ASKED, stream=is_streamed, extra_body=more)
+    assert refused.value.code == code
+
+
+# A model of ours: nothing but the name is needed.
+
+
+def test_our_model_answers_from_documents_whole_and_streamed(client: OpenAI, saw: Saw) -> None:
+    whole: Any = client.chat.completions.create(model="datafari", messages=ASKED)
+    with client.chat.completions.stream(model="datafari", messages=ASKED) as stream:
+        last: Any = stream.until_done().get_final_completion()
+    message = whole.choices[0].message
+    assert message.annotations == last.choices[0].message.annotations
+    assert message.content == last.choices[0].message.content
+    (cited,) = message.annotations
+    saw(cited.url_citation.url)
+    assert message.content[cited.url_citation.start_index : cited.url_citation.end_index] == "[1]"
+    assert whole.model == last.model == "datafari"
+    assert whole.model_extra["search_results"][0]["title"] == cited.url_citation.title
+
+
+def test_responses_are_the_same_answer(client: OpenAI) -> None:
+    whole: Any = client.chat.completions.create(model="datafari", messages=ASKED)
+    response: Any = client.responses.create(model="datafari", input=QUESTION, include=["file_search_call.results"])
+    with client.responses.stream(model="datafari", input=QUESTION) as stream:
+        kinds = {event.type for event in stream}
+        last: Any = stream.get_final_response()
+    search, message = response.output
+    assert len(kinds) == 10
+    assert response.output_text == last.output_text == whole.choices[0].message.content
+    assert message.content[0].annotations == last.output[0].content[0].annotations
+    assert [one.filename for one in search.results] == [one["title"] for one in whole.model_extra["search_results"]]
+    assert response.usage.total_tokens == whole.usage.total_tokens
+
+
+def test_a_stored_response_is_followed_up(client: OpenAI) -> None:
+    first = client.responses.create(model="datafari", input=QUESTION, store=True)
+    second = client.responses.create(model="datafari", input="And how on Windows?", previous_response_id=first.id)
+    assert second.previous_response_id == first.id and second.status == "completed"
+    with pytest.raises(BadRequestError) as refused:
+        client.responses.create(model="datafari", input="x", previous_response_id=first.id[:-1])
+    assert refused.value.param == "previous_response_id"
+
+
+def test_clients_from_npm_see_the_same(good: Running, node: Script, saw: Saw) -> None:
+    told = node("v1_client.mjs", good.url, QUESTION)
+    saw(told["models"], told["errors"], told["compatible"]["finish"])
+    text, (cited,) = told["chat"]["content"], told["chat"]["annotations"]
+    assert told["chatStreamed"]["content"] == text and told["chatStreamed"]["annotations"] == [cited]
+    assert told["response"] == told["responseStreamed"]
+    assert told["response"]["text"] == text and len(told["events"]) == 10
+    for name in ("compatible", "open"):
+        assert (told[name]["text"], told[name]["streamed"], told[name]["errors"]) == (text, text, 0)
+        assert told[name]["finish"] == ["stop", "stop"]
+    wanted = {key: value for key, value in cited["url_citation"].items() if not key.startswith("x_")}
+    assert [one["datafari"]["annotations"] for one in told["open"]["metadata"]] == [
+        [{"type": "url_citation", **wanted}]
+    ] * 2
+    assert [(one["name"], one["code"]) for one in told["errors"]] == [
+        ("NotFoundError", "model_not_found"),
+        ("BadRequestError", "badRequest"),
+    ]
+
+
+def test_langchains_standard_suites_pass(good: Running, langchain_suite: Callable[[str], str], saw: Saw) -> None:
+    """Chat models over both APIs, and the retriever of extras/langchain as two users."""
+    last = langchain_suite(good.url)
+    saw(last)
+    assert "passed" in last
 
 
 def test_a_busy_model_is_a_status_of_its_own(client: OpenAI) -> None:

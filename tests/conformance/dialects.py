@@ -7,7 +7,7 @@ A dialect says only where things are and how failure looks there; the cases know
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -212,11 +212,60 @@ def _nodes_seen(text: str, body: Body, finish_reason: str, times_sources: int = 
 
 
 def _openai_stream_seen(raw: bytes) -> Seen:
-    first, *words, last = chunks_of(raw)
+    first, *middle, last = chunks_of(raw)
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    words = [chunk for chunk in middle if "content" in chunk["choices"][0]["delta"]]
+    shown = [one for chunk in middle for one in chunk["choices"][0]["delta"].get("annotations", ())]
+    assert [one["url_citation"]["start_index"] for one in shown] == _places_of(last["citations"])
+    assert len(middle) - len(words) <= 1
     text = "".join(chunk["choices"][0]["delta"]["content"] for chunk in words)
-    times = sum("source_nodes" in chunk for chunk in (first, *words, last))
+    times = sum("source_nodes" in chunk for chunk in (first, *middle, last))
     return _nodes_seen(text, last, last["choices"][0]["finish_reason"], times)
+
+
+def _places_of(citations: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [one["answer_start"] for one in citations if one["document_id"] is not None]
+
+
+def _response_seen(body: Body, times_sources: int = 1) -> Seen:
+    (message,) = body["output"]
+    (part,) = message["content"]
+    assert [one["start_index"] for one in part["annotations"]] == _places_of(body["citations"])
+    details = body["incomplete_details"]
+    assert (body["status"] == "completed") == (details is None)
+    finish_reason = "stop" if details is None else {"max_output_tokens": "length"}[details["reason"]]
+    labels = tuple(one["title"] for one in body["search_results"])
+    return Seen(part["text"], labels, tuple(body["citations"]), finish_reason, times_sources)
+
+
+def _response_whole_seen(raw: bytes) -> Seen:
+    return _response_seen(json.loads(raw))
+
+
+def events_of(raw: bytes) -> list[Body]:
+    """Return the objects of a stream of named events, numbered from 0, each named by its own type."""
+    rows = [row.split("\n") for row in raw.decode("utf-8").removesuffix("data: [DONE]\n\n").split("\n\n")[:-1]]
+    found = [json.loads(data.removeprefix("data: ")) for _, data in rows]
+    assert [name for name, _ in rows] == [f"event: {one['type']}" for one in found]
+    assert [one["sequence_number"] for one in found] == list(range(len(found)))
+    return found
+
+
+def _response_stream_seen(raw: bytes) -> Seen:
+    events = events_of(raw)
+    last = events[-1]["response"]
+    seen = _response_seen(last, sum("search_results" in event.get("response", {}) for event in events))
+    assert "".join(event["delta"] for event in events if event["type"].endswith(".delta")) == seen.text
+    (part,) = last["output"][0]["content"]
+    assert [event["annotation"] for event in events if "annotation" in event] == part["annotations"]
+    return seen
+
+
+def _response_breaks(raw: bytes) -> tuple[str, Body]:
+    *events, last = events_of(raw)
+    assert last["type"] == "response.failed"
+    error = {**last["response"]["error"], "type": "", "param": None}
+    return "".join(event.get("delta", "") for event in events), {"error": error}
 
 
 def _openai_said(body: Body) -> str:
@@ -285,6 +334,15 @@ def _always_200(code: int) -> int:
     return 200
 
 
+def _responder(**always: object) -> Callable[[FlaskClient, str, Mapping[str, object]], TestResponse]:
+    def asked(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+        # What is unknown is refused here by its name.
+        known = {name: value for name, value in more.items() if name in ("user", "stream", "model")}
+        return client.post("/v1/responses", json={"input": question, **always, **known})
+
+    return asked
+
+
 _NO_STATE = {"session state": "has no session state", "follow up questions": "cannot ask for follow-up questions"}
 _NO_LOOSE_END = {"no documents in french": "passes the request through when nothing was found"}
 _ENVELOPE = {
@@ -298,7 +356,9 @@ _AGENTS = {
     "no documents in french": "is an error that a model can act on",
 }
 _OPENAI = {**_NO_STATE, **_NO_LOOSE_END, "no documents": "passes the request through when nothing was found"}
+_RESPONSES = {**_NO_STATE, "unknown fields": "refuses what it does not serve, by its name"}
 _V1 = "/v1/chat/completions"
+_OURS = {"model": "datafari"}
 _INDEX = {"index_name": "default"}
 
 DIALECTS = (
@@ -383,5 +443,45 @@ DIALECTS = (
         _agent_breaks,
         _agents_status,
         _AGENTS,
+    ),
+    Dialect(
+        "our model",
+        "whole",
+        _poster(_V1, **_OURS),
+        _openai_seen,
+        _openai_said,
+        "application/json",
+        _whole_breaks,
+        skips=_NO_STATE,
+    ),
+    Dialect(
+        "our model",
+        "stream",
+        _poster(_V1, stream=True, **_OURS),
+        _openai_stream_seen,
+        _openai_said,
+        "text/event-stream",
+        _openai_breaks,
+        skips=_NO_STATE,
+    ),
+    Dialect(
+        "responses",
+        "whole",
+        _responder(),
+        _response_whole_seen,
+        _openai_said,
+        "application/json",
+        _whole_breaks,
+        skips=_RESPONSES,
+    ),
+    Dialect(
+        "responses",
+        "stream",
+        _responder(stream=True),
+        _response_stream_seen,
+        _openai_said,
+        "text/event-stream",
+        _response_breaks,
+        skips=_RESPONSES,
     ),
 )

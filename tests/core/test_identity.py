@@ -13,6 +13,7 @@ from datafari_rag.core.identity import (
     client_address,
     is_trusted,
     mapped_name,
+    naming_headers,
     networks,
     qualified_name,
 )
@@ -124,3 +125,8 @@ FORWARDED = {
 @pytest.mark.parametrize(("peer", "header", "wanted"), FORWARDED.values(), ids=FORWARDED.keys())
 def test_whose_address_counts(peer: str, header: str, wanted: str) -> None:
     assert client_address(peer, header, networks(["127.0.0.1/32"])) == wanted
+
+
+def test_headers_that_name_a_user_are_known_by_their_names() -> None:
+    sent = ["x-openwebui-user-email", "accept", "x-mine", "x-openwebui-user-jwt", "x-remote-user"]
+    assert naming_headers(sent, "X-Mine") == ("x-openwebui-user-email", "x-mine", "x-remote-user")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.session_state import issued
-from datafari_rag.core.ask import Attachment, ChatMessage
+from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ask_of, memory_limits, softened
@@ -214,5 +214,5 @@ def test_the_browsers_language_is_kept() -> None:
 
 
 def test_failures_that_are_answers_follow_the_setting() -> None:
-    assert softened(SETTINGS) == (NoDocuments, NoAnswer)
-    assert softened(replace(SETTINGS, chat_no_documents="error")) == ()
+    assert softened(Ask("q"), SETTINGS) == (NoDocuments, NoAnswer)
+    assert softened(Ask("q"), replace(SETTINGS, chat_no_documents="error")) == ()

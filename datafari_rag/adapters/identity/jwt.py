@@ -1,5 +1,5 @@
 """
-The user whom a signed token names: `Authorization: Bearer`, checked by PyJWT.
+The user whom a signed token names: `Authorization: Bearer`, or the token alone in other headers; checked by PyJWT.
 
 The algorithm is ours to choose, never the token's: each allowed one has its own kind of key, `none` has no row, and
 what a token says of keys (`jku`, `jwk`, `x5u`) is not read. A token that is not valid is refused, never nobody's.
@@ -23,6 +23,9 @@ MAX_TOKEN_CHARS = 32_768
 
 NOBODY = VerifiedIdentity()
 
+NO_USER = "The token names no user."
+TWO_USERS = "Two tokens were sent that name different users."
+
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
@@ -40,6 +43,7 @@ class TokenRules:
     tokens_claim: str | None = "groups"
     leeway_s: float = 30.0
     domain: str = ""
+    headers: tuple[str, ...] = ("Authorization",)
 
 
 class JwtIdentity:
@@ -61,24 +65,31 @@ class JwtIdentity:
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
-        Return who the token names, nobody without an Authorization header.
+        Return who the token names, nobody without a token in any of the headers.
 
         Raises:
-            InvalidSignIn: another scheme, or a token that is not valid; ExpiredSignIn when it was.
+            InvalidSignIn: another scheme, a token that is not valid, or two tokens of different users.
+            ExpiredSignIn: the token was valid.
             AuthorityUnavailable: the provider's keys cannot be read, or the token leaves the user's groups out.
             AuthorityTimeout: the provider did not answer in time.
         """
-        values = [value for name, value in headers.items() if name.lower() == "authorization"]
-        if not values:
-            return NOBODY
-        scheme, _, token = values[0].strip().partition(" ")
-        if len(values) > 1 or scheme.lower() != "bearer" or len(token) > MAX_TOKEN_CHARS:
-            raise InvalidSignIn
-        claims = self._verified(token.strip())
+        found = [self._identified(_token_in(name, values)) for name, values in self._sent(headers)]
+        if any(one.name != found[0].name for one in found):
+            raise InvalidSignIn(TWO_USERS)
+        return found[0] if found else NOBODY
+
+    def _sent(self, headers: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+        """Return those of our headers that were sent, in the order of the rules, each with all its values."""
+        wanted = [name.lower() for name in self._rules.headers]
+        values = {one: [value for name, value in headers.items() if name.lower() == one] for one in wanted}
+        return [(name, sent) for name, sent in values.items() if sent]
+
+    def _identified(self, token: str) -> VerifiedIdentity:
+        claims = self._verified(token)
         user = _user(claims, self._rules.user_claim)
         name = believed_name(user, self._rules.domain, principal=qualified_name)
         if name is None:
-            raise InvalidSignIn
+            raise InvalidSignIn(NO_USER)
         return VerifiedIdentity(name=name, claims=_tokens(claims, self._rules.tokens_claim))
 
     def _kinds_with_keys(self) -> frozenset[str]:
@@ -96,7 +107,8 @@ class JwtIdentity:
         for key in self._keys_for(algorithm, header.get("kid")):
             try:
                 return self._claims(token, key, algorithm)
-            except jwt.ExpiredSignatureError as error:  # the signature is checked first, and was good
+            except jwt.ExpiredSignatureError as error:
+                # Checked after the signature: only who was given the token learns this.
                 raise ExpiredSignIn(log=type(error).__name__) from error
             except (jwt.PyJWTError, ValueError, TypeError) as error:
                 failure = type(error).__name__
@@ -127,6 +139,16 @@ class JwtIdentity:
                     "verify_iss": rules.issuer != "",
                 },
             )
+
+
+def _token_in(header: str, values: Sequence[str]) -> str:
+    """Return the token in the *values* of one header. Raises: InvalidSignIn."""
+    scheme, _, token = values[0].strip().partition(" ")
+    if header != "authorization" and not token:
+        scheme, token = "bearer", scheme
+    if len(values) > 1 or scheme.lower() != "bearer" or len(token) > MAX_TOKEN_CHARS:
+        raise InvalidSignIn
+    return token.strip()
 
 
 def _key(data: Jwk, algorithm: str) -> jwt.PyJWK | None:

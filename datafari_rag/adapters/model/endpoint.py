@@ -11,13 +11,22 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import orjson
 
 from datafari_rag.adapters.http.exchange import Reply
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable, RagError
+from datafari_rag.core.errors import (
+    ModelError,
+    ModelGarbled,
+    ModelTimeout,
+    ModelUnavailable,
+    RagError,
+    RefusedByModel,
+)
+from datafari_rag.core.model.caller_errors import callers_error
 from datafari_rag.core.model.replies import RELAYED, Rejection, ReplyTotals, error_object, failure_for, refused_by_model
 from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
 from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, ModelLimits, most_bytes
@@ -34,6 +43,9 @@ AFTER_DONE_S = 0.05
 """How long the end of the body is waited for after `[DONE]`, so that the connection can be used again."""
 
 DONE = "[DONE]"
+
+Blamed = Callable[[Rejection], RefusedByModel | None]
+"""Returns the error for the caller where a refusal is his doing, None where it is not."""
 
 
 class HttpModel:
@@ -73,15 +85,16 @@ class HttpModel:
         *until* is the time of *clock* at which the answer must be there, when that is sooner than the total limit.
         """
         if self._model is not None:
-            prompt = replace(prompt, model=self._model)
+            prompt = replace(prompt, model=self._model, chosen=prompt.chosen - {"model"})
         tally = ReplyTotals(prompt.model or self._name)
         failure: RagError | None = None
+        blamed = partial(callers_error, chosen=prompt.chosen, model=prompt.model)
         try:
-            reply, patience = self._sent(prompt, is_streamed=is_streamed, until=until)
+            reply, patience = self._sent(prompt, blamed, is_streamed=is_streamed, until=until)
             with reply:
                 yield from self._pieces(reply, tally, patience)
             failure = tally.failure()
-        except ModelError as error:
+        except (ModelError, RefusedByModel) as error:
             failure = error
         yield Ending(tally.finish_reason, failure, tally.facts)
 
@@ -97,7 +110,7 @@ class HttpModel:
             patience = ReadDeadline(
                 self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
             )
-            with self._answered(encoded(body), patience, is_relayed=True) as reply:
+            with self._answered(encoded(body), patience, _senders_own) as reply:
                 read = openai.delta if _is_stream(reply, patience) else openai.answer
                 unfinished = _choices_asked(body)
                 for chunk in self._chunks(reply, tally, patience):
@@ -115,9 +128,11 @@ class HttpModel:
         """Close the idle connections."""
         self._server.close()
 
-    def _sent(self, prompt: Prompt, *, is_streamed: bool, until: float | None) -> tuple[Reply, ReadDeadline]:
+    def _sent(
+        self, prompt: Prompt, blamed: Blamed, *, is_streamed: bool, until: float | None
+    ) -> tuple[Reply, ReadDeadline]:
         """
-        Send *prompt* and return the reply, and how long it is waited for. Raises: ModelError.
+        Send *prompt* and return the reply, and how long it is waited for. Raises: ModelError, RefusedByModel.
 
         The request's body, all documents in it, ends here: it would be the largest part of an open stream.
         """
@@ -125,10 +140,10 @@ class HttpModel:
         most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
         is_stream = body.get("stream") is True
         patience = ReadDeadline(self._limits, self._clock, is_streamed=is_stream, until=until, most_bytes=most)
-        return self._answered(encoded(body), patience), patience
+        return self._answered(encoded(body), patience, blamed), patience
 
-    def _answered(self, body: bytes, patience: ReadDeadline, *, is_relayed: bool = False) -> Reply:
-        """Return the reply when it is a 200. Raises: ModelError; RefusedByModel when *is_relayed*."""
+    def _answered(self, body: bytes, patience: ReadDeadline, blamed: Blamed) -> Reply:
+        """Return the reply when it is a 200. Raises: ModelError; RefusedByModel where *blamed* says so."""
         left_s = patience.left_s()
         reply = self._server.post(
             body,
@@ -140,8 +155,9 @@ class HttpModel:
             return reply
         with reply:
             rejection = _rejection(reply, patience)
-        if is_relayed and rejection.status in RELAYED:
-            raise refused_by_model(rejection)
+        callers = blamed(rejection)
+        if callers is not None:
+            raise callers
         raise failure_for(rejection, now_s=self._wall_clock())
 
     def _pieces(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[TextChunk]:
@@ -175,6 +191,11 @@ class HttpModel:
         if _is_stream(reply, patience):
             return _streamed(reply, tally, patience)
         return iter((decoded(b"".join(reply.pieces(patience.left_s))),))
+
+
+def _senders_own(rejection: Rejection) -> RefusedByModel | None:
+    """Return the error for whoever sent a relayed body: all of it was his."""
+    return refused_by_model(rejection) if rejection.status in RELAYED else None
 
 
 class ReadDeadline:

@@ -36,6 +36,8 @@ class Prompt:
     temperature: float | None = 0.7
     max_tokens: int | None = 250
     sampling: Mapping[str, object] = field(default_factory=dict)
+    chosen: frozenset[str] = frozenset()
+    """Parameters that the caller set himself: a refusal of one of them is his error."""
 
 
 FORMATS: Mapping[AnswerFormat, str] = {

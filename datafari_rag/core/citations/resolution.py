@@ -43,7 +43,8 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     found: list[Citation] = []
     for mark, claim in zip(marks, claims, strict=True):
         if not mark.places:
-            found.append(Citation(mark.inside.strip(), UNKNOWN, answer_start=mark.start, answer_end=mark.end))
+            name = mark.inside.strip()
+            found.append(Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim.text))
         found.extend(citation_for(mark, claim, seen[place], language) for place in mark.places)
     return tuple(found)
 
@@ -60,6 +61,7 @@ def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) 
         document.id,
         answer_start=mark.start,
         answer_end=mark.end,
+        claim=claim.text,
         url=document.url if document.url and is_target(document.url) else None,
         title=None if document.title is None else without_invisible(document.title),
         field=document.field if place else None,

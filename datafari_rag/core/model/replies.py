@@ -22,6 +22,7 @@ from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
     RagError,
+    Refusal,
     RefusedByModel,
 )
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
@@ -36,6 +37,7 @@ MAX_MESSAGE_CHARS = 1000
 
 _LOGGED_HEADERS = ("content-type", "retry-after", "x-request-id", "server")
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+_PLAIN_WORD = re.compile(r"[\w.\[\]-]{1,80}", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -88,7 +90,13 @@ def refused_by_model(rejection: Rejection) -> RefusedByModel:
     """Return the failure of a passed-through body, with the model's message as its reason (cut, in one line)."""
     message = rejection.error.get("message")
     text = _CONTROL.sub(" ", message).strip()[:MAX_MESSAGE_CHARS] if isinstance(message, str) else ""
-    return RefusedByModel(text or ModelRefused.sentence, log=_log(rejection))
+    return RefusedByModel(text or ModelRefused.sentence, refusal=refusal_of(rejection), log=_log(rejection))
+
+
+def refusal_of(rejection: Rejection) -> Refusal:
+    """Return how the model's server names its refusal; what is no short plain word is left out."""
+    error = rejection.error
+    return Refusal(rejection.status, _plain(error.get("code")), _plain(error.get("type")), _plain(error.get("param")))
 
 
 def failure_in(error: Mapping[str, object]) -> ModelError:
@@ -220,6 +228,11 @@ def _status_of(error: Mapping[str, object]) -> int:
             return int(number)
     words = f"{error.get('code')} {error.get('type')}".lower()
     return next((status for word, status in WORDS if word in words), 500)
+
+
+def _plain(value: object) -> str | None:
+    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+    return text if _PLAIN_WORD.fullmatch(text) else None
 
 
 def _number(value: str | None) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datafari_rag.core.answer.prompt import Prompt, instructions_for
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.model.caller_errors import CONVERSATION
 from datafari_rag.core.query.chat_overrides import instructed
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.query.steps import steps_for
@@ -86,7 +87,19 @@ def prompt_for(
         temperature=settings.rag_temperature if ask.temperature is None else ask.temperature,
         max_tokens=_max_tokens(ask, settings.rag_max_tokens),
         sampling=ask.sampling,
+        chosen=chosen_in(ask),
     )
+
+
+def chosen_in(ask: Ask) -> frozenset[str]:
+    """Return the names of the parameters that the caller set himself, as they are sent to the model."""
+    named = {
+        "model": ask.model,
+        "temperature": ask.temperature,
+        "max_tokens": ask.max_tokens,
+        CONVERSATION: ask.has_whole_history or None,
+    }
+    return frozenset([*(name for name, value in named.items() if value is not None), *ask.sampling])
 
 
 def _max_tokens(ask: Ask, most: int) -> int | None:

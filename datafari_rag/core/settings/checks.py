@@ -151,6 +151,32 @@ def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
     return Check("list", read, wanted, choices=tuple(allowed), is_optional=True)
 
 
+def keys() -> Check:
+    """Return the check for a list of keys, each too long to be guessed."""
+    wanted = "Valid values are lists of keys of at least 16 characters without spaces, separated by commas."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(items_of(value)))
+        if not all(re.fullmatch(r"[\x21-\x7e]{16,512}", item) for item in found):
+            raise ValueError(wanted)
+        return found
+
+    return Check("list", read, wanted, is_optional=True)
+
+
+def header_names() -> Check:
+    """Return the check for a list of names of request headers, at least one."""
+    wanted = "Valid values are lists of names of HTTP headers, separated by commas."
+
+    def read(value: str, folder: str) -> tuple[str, ...]:
+        found = tuple(dict.fromkeys(items_of(value)))
+        if not found or not all(_HEADER.fullmatch(item) for item in found):
+            raise ValueError(wanted)
+        return found
+
+    return Check("list", read, wanted)
+
+
 def plain_list() -> Check:
     """Return the check for a list whose places matter: doubles and empty items are kept."""
     wanted = valid(message("lists, separated by commas"))

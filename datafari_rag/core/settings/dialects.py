@@ -51,6 +51,21 @@ class DialectSettings(EmbeddingSettings):
         "NAME=SOLR-URL for "
         "another one.",
     )
+    openai_model_name: str = setting(
+        "openai.model.name",
+        "datafari",
+        check=checks.filled(checks.text("names without spaces, slashes and commas", re.compile(r"[^\s/,]{1,60}"))),
+        help="Name under which /v1 lists the model that answers from documents; with /INDEX behind it, from an index "
+        "of openai.indexes.",
+    )
+    openai_sources: Literal["auto", "annotations", "openwebui"] = setting(
+        "openai.sources",
+        "auto",
+        check=checks.choice("auto", "annotations", "openwebui"),
+        help="How a stream of /v1/chat/completions shows its citations: as annotations, or as the events of Open "
+        "WebUI. auto: by the header X-OpenWebUI-Chat-Id.",
+        browser=True,
+    )
     openai_models: tuple[str, ...] = setting(
         "openai.models",
         (),

@@ -213,6 +213,12 @@ class SearchSettings(DialectSettings):
         check=addresses.path_or_url(),
         help="Public keys of the issuer of the tokens: an address or a file (JWKS).",
     )
+    security_jwt_header: tuple[str, ...] = setting(
+        "security.jwt.header",
+        ("Authorization",),
+        check=checks.header_names(),
+        help="Headers that hold a user's token, such as X-OpenWebUI-User-Jwt. Several tokens must name one user.",
+    )
     security_jwt_secret: str = secret(
         "security.jwt.secret",
         "",

@@ -112,6 +112,20 @@ class Settings(SearchSettings):
         help="Names under which callers may address this service, as HOST or HOST:PORT; behind a proxy those it hands "
         "on. A request for another one is refused with 421. Empty: any.",
     )
+    server_public_url: str = setting(
+        "server.public_url",
+        "",
+        check=addresses.url(is_optional=True),
+        help="Address under which readers reach this service, for the links of citations. Empty: as the request named "
+        "it.",
+    )
+    server_api_keys: tuple[str, ...] = secret(
+        "server.api.keys",
+        (),
+        check=checks.keys(),
+        help="Keys of calling applications, separated by commas, which they send as Authorization: Bearer KEY. A key "
+        "names no user. Empty: none is known.",
+    )
     server_cors_origins: tuple[str, ...] = setting(
         "server.cors.origins",
         (),

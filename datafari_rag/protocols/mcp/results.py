@@ -21,7 +21,7 @@ from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.text.truncation import cut_at, longest_prefix
 from datafari_rag.protocols.chat_reply_parts import citation, partial
-from datafari_rag.protocols.openai_source_nodes import nodes_of
+from datafari_rag.protocols.openai.source_nodes import nodes_of
 
 Json = dict[str, object]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
@@ -13,19 +14,21 @@ from typing import Protocol
 
 from flask import Response, g
 
-from datafari_rag.core.access import User
+from datafari_rag.core.access import User, require_known
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts
+from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import StartedAnswer, answer, collect, started
+from datafari_rag.pipeline import StartedAnswer, answer, collect, started, worded
 from datafari_rag.ports import VerifiedIdentity
-from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
+from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -45,6 +48,11 @@ RETRIEVAL_HEADER = "X-RAG-Retrieval"
 INVALID = 'realm="datafari_rag", error="invalid_token"'
 """What a challenge says of a credential that was sent and refused (RFC 6750)."""
 
+IGNORED_HEADER = "X-RAG-Ignored"
+"""Names what of the request had no effect, where names are plain words."""
+
+_HEADER_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -61,7 +69,7 @@ class RelayHandler(Protocol):
 class Dialect(Protocol):
     """The four functions of a protocol's module."""
 
-    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough: ...  # noqa: D102 # protocols/__init__ says it
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task: ...  # noqa: D102 # protocols/__init__ says it
     def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]: ...  # noqa: D102 # as above
     def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]: ...  # noqa: D102 # as above
     def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]: ...  # noqa: D102 # as above
@@ -76,7 +84,7 @@ class DialectRoute:
     encoding: Encoding
     accepts: Callable[[Incoming], bool] | None = None
     """Whether this row serves a request to a path that several rows share; None takes all."""
-    softened: Callable[[Settings], tuple[type[RagError], ...]] | None = None
+    softened: Callable[[Ask, Settings], tuple[type[RagError], ...]] | None = None
     """The failures that this dialect tells as answers; None tells them as failures."""
     relay: RelayHandler | None = None
     """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
@@ -139,18 +147,24 @@ class AnswerRun:
     context: ReplyContext
     is_admin: bool
     began: float
+    task: Task | None = None
+    """What a program asks in place of a person; None for a question."""
 
     def events(self, user: User) -> AnswerEvents:
         """Return the pipeline's events for *user*, those failures softened that this dialect shows as answers."""
         ask, settings = self.context.ask, self.snapshot.settings
+        if self.task is not None:
+            return AnswerEvents(_task_events(self.task, settings, self.snapshot), self.worker.new_id)
         events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
-        softened = self.row.softened(settings) if self.row.softened is not None else ()
+        softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
         return AnswerEvents(events, self.worker.new_id)
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
+        if self.task is not None:
+            return  # no answer to anybody's question
         context = self.context
         audited = Audited(context.now_s, context.id, self.row.name, context.user_name, context.ask.question)
         audit(self.snapshot, audited, outcome, facts=facts, extracts=extracts)
@@ -158,6 +172,16 @@ class AnswerRun:
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
         return (self.snapshot.dependencies.clock() - self.began) * 1000
+
+
+def _task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:
+    """Yield what the model says to a program's prompt, or where there is none that there is nothing."""
+    if settings.rag_api_endpoint != BUILTIN_MODEL:
+        yield from worded(task.ask, settings=settings, dependencies=snapshot.dependencies)
+        return
+    yield Sources(())
+    yield Delta(task.answer)
+    yield Finished(task.answer)
 
 
 def internal(defect: Exception, incident: str) -> Internal:
@@ -173,7 +197,7 @@ def answered(
 ) -> Response:
     """Return the response to one question, whole or streamed; every failure has its shape of the dialect."""
     try:
-        identified = snapshot.identity.identify(incoming.headers, peer)
+        identified = identified_by(worker, snapshot, incoming, peer)
     except RagError as error:
         return _refused(worker, row, snapshot, incoming=incoming, error=error)
     return answered_as(worker, row, snapshot, incoming=incoming, identified=identified)
@@ -208,6 +232,19 @@ def _refused(
     return failed(worker, row, error, snapshot.settings)
 
 
+def identified_by(worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming, peer: str) -> VerifiedIdentity:
+    """Return who is asking, and count the headers that name a user and prove nothing. Raises: NotAuthenticated."""
+    settings = snapshot.settings
+    names = naming_headers(incoming.headers, settings.security_header)
+    if names and not (settings.security_identity == "header" and _is_proxy(peer, settings)):
+        worker.metrics.count_ignored(others=0, identity=len(names))
+    return snapshot.identity.identify(incoming.headers, peer)
+
+
+def _is_proxy(peer: str, settings: Settings) -> bool:
+    return is_trusted(peer, networks(settings.security_trusted_proxies))
+
+
 def _answered(
     worker: WorkerContext,
     row: DialectRoute,
@@ -224,20 +261,15 @@ def _answered(
         raise snapshot.bad_setting
     user = user_for(identified, snapshot)
     if not isinstance(read, PassThrough):
-        read = replace(read, question_language=question_language_for(read))
-        context = ReplyContext(
-            read,
-            snapshot.settings,
-            worker.new_id(),
-            incoming.now_s,
-            user_name=identified.name,
-            clock=worker.now,
-            signing=incoming.signing,
-        )
-        run = AnswerRun(worker, row, snapshot, context, user.is_admin, began)
+        task = read if isinstance(read, Task) else None
+        ask = read.ask if isinstance(read, Task) else read
+        ask = replace(ask, question_language=question_language_for(ask))
+        run = AnswerRun(worker, row, snapshot, _context(worker, snapshot, incoming, ask), user.is_admin, began, task)
         _note(run, incoming)
+        if task is not None:
+            require_known(user, snapshot.settings.security_anonymous)
         try:
-            return _streamed(run, run.events(user)) if read.is_streamed else _whole(run, run.events(user))
+            return _streamed(run, run.events(user)) if ask.is_streamed else _whole(run, run.events(user))
         except NoDocuments:
             passed = row.fallback(incoming, snapshot.settings) if row.fallback is not None else None
             if passed is None:
@@ -246,6 +278,20 @@ def _answered(
     if row.relay is None:
         raise NotAllowed
     return row.relay(worker, row, snapshot, user=user, passed=read)
+
+
+def _context(worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming, ask: Ask) -> ReplyContext:
+    base = snapshot.settings.server_public_url.rstrip("/") or incoming.base_url
+    return ReplyContext(
+        ask,
+        snapshot.settings,
+        worker.new_id(),
+        incoming.now_s,
+        user_name=incoming.user_name,
+        base_url=base,
+        clock=worker.now,
+        signing=incoming.signing,
+    )
 
 
 def _note(run: AnswerRun, incoming: Incoming) -> None:
@@ -295,7 +341,7 @@ def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
     _count(run, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
-    response.headers[RETRIEVAL_HEADER] = whole.sources.found_by
+    _say_how(response, run, whole.sources)
     _add_timing(response, run, whole.finished.timings_ms)
     return response
 
@@ -311,7 +357,7 @@ def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     run.worker.metrics.time_first_words(run.row.name, run.elapsed_ms())
     if first.facts is not None:
         _say_who_answered(response, first.facts)
-    response.headers[RETRIEVAL_HEADER] = first.sources.found_by
+    _say_how(response, run, first.sources)
     _add_timing(response, run, first.sources.timings_ms)
     return response
 
@@ -333,7 +379,9 @@ def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Ext
     """Count and log one answer that began; *ending* None: its reader left."""
     name, settings = run.row.name, run.snapshot.settings
     if isinstance(ending, Finished):
-        ended = FinishedRequest(name, "ok", ending.facts, ending.timings_ms, run.elapsed_ms())
+        ended = FinishedRequest(
+            name, "ok" if run.task is None else "task", ending.facts, ending.timings_ms, run.elapsed_ms()
+        )
     elif ending is not None:
         ended = FinishedRequest(name, ending.error.label, ending.facts)
     else:
@@ -359,6 +407,14 @@ def _log_answer(run: AnswerRun, outcome: str, facts: ModelFacts | None, *, extra
 def _add_timing(response: Response, run: AnswerRun, stages_ms: tuple[tuple[str, float], ...]) -> None:
     if run.is_admin:
         response.headers["Server-Timing"] = server_timing(stages_ms, run.elapsed_ms())
+
+
+def _say_how(response: Response, run: AnswerRun, sources: Sources) -> None:
+    """Say what the documents were found by, and which parts of the request had no effect."""
+    if run.task is None:
+        response.headers[RETRIEVAL_HEADER] = sources.found_by
+    if names := [name for name in run.context.ask.ignored if _HEADER_SAFE.fullmatch(name)]:
+        response.headers[IGNORED_HEADER] = ", ".join(names)
 
 
 def _say_who_answered(response: Response, facts: ModelFacts) -> None:

@@ -8,12 +8,12 @@ from itertools import chain
 
 from flask import Response
 
-from datafari_rag.core.access import User
-from datafari_rag.core.errors import ModelGarbled, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.access import User, require_known
+from datafari_rag.core.errors import ModelGarbled, NotAllowed, RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts, taken_until
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
-from datafari_rag.protocols.openai import failure, relayed, relayed_chunk
+from datafari_rag.protocols.openai.chat_completions import failure, relayed, relayed_chunk
 from datafari_rag.protocols.request import PassThrough
 from datafari_rag.web.api.answers import STREAM_HEADERS, DialectRoute, WorkerContext, json_response
 from datafari_rag.web.ops.audit import Audited, audit
@@ -33,8 +33,7 @@ def relay(
         NotAuthenticated: nobody is signed in and that is needed, here as for an answer with documents.
         RagError: the model failed before its first words.
     """
-    if user.name is None and snapshot.settings.security_anonymous == "refuse":
-        raise NotAuthenticated
+    require_known(user, snapshot.settings.security_anonymous)
     if snapshot.relay is None:
         raise NotAllowed
     said = snapshot.relay.relay(passed.body, is_streamed=passed.is_streamed)

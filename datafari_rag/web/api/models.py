@@ -1,25 +1,40 @@
-"""`GET /v1/models`: which models and indexes a client of /v1 may name."""
+"""`GET /v1/models` and `/v1/models/ID`: which models and indexes a client of /v1 may name."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 from flask import Response, request
 
 from datafari_rag.core.errors import NotAuthenticated, RagError
-from datafari_rag.protocols.openai import failure, models
-from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.openai.failures import failure
+from datafari_rag.protocols.openai.models import found, listed
+from datafari_rag.web.api.answers import WorkerContext, identified_by, json_response
+from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.json_bytes import plain
-from datafari_rag.web.request_values import headers_of
 
 
 def models_view(worker: WorkerContext) -> Response:
     """Return the list as OpenAI's clients read it, to whoever may ask at all."""
+    return _told(worker, lambda settings, now: listed(settings, created_s=now))
+
+
+def model_view(worker: WorkerContext) -> Response:
+    """Return the one model that the path names."""
+    name = str((request.view_args or {})["name"])
+    return _told(worker, lambda settings, now: found(name, settings, created_s=now))
+
+
+def _told(worker: WorkerContext, told: Callable[[Settings, int], Mapping[str, object]]) -> Response:
+    """Return what *told* says; an application's key is enough, for it is the application that shows the list."""
     snapshot = worker.snapshot()
     try:
-        headers = headers_of(request)
-        identified = snapshot.identity.identify(headers, request.remote_addr or "")
-        if identified.name is None and snapshot.settings.security_anonymous == "refuse":
+        identified = identified_by(worker, snapshot, bodyless(), request.remote_addr or "")
+        is_known = identified.name is not None or identified.is_application
+        if not is_known and snapshot.settings.security_anonymous == "refuse":
             raise NotAuthenticated
+        return json_response(plain(told(snapshot.settings, int(worker.now()))))
     except RagError as error:
         status, body = failure(error, snapshot.settings)
         return json_response(plain(body), status)
-    return json_response(plain(models(snapshot.settings, created_s=int(worker.now()))))

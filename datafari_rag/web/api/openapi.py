@@ -6,6 +6,7 @@ Pages are listed without their forms. A stream's media type names the schema of 
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -105,7 +106,7 @@ def _nullable(schema: Json) -> Json:
 
 
 def _path(rule: Rule) -> str:
-    return rule.rule.replace("<", "{").replace(">", "}")
+    return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 
 
 def _operation(rule: Rule, method: str) -> Json:
@@ -120,6 +121,8 @@ def _operation(rule: Rule, method: str) -> Json:
         "tags": [known.get("tag", "answers")],
         "responses": _responses(known),
     }
+    if rule.arguments:
+        described["parameters"] = _in_path(rule)
     if "parameters" in known and method == "GET":
         described["parameters"] = [_parameter(name) for name in _names(known)]
     if "request" in known or method == "POST":

@@ -12,7 +12,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import browse, fetch
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import WorkerContext, json_response, note_ignored, told_when
+from datafari_rag.web.api.answers import WorkerContext, identified_by, json_response, note_ignored, told_when
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.user import user_for
 
@@ -25,7 +25,7 @@ def searched(worker: WorkerContext, incoming: Incoming, peer: str) -> Response:
     try:
         wanted, ignored = solr_select.parse(incoming, snapshot.settings)
         note_ignored(worker, ignored)
-        identified = snapshot.identity.identify(incoming.headers, peer)
+        identified = identified_by(worker, snapshot, incoming, peer)
         worker.limits.check_user(snapshot.settings, identified.name)
         user = user_for(identified, snapshot)
         found = browse(wanted, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
@@ -52,7 +52,7 @@ def opened(worker: WorkerContext, document_id: str, field: str, *, incoming: Inc
         RagError: the search or the rights failed.
     """
     snapshot = worker.snapshot()
-    identified = snapshot.identity.identify(incoming.headers, peer)
+    identified = identified_by(worker, snapshot, incoming, peer)
     worker.limits.check_user(snapshot.settings, identified.name)
     user = user_for(identified, snapshot)
     document = fetch(document_id, field, user, settings=snapshot.settings, dependencies=snapshot.dependencies)

@@ -17,7 +17,8 @@ HARMLESS = {
         rrf.rank.constant openai.maxFiles openai.node_tokens
         chat.top.max mcp.max_tokens""",
     "how a reply is spelled": """
-        rag.linebreaks rag.documents.shape rag.http.errors chat.both_shapes chat.no_documents log.format""",
+        rag.linebreaks rag.documents.shape rag.http.errors chat.both_shapes chat.no_documents log.format
+        openai.sources""",
     "ids, counts and milliseconds in the log, no texts": "rag.enable.logs",
     "how tokens are counted and shared out": """
         llm.context.window token.counter openai.reserve_tokens chat.history.tokens""",

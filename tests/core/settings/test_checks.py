@@ -35,7 +35,13 @@ TAKEN = [
     pytest.param(checks.plain_list(), "a,,a", ("a", "", "a"), id="a list of places keeps its gaps"),
     pytest.param(checks.plain_list(), "", (), id="a list of places may be empty"),
     pytest.param(checks.field_names(), "a,b,a", ("a", "b"), id="a list of fields"),
+    pytest.param(checks.header_names(), "X-A, B", ("X-A", "B"), id="a list of headers"),
+    pytest.param(checks.keys(), "", (), id="no key"),
+    pytest.param(checks.keys(), f"{'k' * 16},{'l' * 16}", ("k" * 16, "l" * 16), id="two keys"),
 ]
+
+HEADERS = "Valid values are lists of names of HTTP headers, separated by commas."
+KEYS = "Valid values are lists of keys of at least 16 characters without spaces, separated by commas."
 
 REFUSED = [
     pytest.param(checks.flag(), "yes", 'Valid values are "true" and "false".', id="yes is no flag"),
@@ -56,6 +62,10 @@ REFUSED = [
     pytest.param(checks.header_name(), "X User", "Valid values are names of HTTP headers.", id="a blank in a header"),
     pytest.param(checks.header_name(), "", "Valid values are names of HTTP headers.", id="no header"),
     pytest.param(checks.claim(), "", "Valid values are names of claims.", id="no claim"),
+    pytest.param(checks.header_names(), "", HEADERS, id="no header in a list"),
+    pytest.param(checks.header_names(), "X-A,X B", HEADERS, id="a blank in one of them"),
+    pytest.param(checks.keys(), "short", KEYS, id="a key that can be guessed"),
+    pytest.param(checks.keys(), "k" * 15 + "é", KEYS, id="a key beyond ASCII"),
     pytest.param(
         checks.search_handler(), "/../x", "Valid values are paths of request handlers such as /select.", id="a step up"
     ),

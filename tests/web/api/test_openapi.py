@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -31,7 +32,7 @@ from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_request import ROLES
 from datafari_rag.web.api.openapi import written
-from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, lines_of
+from tests.conformance.dialects import DIALECTS, Dialect, chunks_of, events_of, lines_of
 from tests.fakes import FakeModel, FakeRetriever, app_of, fake_snapshot
 
 CLOSED = replace(Settings(), openai_passthrough=False, rag_http_errors=True)
@@ -54,7 +55,7 @@ def test_it_is_valid(document: Any) -> None:
 
 def test_every_path_of_the_service_is_in_it(document: Any) -> None:
     for rule in APP.url_map.iter_rules():
-        described = document["paths"][rule.rule.replace("<", "{").replace(">", "}")]
+        described = document["paths"][rule.rule.replace("<path:", "{").replace("<", "{").replace(">", "}")]
         assert {method.lower() for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}} <= set(described)
 
 
@@ -129,6 +130,8 @@ WHOLE = {
     "published": "PublishedAnswer",
     "openai": "Completion",
     "mcp": "McpReply",
+    "our model": "Completion",
+    "responses": "Response",
 }
 LINES = {
     "ragapi": "RagEvent",
@@ -137,6 +140,8 @@ LINES = {
     "published": "PublishedLine",
     "openai": "CompletionChunk",
     "mcp": "McpReply",
+    "our model": "CompletionChunk",
+    "responses": "ResponseEvent",
 }
 ERRORS = {
     "ragapi": "RagError",
@@ -145,15 +150,23 @@ ERRORS = {
     "published": "ObjectError",
     "openai": "OpenAIError",
     "mcp": "McpReply",
+    "our model": "OpenAIError",
+    "responses": "OpenAIError",
+}
+
+
+READ = {
+    "openai": chunks_of,
+    "our model": chunks_of,
+    "responses": events_of,
+    "mcp": partial(chunks_of, has_end=False),
 }
 
 
 def _objects(dialect: Dialect, raw: bytes) -> list[Any]:
     if dialect.how == "whole":
         return [json.loads(raw)]
-    if dialect.name in ("openai", "mcp"):
-        return chunks_of(raw, has_end=dialect.name == "openai")
-    return lines_of(raw)
+    return READ.get(dialect.name, lines_of)(raw)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=str)
@@ -182,6 +195,7 @@ def test_every_line_of_a_broken_stream_keeps_it(dialect: Dialect, document: Any)
     ("path", "name"),
     [
         ("/v1/models", "Models"),
+        ("/v1/models/datafari", "Model"),
         ("/health/live", "Liveness"),
         ("/health/ready", "Readiness"),
         ("/openapi.json", "Description"),

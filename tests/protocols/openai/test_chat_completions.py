@@ -11,19 +11,23 @@ from datafari_rag.core.ask import Ask, ChatMessage, TokenBudget
 from datafari_rag.core.errors import (
     BadRequest,
     ContextTooLong,
+    NoAnswer,
     NoDocuments,
     NoQuery,
     NoSuchIndex,
+    NoSuchModel,
     NotAllowed,
     QueryTooLong,
     RagError,
+    Refusal,
+    RefusedByModel,
     TooManyValues,
     leaves,
 )
 from datafari_rag.core.events import Answer, Failed, Finished, Sources
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols import openai
-from datafari_rag.protocols.request import Incoming, PassThrough
+from datafari_rag.protocols.openai import chat_completions as openai
+from datafari_rag.protocols.request import Incoming, PassThrough, Task
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, asking, context, events
 
 SETTINGS = replace(Settings(), llm_context_window=8192, openai_indexes={"docs_index": "", "my_index": ""})
@@ -408,7 +412,7 @@ def test_an_absent_model_is_the_services_own() -> None:
 @pytest.mark.parametrize("index", ["docs_index", None])
 def test_models_are_narrowed_with_and_without_an_index(index: str | None) -> None:
     settings = replace(SETTINGS, openai_models=("gpt-4o",))
-    with pytest.raises(BadRequest, match=r"^model must be one of"):
+    with pytest.raises(NoSuchModel, match=r"^The model `gpt-4` does not exist"):
         openai.parse(incoming(with_index(USER, index_name=index)), settings)
 
 
@@ -430,17 +434,33 @@ def test_nothing_is_passed_through(settings: Settings, body: object) -> None:
 
 @pytest.mark.parametrize("settings", CLOSED)
 def test_nothing_found_is_said_where_it_cannot_be_passed_through(settings: Settings) -> None:
-    assert openai.softened(settings) == (NoDocuments,)
+    assert openai.softened(Ask("q"), settings) == (NoDocuments,)
     assert openai.fallback(incoming(with_index(USER)), settings) is None
 
 
 def test_nothing_found_is_passed_through_as_it_came() -> None:
-    assert openai.softened(SETTINGS) == ()
+    assert openai.softened(Ask("q"), SETTINGS) == ()
     passed = openai.fallback(incoming(with_index(USER, context_token_ratio=0.3, user="me")), SETTINGS)
     assert passed == PassThrough({"model": "gpt-4", "messages": [USER], "user": "me"})
 
 
 # Replies.
+
+CITED = {
+    "type": "url_citation",
+    "url_citation": {
+        "start_index": 12,
+        "end_index": 15,
+        "title": "Rabbits.txt",
+        "url": "/documents?id=doc-1&field=exactContent&start=0&end=5",
+        "x_status": "supported",
+        "x_quote": "Paris",
+        "x_document_id": "doc-1",
+        "x_field": "exactContent",
+        "x_start": 0,
+        "x_end": 5,
+    },
+}
 
 
 def test_the_whole_answer_is_a_completion_with_nodes_and_citations() -> None:
@@ -449,7 +469,12 @@ def test_the_whole_answer_is_a_completion_with_nodes_and_citations() -> None:
     assert reply["choices"] == [
         {
             "index": 0,
-            "message": {"role": "assistant", "content": "Paris “ate” [1].\n", "refusal": None},
+            "message": {
+                "role": "assistant",
+                "content": "Paris “ate” [1].\n",
+                "refusal": None,
+                "annotations": [CITED],
+            },
             "logprobs": None,
             "finish_reason": "stop",
         }
@@ -465,8 +490,9 @@ def test_an_answer_without_documents_has_no_nodes() -> None:
 
 
 def test_the_stream_ends_with_finish_reason_nodes_and_citations() -> None:
-    first, *words, last = openai.stream(iter(events()), context())
+    first, *words, cited, last = openai.stream(iter(events()), context())
     opening: Any = first["choices"]
+    assert cited["choices"][0]["delta"] == {"annotations": [CITED]}  # type: ignore[index]
     assert opening[0]["delta"] == {"role": "assistant", "content": ""}
     assert [chunk["choices"][0]["delta"]["content"] for chunk in words] == ["Paris ", "“ate” [1].\n"]  # type: ignore[index]
     closing: Any = last
@@ -526,16 +552,163 @@ def test_only_the_last_chunk_of_a_relayed_stream_is_marked(chunk: dict[str, obje
     assert openai.relayed_chunk(chunk) == ({**chunk, "source_nodes": None} if is_marked else chunk)
 
 
+# Models of ours.
+
+OURS = {"model": "datafari"}
+TOOL = {"type": "function", "function": {"name": "get_weather"}}
+
+
+def ours(*messages: object, **more: object) -> dict[str, object]:
+    return {"model": "datafari", "messages": list(messages), **more}
+
+
 @pytest.mark.parametrize(
-    ("settings", "names"),
+    ("more", "index"),
     [
-        pytest.param(SETTINGS, ["gpt-3.5-turbo"], id="the service's model"),
-        pytest.param(replace(SETTINGS, openai_models=("a", "b")), ["a", "b"], id="those that may be asked for"),
-        pytest.param(replace(SETTINGS, rag_model=""), [], id="a model without a name"),
+        pytest.param({}, None, id="the main index"),
+        pytest.param({"model": "datafari/my_index"}, "my_index", id="an index in the name"),
+        pytest.param({"index_name": "docs_index"}, "docs_index", id="index_name wins"),
+        pytest.param({"model": "datafari/my_index", "index_name": "docs_index"}, "docs_index", id="over the name too"),
     ],
 )
-def test_models_and_indexes_are_listed(settings: Settings, names: list[str]) -> None:
-    told: Any = openai.models(settings, created_s=5)
-    assert [model["id"] for model in told["data"]] == names
-    assert all(set(model) == {"id", "object", "created", "owned_by"} for model in told["data"])
-    assert (told["object"], told["indexes"]) == ("list", ["docs_index", "my_index"])
+def test_a_model_of_ours_answers_from_documents(more: dict[str, object], index: str | None) -> None:
+    ask = read(ours(USER, **more))
+    assert (ask.index, ask.model, ask.question) == (index, None, "What is KAITO?")
+
+
+def test_ours_is_not_narrowed_by_the_models_of_others() -> None:
+    assert read(ours(USER), replace(SETTINGS, openai_models=("gpt-4o",))).model is None
+
+
+def test_what_a_model_of_ours_does_not_read_is_left_out_and_named() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:,"}}
+    ask = read(
+        ours(
+            {"role": "user", "content": [{"type": "text", "text": "Before"}, image]},
+            {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+            {"role": "tool", "content": "75°F", "tool_call_id": "1"},
+            {
+                "role": "user",
+                "content": [{"type": "input_audio"}, {"text": "?"}, "What", {"type": "text", "text": "?"}],
+            },
+            tools=[TOOL],
+            tool_choice="auto",
+            functions=[],
+            modalities=["text", "audio"],
+            audio={"voice": "x"},
+        )
+    )
+    assert ask.question == "What\n?"
+    assert ask.history == (ChatMessage("user", "Before"), ChatMessage("assistant", ""))
+    assert ask.ignored == (
+        "tools",
+        "tool",
+        "image_url",
+        "input_audio",
+        "content",
+        "tool_choice",
+        "modalities",
+        "audio",
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [[{"type": "image_url"}], {"text": "?"}, 5], ids=["an image", "an object", "a number"]
+)
+def test_a_question_without_text_is_none(content: object) -> None:
+    with pytest.raises(NoQuery):
+        openai.parse(incoming(ours({"role": "user", "content": content})), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "code"),
+    [
+        pytest.param(ours(USER, model="datafari/nope"), NoSuchModel, "model_not_found", id="an unknown index of ours"),
+        pytest.param(ours(USER, n=2), BadRequest, "badRequest", id="two answers"),
+        pytest.param(ours(LONG), ContextTooLong, "context_length_exceeded", id="over the window"),
+    ],
+)
+def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[RagError], code: str) -> None:
+    with pytest.raises(kind) as refused:
+        openai.parse(incoming(body), SETTINGS)
+    told: Any = openai.failure(refused.value, SETTINGS)[1]
+    assert told["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        pytest.param(asking(model="nope"), NoSuchModel, id="a model that is nobody's"),
+        pytest.param(asking(model="gpt-3.5-turbo"), NotAllowed, id="the model's own name"),
+        pytest.param(asking(), NotAllowed, id="no name"),
+        pytest.param(with_index(USER, tools=[1]), NotAllowed, id="a bypass rule"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_not_found(body: object, kind: type[RagError]) -> None:
+    with pytest.raises(kind):
+        openai.parse(incoming(body), replace(SETTINGS, openai_passthrough=False))
+
+
+def test_the_models_own_refusal_keeps_its_words() -> None:
+    refusal = Refusal(404, "model_not_found", "NotFoundError", "model")
+    assert openai.failure(RefusedByModel("No such model.", refusal=refusal), SETTINGS) == (
+        404,
+        {
+            "error": {
+                "message": "No such model.",
+                "type": "NotFoundError",
+                "param": "model",
+                "code": "model_not_found",
+            }
+        },
+    )
+
+
+def test_ours_says_that_nothing_was_found() -> None:
+    assert openai.softened(read(ours(USER)), SETTINGS) == (NoDocuments, NoAnswer)
+    assert openai.softened(read(with_index(USER)), SETTINGS) == ()
+    assert openai.fallback(incoming(ours(USER)), SETTINGS) is None
+
+
+@pytest.mark.parametrize("body", [ours, with_index], ids=["ours", "an index"])
+def test_a_programs_prompt_is_no_question(body: Any) -> None:
+    prompt = {"role": "user", "content": '### Task:\nA title: { "title": "x" }\n' + "word " * 3000}
+    task = openai.parse(incoming(body(SYSTEM, prompt, max_tokens=50, temperature=0, stream=True)), SETTINGS)
+    assert isinstance(task, Task) and task.answer == '{"title": ""}'
+    ask = task.ask
+    assert (ask.max_tokens, ask.temperature, ask.is_streamed, ask.token_budget) == (50, 0.0, True, None)
+    assert ask.history == (ChatMessage("system", SYSTEM["content"]),)
+
+
+def test_the_answer_bears_the_name_that_was_asked_for() -> None:
+    ask = read(ours(USER, model="datafari/my_index"))
+    told = replace(context(), ask=ask)
+    assert openai.reply(ANSWER, told)["model"] == "datafari/my_index"
+    assert {chunk["model"] for chunk in openai.stream(iter(events()), told)} == {"datafari/my_index"}
+
+
+@pytest.mark.parametrize(
+    ("sources", "headers", "has_events"),
+    [
+        ("auto", {}, False),
+        ("auto", {"x-openwebui-chat-id": "c"}, True),
+        ("openwebui", {}, True),
+        ("annotations", {"x-openwebui-chat-id": "c"}, False),
+    ],
+)
+def test_open_webuis_events_stand_in_place_of_annotations(
+    sources: Any, headers: dict[str, str], has_events: bool
+) -> None:
+    settings = replace(SETTINGS, openai_sources=sources)
+    ask = openai.parse(replace(incoming(ours(USER)), headers=headers), settings)
+    assert isinstance(ask, Ask)
+    chunks: list[Any] = list(openai.stream(iter(events()), replace(context(), ask=ask)))
+    kinds = [chunk["event"]["type"] for chunk in chunks if "event" in chunk]
+    assert kinds == (["status", "source"] if has_events else [])
+    assert any("annotations" in chunk["choices"][0]["delta"] for chunk in chunks) is not has_events
+    assert all(chunk["object"] == "chat.completion.chunk" and len(chunk["choices"]) == 1 for chunk in chunks)
+
+
+def test_nothing_cited_is_no_chunk_of_annotations() -> None:
+    chunks = list(openai.stream(iter(events(replace(FINISHED, citations=()))), context()))
+    assert not any("annotations" in chunk["choices"][0]["delta"] for chunk in chunks)  # type: ignore[index]

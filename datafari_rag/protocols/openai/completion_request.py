@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from datafari_rag.core.answer.token_budget import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.ask import ChatMessage
-from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex, TooManyValues
+from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex, NoSuchModel, TooManyValues
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.protocols.chat_request import MAX_MESSAGES
+from datafari_rag.protocols.openai.models import OurModel, our_model
 
 ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 """Roles that are read, and what they count as; any other passes the request through."""
@@ -23,9 +24,11 @@ ROLES = {"user": "user", "assistant": "assistant", "system": "system", "develope
 SENT_ON = ("top_p", "stop", "seed", "response_format", "presence_penalty", "frequency_penalty", "stream_options")
 """Parameters that go to the model as they came."""
 
+TOOLS = ("tools", "functions")
+
 _READ = frozenset(
     {"model", "messages", "index_name", "context_token_ratio", "n", "stream", "temperature", "max_tokens"}
-    | {"max_completion_tokens", "tools", "functions", *SENT_ON}
+    | {"max_completion_tokens", *TOOLS, *SENT_ON}
 )
 _MAX_NOTED = 20
 _MAX_SHOWN = 100
@@ -38,12 +41,21 @@ NO_PROMPT = "There must be a user prompt since the latest assistant message."
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionParameters:
+class Parameters:
     """What a body says beside its messages; None is absent."""
 
     index: str | None
     ratio: float
     model: str | None
+    ours: OurModel | None = None
+    """The model of ours that was asked for; *model* is None then, and what is not read here is left out."""
+    is_plain: bool = False
+    """Whether documents are chosen as in every other dialect: a model of ours, and none of KAITO's own parameters."""
+
+    @property
+    def has_documents(self) -> bool:
+        """Say whether the answer comes from documents."""
+        return self.ours is not None or self.index is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +69,24 @@ class OwnParameters:
     ignored: tuple[str, ...]
 
 
-def parameters_of(body: Mapping[str, object], settings: Settings) -> CompletionParameters:
+def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
     """
     Return index, ratio and model, checked before everything else.
 
     Raises:
         NoSuchIndex: `index_name` is none of `openai.indexes`.
+        NoSuchModel: `model` is none that this caller may use.
         BadRequest: ratio, n or model cannot be taken.
     """
     index = _index(body.get("index_name"), settings)
     ratio = _ratio(body.get("context_token_ratio"))
-    if index is not None:
+    ours = our_model(body.get("model"), settings)
+    if index is not None or ours is not None:
         _check_n(body.get("n"))
-    return CompletionParameters(index, ratio, _model(body.get("model"), settings))
+    if ours is not None:
+        is_plain = index is None and body.get("context_token_ratio") is None
+        return Parameters(ours.index if index is None else index, ratio, None, ours, is_plain)
+    return Parameters(index, ratio, _model(body.get("model"), settings))
 
 
 def own_parameters(body: Mapping[str, object]) -> OwnParameters:
@@ -80,11 +97,28 @@ def own_parameters(body: Mapping[str, object]) -> OwnParameters:
     name = "max_tokens" if body.get("max_tokens") is not None else "max_completion_tokens"
     return OwnParameters(
         is_streamed=bool(is_streamed),
-        temperature=_temperature(body.get("temperature")),
-        max_tokens=_max_tokens(body.get(name), name),
+        temperature=temperature_of(body.get("temperature")),
+        max_tokens=max_tokens_of(body.get(name), name),
         sampling={key: body[key] for key in SENT_ON if body.get(key) is not None},
         ignored=tuple(str(key)[:60] for key in body if key not in _READ)[:_MAX_NOTED],
     )
+
+
+def left_out(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Return the names of what a model of ours does not read in a request, for which others would pass it through."""
+    names = [name for name in TOOLS if body.get(name)]
+    names += [str(message["role"])[:60] for message in messages if message["role"] not in ROLES]
+    for message in messages:
+        content = message.get("content")
+        if message["role"] == "user" and not _is_text(content):
+            parts = content if isinstance(content, list) else [content]
+            names += [_kind_of(part) for part in parts if not _is_text_part(part)]
+    return tuple(dict.fromkeys(names))
+
+
+def readable(messages: Sequence[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
+    """Return *messages* without what `left_out` names: other roles, and parts of the user's that are no text."""
+    return tuple(_readable(message) for message in messages if message["role"] in ROLES)
 
 
 def messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
@@ -106,7 +140,7 @@ def messages_of(body: Mapping[str, object]) -> tuple[Mapping[str, object], ...]:
 
 def must_bypass(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> bool:
     """Say whether a rule of KAITO's passes the request through: tools, another role, a user's non-text content."""
-    if body.get("tools") or body.get("functions"):
+    if any(body.get(name) for name in TOOLS):
         return True
     if any(message["role"] not in ROLES for message in messages):
         return True
@@ -126,7 +160,7 @@ def turns_of(messages: Sequence[Mapping[str, object]]) -> tuple[ChatMessage, ...
     return tuple(turns)
 
 
-def split(turns: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:
+def split(turns: Sequence[ChatMessage], *, field: str = "messages") -> tuple[str, tuple[ChatMessage, ...]]:
     """
     Return the question, merged from the user's messages since the last assistant's, and all other turns in order.
 
@@ -138,8 +172,23 @@ def split(turns: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:
     others = [t for place, t in enumerate(turns) if not (t.role == "user" and place > last_assistant)]
     question = "\n\n".join(asked)
     if not question.strip():
-        raise NoQuery(NO_PROMPT, field="messages")
+        raise NoQuery(NO_PROMPT, field=field)
     return question, tuple(others)
+
+
+def _readable(message: Mapping[str, object]) -> Mapping[str, object]:
+    content = message.get("content")
+    if message["role"] != "user" or _is_text(content):
+        return message
+    return {
+        **message,
+        "content": [part for part in content if _is_text_part(part)] if isinstance(content, list) else "",
+    }
+
+
+def _kind_of(part: object) -> str:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    return kind[:60] if isinstance(kind, str) else "content"
 
 
 def _index(name: object, settings: Settings) -> str | None:
@@ -179,11 +228,12 @@ def _model(name: object, settings: Settings) -> str | None:
     if not isinstance(name, str) or not is_unicode(name):
         raise BadRequest("model must be a string.", field="model")
     if settings.openai_models and name not in settings.openai_models:
-        raise BadRequest("model must be one of those that /v1/models lists.", field="model")
+        raise NoSuchModel.named(name)
     return name
 
 
-def _temperature(value: object) -> float | None:
+def temperature_of(value: object) -> float | None:
+    """Return the temperature, None when it is absent. Raises: BadRequest."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
@@ -191,7 +241,8 @@ def _temperature(value: object) -> float | None:
     return float(value)
 
 
-def _max_tokens(value: object, name: str) -> int | None:
+def max_tokens_of(value: object, name: str) -> int | None:
+    """Return the most tokens of an answer, which the request calls *name*; None when absent. Raises: BadRequest."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:

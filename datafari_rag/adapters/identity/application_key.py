@@ -1,0 +1,49 @@
+"""
+The key of a calling application: `Authorization: Bearer KEY`, one of `server.api.keys`.
+
+A key proves an application and no user: who asks is proved by the configured way, from the other headers. So a chat
+program can have a key and send each of its users in a signed token of his own.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.errors import NotAuthenticated
+from datafari_rag.ports import Identity, VerifiedIdentity
+
+UNKNOWN_KEY = "This key is not known here."
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedIdentity:
+    """
+    Takes a known key out of the headers, and asks *proved* for the user.
+
+    *reads_tokens* says that *proved* reads `Authorization` itself, where a user's own token may stand.
+    """
+
+    proved: Identity
+    keys: tuple[str, ...]
+    reads_tokens: bool
+
+    def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
+        """Return who is asking. Raises: NotAuthenticated: a key that is not known; and as the configured way has it."""
+        values = [value for name, value in headers.items() if name.lower() == "authorization"]
+        if not values:
+            return self.proved.identify(headers, peer_address)
+        if len(values) == 1 and self._is_known(values[0]):
+            others = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+            return replace(self.proved.identify(others, peer_address), is_application=True)
+        if not self.reads_tokens:
+            raise NotAuthenticated(UNKNOWN_KEY)
+        return self.proved.identify(headers, peer_address)
+
+    def _is_known(self, value: str) -> bool:
+        scheme, _, key = value.strip().partition(" ")
+        given = key.strip().encode("utf-8", "surrogatepass")
+        # All are compared, so that the time tells nothing of which came near.
+        matches = [hmac.compare_digest(given, known.encode("utf-8")) for known in self.keys]
+        return scheme.lower() == "bearer" and any(matches)

@@ -1,0 +1,54 @@
+"""
+What is sent to the model, made to fit its window together with the answer.
+
+The budgets of documents are reckoned before it is known what stands around them; here the whole prompt is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from datafari_rag.core.answer.prompt import Prompt, document_message
+
+MESSAGE_TOKENS = 8
+"""What a message costs besides its text, at most."""
+
+LEAST_ANSWER_TOKENS = 64
+"""An answer gets at least so many tokens, or as many as were asked for: documents go before that."""
+
+Count = Callable[[str], int]
+
+
+def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
+    """
+    Return *prompt* so that it and its `max_tokens` together are at most *window* tokens.
+
+    `max_tokens` is lowered to what is left beside the prompt. Where that is too little for an answer, documents are
+    left out, the weakest first; there may be none left, and the caller decides what that means.
+    """
+    if _most_tokens(prompt) + (prompt.max_tokens or LEAST_ANSWER_TOKENS) <= window:
+        return prompt
+    sizes = [count(document_message(extract, prompt.nonce)) + MESSAGE_TOKENS for extract in prompt.extracts]
+    beside = sum(count(text) + MESSAGE_TOKENS for text in _texts(prompt))
+    least = min(prompt.max_tokens or LEAST_ANSWER_TOKENS, LEAST_ANSWER_TOKENS)
+    while sizes and window - beside - sum(sizes) < least:
+        sizes.pop()
+    left = window - beside - sum(sizes)
+    kept = prompt.extracts[: len(sizes)]
+    return replace(
+        prompt, extracts=kept, max_tokens=None if prompt.max_tokens is None else min(prompt.max_tokens, left)
+    )
+
+
+def _texts(prompt: Prompt) -> Iterator[str]:
+    """Yield all that is sent besides the documents."""
+    yield prompt.instructions or ""
+    yield from (turn.text for turn in prompt.history)
+    yield prompt.question
+
+
+def _most_tokens(prompt: Prompt) -> int:
+    """Return more tokens than *prompt* can have, without counting them: none is shorter than a byte."""
+    texts = [*_texts(prompt), *(document_message(extract, prompt.nonce) for extract in prompt.extracts)]
+    return sum((len(text) if text.isascii() else 4 * len(text)) + MESSAGE_TOKENS for text in texts)

@@ -1,0 +1,75 @@
+"""The models of /v1: ours, which answer from documents and name an index, then those of the model's server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from datafari_rag.core.errors import NoSuchModel
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.chat_reply_parts import Json
+
+
+@dataclass(frozen=True, slots=True)
+class OurModel:
+    """A model that answers from documents: the *name* that the caller used, and the *index*, None for the main one."""
+
+    name: str
+    index: str | None = None
+
+
+def our_model(name: object, settings: Settings) -> OurModel | None:
+    """
+    Return the model of ours that *name* means, None for a name that is not ours.
+
+    Raises:
+        NoSuchModel: the name is ours and its index is not known.
+    """
+    if not isinstance(name, str):
+        return None
+    base, has_index, index = name.partition("/")
+    if base != settings.openai_model_name:
+        return None
+    if not has_index:
+        return OurModel(name)
+    if index not in settings.openai_indexes:
+        raise NoSuchModel.named(name)
+    return OurModel(name, index)
+
+
+def may_pass_through(settings: Settings) -> bool:
+    """Say whether requests may go to the model as they came; some models cannot be asked that way."""
+    is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != BUILTIN_MODEL
+    return settings.openai_passthrough and is_openai
+
+
+def upstream_names(settings: Settings) -> tuple[str, ...]:
+    """Return the names that are known of the model's own server."""
+    return settings.openai_models or ((settings.rag_model,) if settings.rag_model else ())
+
+
+def listed(settings: Settings, *, created_s: int) -> Json:
+    """Return the models that may be asked for, and the names of the indexes."""
+    data = [_described(name, created_s) for name in dict.fromkeys(_names(settings))]
+    return {"object": "list", "data": data, "indexes": list(settings.openai_indexes)}
+
+
+def found(name: str, settings: Settings, *, created_s: int) -> Json:
+    """Return one model. Raises: NoSuchModel, where the list does not have it."""
+    if our_model(name, settings) is None and name not in _names(settings):
+        raise NoSuchModel.named(name)
+    return _described(name, created_s)
+
+
+def _names(settings: Settings) -> Iterator[str]:
+    ours = settings.openai_model_name
+    yield ours
+    main = next((name for name, address in settings.openai_indexes.items() if not address), None)
+    yield from (f"{ours}/{name}" for name in settings.openai_indexes if name != main)
+    if may_pass_through(settings):
+        yield from upstream_names(settings)
+
+
+def _described(name: str, created_s: int) -> Json:
+    return {"id": name, "object": "model", "created": created_s, "owned_by": "datafari_rag"}

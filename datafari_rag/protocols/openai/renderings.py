@@ -1,0 +1,126 @@
+"""
+The citations of an answer as OpenAI's clients, Perplexity's and Open WebUI read them: one set, several spellings.
+
+Places in the answer are code points. Nothing is decided here: what is cited, and whether it is proved, comes from
+`core/citations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.links import document_link, passage_link
+from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.protocols.chat_reply_parts import Json
+
+SNIPPET_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What an answer cites: its *citations*, the documents that the model saw, and this service's own address."""
+
+    citations: Sequence[Citation]
+    extracts: Sequence[Extract]
+    base: str = ""
+
+
+def url_citations(cited: Cited) -> list[Json]:
+    """Return one flat `url_citation` for each mark that names a document, in the order of the answer (responses)."""
+    return [
+        {
+            "type": "url_citation",
+            "start_index": one.answer_start,
+            "end_index": one.answer_end,
+            "title": without_invisible(one.title or one.label),
+            "url": passage_link(one, cited.base),
+            "x_status": one.status,
+            "x_quote": one.quote,
+            "x_document_id": one.document_id,
+            "x_field": one.field,
+            "x_start": one.start,
+            "x_end": one.end,
+        }
+        for one in cited.citations
+        if one.document_id is not None
+    ]
+
+
+def nested_citations(cited: Cited) -> list[Json]:
+    """Return the same in the nested form of chat completions."""
+    return [
+        {"type": "url_citation", "url_citation": {key: value for key, value in one.items() if key != "type"}}
+        for one in url_citations(cited)
+    ]
+
+
+def search_results(cited: Cited) -> list[Json]:
+    """Return the documents that the model saw, best first, as Perplexity's clients know them."""
+    return [
+        {
+            "title": title_of(extract.document),
+            "url": document_link(extract.document, cited.base),
+            "date": extract.document.last_modified,
+            "snippet": extract.text[:SNIPPET_CHARS],
+        }
+        for extract in cited.extracts
+    ]
+
+
+def source_events(cited: Cited) -> Iterator[Json]:
+    """
+    Yield Open WebUI's `source` event of each document, in the order of their numbers.
+
+    It shows the n-th source behind `[n]`: so documents before the last cited one are there too, cited or not.
+    """
+    by_document: dict[str, list[Citation]] = {}
+    for one in cited.citations:
+        if one.document_id is not None:
+            by_document.setdefault(one.document_id, []).append(one)
+    last = max((e.number for e in cited.extracts if e.document.id in by_document), default=0)
+    for extract in cited.extracts:
+        if extract.number <= last:
+            yield {"event": _source(extract, by_document.get(extract.document.id, []), cited.base)}
+
+
+def status_event(extracts: Sequence[Extract], language: str) -> Json:
+    """Return Open WebUI's `status` event above an answer: how many documents it is made of."""
+    sentence = STATUS.get(language.split("-")[0], STATUS["en"]).format(count=len(extracts))
+    return {"event": {"type": "status", "data": {"description": sentence, "done": True}}}
+
+
+def _source(extract: Extract, citations: Sequence[Citation], base: str) -> Json:
+    proved = [one for one in citations if one.quote is not None]
+    link = next((passage_link(one, base) for one in proved), None) or document_link(extract.document, base)
+    # The page marks the words of a source itself, and takes its name from `metadata` where that is `external`.
+    link = link.partition("#:~:text=")[0]
+    name = title_of(extract.document)
+    about: Json = {"source": link, "name": name, "external": True}
+    places = {(one.start, one.end): one for one in proved}.values()
+    whole: Json = {"field": extract.document.field, "start": None, "end": None}
+    return {
+        "type": "source",
+        "data": {
+            "source": {"name": name, "id": extract.document.id, "url": link},
+            "document": [one.quote for one in places] or [extract.text[:SNIPPET_CHARS]],
+            "metadata": [about | _place(one) for one in places] or [about | whole | {"status": _status(citations)}],
+        },
+    }
+
+
+def _place(one: Citation) -> Json:
+    return {"field": one.field, "start": one.start, "end": one.end, "status": one.status}
+
+
+def _status(citations: Sequence[Citation]) -> str | None:
+    return citations[0].status if citations else None
+
+
+STATUS: Mapping[str, str] = {
+    "en": "Documents read: {count}",
+    "fr": "Documents lus : {count}",
+}
+"""In the answer's language where there is a sentence, else in English."""

@@ -1,0 +1,337 @@
+"""OpenAI's responses: the ten events, items, and what is refused by its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.ask import Ask, ChatMessage
+from datafari_rag.core.errors import (
+    BadRequest,
+    ModelUnavailable,
+    NoAnswer,
+    NoDocuments,
+    NoQuery,
+    NoSuchModel,
+    RagError,
+    TooManyRequests,
+    TooManyValues,
+)
+from datafari_rag.core.events import Answer, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.openai import responses
+from datafari_rag.protocols.request import Incoming, ReplyContext, Task
+from tests.protocols.values import ANSWER, FINISHED, SOURCES, events
+
+SETTINGS = replace(Settings(), openai_indexes={"default": "", "hr": "embedded:/x"})
+MEMORY = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="a secret of these tests")
+
+TEN = [
+    "response.created",
+    "response.in_progress",
+    "response.output_item.added",
+    "response.content_part.added",
+    "response.output_text.delta",
+    "response.output_text.delta",
+    "response.output_text.annotation.added",
+    "response.output_text.done",
+    "response.content_part.done",
+    "response.output_item.done",
+    "response.completed",
+]
+
+
+def incoming(body: object, user: str | None = None) -> Incoming:
+    return Incoming("/v1/responses", body=body, now_s=1000.0, user_name=user)
+
+
+def read(settings: Settings = SETTINGS, user: str | None = None, /, **body: object) -> Ask:
+    ask = responses.parse(incoming({"input": "Who ate?", **body}, user), settings)
+    assert isinstance(ask, Ask)
+    return ask
+
+
+def context(settings: Settings = SETTINGS, user: str | None = None, /, **body: object) -> ReplyContext:
+    return ReplyContext(read(settings, user, **body), settings, "id-7", 1000.0, user, "https://rag.example.org")
+
+
+def whole(answer: Answer = ANSWER, **body: object) -> Any:
+    return responses.reply(answer, context(**body))
+
+
+def streamed(last: Any = FINISHED, **body: object) -> list[Any]:
+    return list(responses.stream(iter(events(last)), context(stream=True, **body)))
+
+
+# What is read.
+
+
+@pytest.mark.parametrize(
+    ("body", "question", "history"),
+    [
+        pytest.param({}, "Who ate?", (), id="text"),
+        pytest.param(
+            {"instructions": "Be brief."}, "Who ate?", (ChatMessage("system", "Be brief."),), id="instructions"
+        ),
+        pytest.param({"instructions": None, "temperature": None}, "Who ate?", (), id="null is absent"),
+        pytest.param(
+            {
+                "input": [
+                    {"role": "developer", "content": "Be brief."},
+                    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hello"}]},
+                    {"type": "reasoning", "summary": []},
+                    {"type": "file_search_call", "id": "fs_1"},
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [{"type": "output_text", "text": "Hi", "annotations": []}, {"type": "refusal"}],
+                    },
+                    {"role": "user", "content": "Who ate?"},
+                ]
+            },
+            "Who ate?",
+            (ChatMessage("system", "Be brief."), ChatMessage("user", "Hello"), ChatMessage("assistant", "Hi")),
+            id="items, and those of an earlier output",
+        ),
+    ],
+)
+def test_the_conversation_is_read(body: dict[str, object], question: str, history: tuple[ChatMessage, ...]) -> None:
+    ask = read(**body)
+    assert (ask.question, ask.history) == (question, history)
+
+
+def test_what_the_model_is_asked_with_has_the_names_of_chat_completions() -> None:
+    schema = {"type": "json_schema", "name": "n", "schema": {}}
+    ask = read(temperature=0, top_p=0.5, max_output_tokens=9, stream=True, text={"format": schema}, user="x")
+    assert (ask.temperature, ask.max_tokens, ask.is_streamed, ask.ignored) == (0.0, 9, True, ("user",))
+    wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}
+    assert ask.sampling == {"top_p": 0.5, "response_format": wanted}
+    assert read(text={"format": {"type": "json_object"}}).sampling == {"response_format": {"type": "json_object"}}
+    assert read(text={"format": {"type": "text"}}).sampling == read(text={"verbosity": "low"}).sampling == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "index"), [("datafari", None), ("datafari/hr", "hr"), (None, None), ("", None)], ids=str
+)
+def test_the_model_names_the_index(model: str | None, index: str | None) -> None:
+    assert read(model=model).index == index
+
+
+def test_what_changes_nothing_is_taken() -> None:
+    assert read(
+        background=False, parallel_tool_calls=True, service_tier="auto", tool_choice="auto", tools=[], top_logprobs=0,
+        truncation="disabled", store=False, previous_response_id=None, include=[], metadata={},
+    ).question == "Who ate?"  # fmt: skip
+
+
+def test_a_programs_prompt_is_a_task() -> None:
+    task = responses.parse(incoming({"input": '### Task:\nA title: { "title": "x" }'}), SETTINGS)
+    assert isinstance(task, Task) and task.answer == '{"title": ""}'
+    whole_reply: Any = responses.reply(
+        Answer(Sources(()), Finished(task.answer)), ReplyContext(task.ask, SETTINGS, "id", 1.0)
+    )
+    assert (whole_reply["model"], whole_reply["output"][0]["content"][0]["text"]) == ("datafari", task.answer)
+
+
+MESSAGE = {"role": "user", "content": "x"}
+
+REFUSED: list[tuple[str, dict[str, object], type[RagError], str | None]] = [
+    ("no object", {"": 0}, BadRequest, ""),
+    ("a model that is not ours", {"model": "gpt-4"}, NoSuchModel, "model"),
+    ("an index that is not there", {"model": "datafari/x"}, NoSuchModel, "model"),
+    ("a model that is a number", {"model": 5}, BadRequest, "model"),
+    ("tools", {"tools": [{"type": "web_search"}]}, BadRequest, "tools"),
+    ("a choice of tools", {"tool_choice": "required"}, BadRequest, "tool_choice"),
+    ("background", {"background": True}, BadRequest, "background"),
+    ("truncation", {"truncation": "auto"}, BadRequest, "truncation"),
+    ("something unknown", {"conversation": "c"}, BadRequest, "conversation"),
+    ("a stored response", {"store": True}, BadRequest, "store"),
+    ("an earlier response", {"previous_response_id": "resp_1"}, BadRequest, "previous_response_id"),
+    ("stream as text", {"stream": "true"}, BadRequest, "stream"),
+    ("a hot temperature", {"temperature": 3}, BadRequest, "temperature"),
+    ("top_p over 1", {"top_p": 2}, BadRequest, "top_p"),
+    ("top_p that is true", {"top_p": True}, BadRequest, "top_p"),
+    ("max_output_tokens of zero", {"max_output_tokens": 0}, BadRequest, "max_output_tokens"),
+    ("instructions that are items", {"instructions": [MESSAGE]}, BadRequest, "instructions"),
+    ("half a character in them", {"instructions": "\ud800"}, BadRequest, "instructions"),
+    ("metadata that is text", {"metadata": "x"}, BadRequest, "metadata"),
+    ("too much metadata", {"metadata": {str(n): "" for n in range(17)}}, BadRequest, "metadata"),
+    ("long metadata", {"metadata": {"a": "x" * 513}}, BadRequest, "metadata"),
+    ("metadata of numbers", {"metadata": {"a": 1}}, BadRequest, "metadata"),
+    ("something included that is not there", {"include": ["x"]}, BadRequest, "include"),
+    ("include as text", {"include": "file_search_call.results"}, BadRequest, "include"),
+    ("text that is text", {"text": "x"}, BadRequest, "text"),
+    ("another format", {"text": {"format": {"type": "grammar"}}}, BadRequest, "text.format"),
+    ("a format that is text", {"text": {"format": "x"}}, BadRequest, "text.format"),
+    ("no input", {"input": None}, BadRequest, "input"),
+    ("too many items", {"input": [MESSAGE] * 1001}, TooManyValues, "input"),
+    ("an item that is text", {"input": ["x"]}, BadRequest, "input[0]"),
+    ("an item of another kind", {"input": [{"type": "function_call_output"}]}, BadRequest, "input[0].type"),
+    ("an item of no kind", {"input": [{"type": [], **MESSAGE}]}, BadRequest, "input[0].type"),
+    ("another role", {"input": [{"role": "tool", "content": "x"}]}, BadRequest, "input[0].role"),
+    ("content that is null", {"input": [{"role": "user", "content": None}]}, BadRequest, "input[0].content"),
+    ("too many parts", {"input": [{"role": "user", "content": [{}] * 101}]}, TooManyValues, "input[0].content"),
+    (
+        "an image",
+        {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+        BadRequest,
+        "input[0].content[0].type",
+    ),
+    ("a part that is text", {"input": [{"role": "user", "content": ["x"]}]}, BadRequest, "input[0].content[0].type"),
+    (
+        "a part without its text",
+        {"input": [{"role": "user", "content": [{"type": "input_text"}]}]},
+        BadRequest,
+        "input[0].content[0].text",
+    ),
+    ("half a character", {"input": "\ud800"}, BadRequest, "input"),
+    ("nobody asking", {"input": [{"role": "assistant", "content": "x"}]}, NoQuery, "input"),
+    ("nothing asked", {"input": "  "}, NoQuery, "input"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "field"), [pytest.param(body, kind, field, id=name) for name, body, kind, field in REFUSED]
+)
+def test_it_is_refused_by_its_name(body: dict[str, object], kind: type[RagError], field: str | None) -> None:
+    with pytest.raises(kind) as refused:
+        read(**body)
+    assert refused.value.field == field
+    status, _ = responses.failure(refused.value, SETTINGS)
+    assert status in (400, 404)
+
+
+def test_nothing_found_is_an_answer() -> None:
+    assert responses.softened(read(), SETTINGS) == (NoDocuments, NoAnswer)
+
+
+# What is replied.
+
+
+def test_the_whole_response() -> None:
+    reply = whole(metadata={"a": "b"}, instructions="Be brief.")
+    (message,) = reply["output"]
+    (part,) = message["content"]
+    assert (reply["id"], reply["object"], reply["status"], reply["model"]) == (
+        "resp_id-7",
+        "response",
+        "completed",
+        "datafari",
+    )
+    assert (message["type"], message["role"], message["status"]) == ("message", "assistant", "completed")
+    assert part["text"][part["annotations"][0]["start_index"] : part["annotations"][0]["end_index"]] == "[1]"
+    assert part["annotations"][0]["url"].startswith("https://rag.example.org/documents?id=doc-1&")
+    assert (reply["metadata"], reply["instructions"], reply["store"]) == ({"a": "b"}, "Be brief.", False)
+    assert reply["usage"]["input_tokens"] + reply["usage"]["output_tokens"] == reply["usage"]["total_tokens"] == 8
+    assert [one["label"] for one in reply["citations"]] == [one["title"] for one in reply["search_results"]]
+
+
+@pytest.mark.parametrize("usage", [None, "x", {}, {"prompt_tokens": "5"}])
+def test_usage_is_null_where_it_is_not_known(usage: object) -> None:
+    finished = replace(FINISHED, facts=ModelFacts(extras={"usage": usage}))
+    assert whole(replace(ANSWER, finished=finished))["usage"] is None
+
+
+def test_a_stream_is_ten_kinds_of_events() -> None:
+    found = streamed()
+    assert [event["type"] for event in found] == TEN and len(set(TEN)) == 10
+    assert [event["sequence_number"] for event in found] == list(range(len(TEN)))
+    last = found[-1]["response"]
+    assert last == whole(stream=True)
+    assert "".join(event.get("delta", "") for event in found) == last["output"][0]["content"][0]["text"]
+    assert found[-2]["item"] == last["output"][0]
+    assert {event["response"]["id"] for event in found if "response" in event} == {"resp_id-7"}
+    assert found[0]["response"]["status"] == "in_progress" and found[0]["response"]["output"] == []
+
+
+def test_the_search_is_an_item_before_the_message_where_it_is_included() -> None:
+    found = streamed(include=["file_search_call.results"])
+    search, message = found[-1]["response"]["output"]
+    assert (search["type"], search["queries"], message["type"]) == ("file_search_call", ["Who ate?"], "message")
+    (result,) = search["results"]
+    assert (result["file_id"], result["filename"], result["score"]) == ("doc-1", "Rabbits.txt", 2.5)
+    assert all(isinstance(value, str | int) for value in result["attributes"].values())
+    kinds = [event["type"] for event in found]
+    assert kinds[2:7] == [
+        "response.output_item.added",
+        "response.file_search_call.in_progress",
+        "response.file_search_call.searching",
+        "response.file_search_call.completed",
+        "response.output_item.done",
+    ]
+    assert [kind for kind in kinds if kind in TEN][:2] == TEN[:2]
+    assert {event["output_index"] for event in found if event.get("item_id") == message["id"]} == {1}
+    assert whole(include=["file_search_call.results"], stream=True) == found[-1]["response"]
+
+
+def test_a_cut_answer_is_incomplete() -> None:
+    cut = replace(FINISHED, finish_reason="length")
+    *_, item, last = streamed(cut)
+    assert last["type"] == "response.incomplete"
+    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert item["item"]["status"] == last["response"]["status"] == "incomplete"
+    assert whole(replace(ANSWER, finished=cut), stream=True) == last["response"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(ModelUnavailable(), "server_error"), (TooManyRequests(), "rate_limit_exceeded")]
+)
+def test_a_failure_after_the_first_words_is_the_last_event(error: RagError, code: str) -> None:
+    last = streamed(Failed(error))[-1]
+    assert (last["type"], last["response"]["status"]) == ("response.failed", "failed")
+    assert last["response"]["error"] == {"code": code, "message": error.reason}
+
+
+def test_a_missing_shard_is_told() -> None:
+    partly = replace(SOURCES, is_partial=True)
+    assert whole(replace(ANSWER, sources=partly))["partial_results"] is True
+    assert "partial_results" not in whole()
+
+
+# The signed memory in the id.
+
+
+def followed(reply: Any, user: str | None, asker: str | None) -> Ask:
+    return read(MEMORY, asker, input="And then?", previous_response_id=reply["id"])
+
+
+def test_a_stored_response_carries_its_turns() -> None:
+    reply: Any = responses.reply(ANSWER, context(MEMORY, "alice", store=True))
+    ask = followed(reply, "alice", "alice")
+    assert ask.history == (ChatMessage("user", "Who ate?"), ChatMessage("assistant", FINISHED.text))
+    assert (ask.question, ask.earlier_text) == ("And then?", "Who ate?")
+
+
+def test_a_stored_stream_carries_what_was_known_when_it_began() -> None:
+    *_, last = responses.stream(iter(events()), context(MEMORY, "alice", store=True, stream=True))
+    assert followed(last["response"], "alice", "alice").history == (ChatMessage("user", "Who ate?"),)
+
+
+@pytest.mark.parametrize("asker", ["bob", None])
+def test_it_is_for_its_own_user_alone(asker: str | None) -> None:
+    reply: Any = responses.reply(ANSWER, context(MEMORY, "alice", store=True))
+    with pytest.raises(BadRequest, match=r"^previous_response_id was issued for another user") as refused:
+        followed(reply, "alice", asker)
+    assert refused.value.field == "previous_response_id"
+
+
+@pytest.mark.parametrize("previous", ["resp_1", 5, "resp_v1.e30.e30"])
+def test_an_id_that_was_not_issued_here_is_refused(previous: object) -> None:
+    with pytest.raises(BadRequest, match=r"^previous_response_id "):
+        read(MEMORY, previous_response_id=previous)
+
+
+def test_what_is_not_to_be_stored_has_a_plain_id() -> None:
+    assert responses.reply(ANSWER, context(MEMORY, "alice"))["id"] == "resp_id-7"
+
+
+def test_store_is_true_or_false() -> None:
+    with pytest.raises(BadRequest, match=r"^store must be"):
+        read(MEMORY, store="yes")
+
+
+def test_an_ask_of_another_making_is_answered_as_the_main_model() -> None:
+    reply: Any = responses.reply(ANSWER, ReplyContext(Ask("q"), SETTINGS, "id", 1.0))
+    assert reply["model"] == "datafari"
