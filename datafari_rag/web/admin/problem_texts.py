@@ -116,6 +116,7 @@ def _phrases(_: Translate) -> tuple[str, ...]:
         _("texts of at least 16 characters"),
         _("names of HTTP headers"),
         _("names of claims"),
+        _("names of collections"),
         _("names of fields"),
         _("paths of request handlers such as /select"),
         _("paths of files"),
