@@ -15,7 +15,7 @@ from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.adapters.solr.factory import passage_store_for
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.index import CLEARED, printable, settings_for
-from datafari_rag.core.errors import RagError, SearchError
+from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ingest.passage_sync import PassageSync, SyncListener, SyncOutcome
@@ -55,7 +55,7 @@ def sync(context: click.Context, conf: Path, follow: float | None) -> None:
     """
     try:
         settings = settings_for(conf)
-        outcome = _synced(settings)
+        outcome = _told(settings)
         while follow is not None:
             time.sleep(follow)
             outcome = _synced_again(settings)
@@ -69,20 +69,15 @@ def sync(context: click.Context, conf: Path, follow: float | None) -> None:
 def _synced_again(settings: Settings) -> SyncOutcome:
     """Run once more; what cannot be reached now is tried again the next time."""
     try:
-        return _synced(settings)
-    except (SearchError, RagError) as error:
+        return _told(settings)
+    except RagError as error:
         click.echo(printable(f"{error.reason} ({error.log})"), err=True)
         return SyncOutcome(problems=1)
 
 
-def _synced(settings: Settings) -> SyncOutcome:
-    embedder = embedder_for(settings)
-    if embedder is None:
-        raise click.ClickException("embeddings.endpoint is empty: there is no model to make vectors with.")
-    if settings.solr_url.startswith(EMBEDDED):
-        raise click.ClickException("The embedded index has its own vectors: datafari-rag index writes them.")
-    with closing(passage_store_for(settings)) as store, _progress() as listener:
-        outcome = PassageSync(store, embedder, listener).go()
+def _told(settings: Settings) -> SyncOutcome:
+    with _progress() as listener:
+        outcome = synced(settings, listener)
     click.echo(
         f"{outcome.taken} documents taken as {outcome.passages} passages, {outcome.removed} removed,"
         f" {outcome.problems} problems"
@@ -90,7 +85,18 @@ def _synced(settings: Settings) -> SyncOutcome:
     return outcome
 
 
-class _Lines:
+def synced(settings: Settings, listener: SyncListener) -> SyncOutcome:
+    """Bring the passages of *settings* to what its documents are. Raises: RagError, ClickException."""
+    embedder = embedder_for(settings)
+    if embedder is None:
+        raise click.ClickException("embeddings.endpoint is empty: there is no model to make vectors with.")
+    if settings.solr_url.startswith(EMBEDDED):
+        raise click.ClickException("The embedded index has its own vectors: datafari-rag index writes them.")
+    with closing(passage_store_for(settings)) as store:
+        return PassageSync(store, embedder, listener).go()
+
+
+class SyncLines:
     """A listener that tells problems on stderr and nothing else."""
 
     def started(self, documents: int) -> None:
@@ -156,5 +162,5 @@ def _progress() -> AbstractContextManager[SyncListener]:
 
 
 @contextmanager
-def _quiet() -> Iterator[_Lines]:
-    yield _Lines()
+def _quiet() -> Iterator[SyncLines]:
+    yield SyncLines()

@@ -21,7 +21,7 @@ from datafari_rag.core.citations import (
 )
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
-from datafari_rag.core.meaning import cutting
+from datafari_rag.core.meaning import cutting, passage_records, stored_parts
 from datafari_rag.core.model import caller_errors, replies, sse
 from datafari_rag.core.passages import (
     answer_types,
@@ -333,6 +333,12 @@ READERS: dict[str, Reader] = {
     "core.answer.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
+    "core.meaning.passage_records.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
+    "core.meaning.stored_parts.with_parts": lambda text: stored_parts.with_parts(
+        Document(id="a", text=""),
+        [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
+    ),
+    "core.solr.parameters.numbered": parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
     "core.text.entities.unescaped": entities.unescaped,
     "core.text.structure.headings_in": structure.headings_in,

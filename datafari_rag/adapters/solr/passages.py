@@ -104,8 +104,11 @@ class SolrPassages:
         passages = self._passages(self._state(), search)
         rows = hits_of(self._asked(self._all.passages, near_params(search, access, passages, most=self._all.most)))[1]
         found = sorted(filter(None, map(_near_of, rows)), key=lambda one: (-one.near[0].cosine, one.id))
-        # Each shard has a place for a document of which it has passages.
-        return tuple({one.id: one for one in reversed(found)}.values())[::-1][: search.documents]
+        best: dict[str, Document] = {}
+        for one in found:
+            # Each shard gives a place to a document of which it has passages.
+            best.setdefault(one.id, one)
+        return tuple(best.values())[: search.documents]
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return *documents* as they are now, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
@@ -134,10 +137,6 @@ class SolrPassages:
         except (SearchError, EmbeddingError) as error:
             return f"{error.reason} ({error.log})" if error.log else error.reason
         return None
-
-    def close(self) -> None:
-        """Close the connections to the passages; those to the documents are the retriever's."""
-        self._all.passages.close()
 
     def _parts(
         self, documents: Sequence[Document], search: NearSearch, access: Filter, state: _State
@@ -199,7 +198,10 @@ class SolrPassages:
         now = time.monotonic()
         if self._known is None or now > self._known[0]:
             try:
-                self._known = now + KNOWN_S, self._asked_state()
+                state = self._asked_state()
+                # A first run of `passages sync` should be noticed soon.
+                is_settled = bool(state.spreads) or not state.is_ours
+                self._known = now + (KNOWN_S if is_settled else UNKNOWN_S), state
             except SearchError as error:
                 self._known = now + UNKNOWN_S, error
         known = self._known[1]

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from datafari_rag import resources
 from datafari_rag.commands.index import ProblemListener, indexed, settings_for
+from datafari_rag.commands.passages import SyncLines, synced
+from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_jars import CannotRunSolr
 from datafari_rag.evaluation.questions import LeakReader, Question, questions_in, readers_in, reworded_in, rights_in
@@ -134,7 +136,10 @@ def _indexed(documents: Path, url: str, *, say: Say, vectors: Mapping[str, str])
         "".join(f"{key}={value}\n" for key, value in {"solr.url": url, **PATIENT, **vectors}.items()), encoding="utf-8"
     )
     conf.chmod(0o600)
-    indexed([documents], settings=settings_for(conf), rights=Rights(), listener=ProblemListener())
+    settings = settings_for(conf)
+    indexed([documents], settings=settings, rights=Rights(), listener=ProblemListener())
+    if settings.embeddings_endpoint and not url.startswith(EMBEDDED):
+        synced(settings, SyncLines())
     return url
 
 

@@ -119,7 +119,6 @@ class SearchSettings(DialectSettings):
         check=checks.integer(1, 1000),
         help="How many nearest passages Solr is asked for. Documents are made of them, so it is several times "
         "rag.candidates.",
-        browser=True,
     )
     solr_facets: tuple[str, ...] = setting(
         "solr.facets",
