@@ -153,7 +153,7 @@ def names(phrase: str = _LISTS, allowed: Sequence[str] = ()) -> Check:
 
 def keys() -> Check:
     """Return the check for a list of keys, each too long to be guessed."""
-    wanted = "Valid values are lists of keys of at least 16 characters without spaces, separated by commas."
+    wanted = valid(message("lists of keys of at least 16 characters without spaces, separated by commas"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(items_of(value)))
@@ -166,7 +166,7 @@ def keys() -> Check:
 
 def header_names() -> Check:
     """Return the check for a list of names of request headers, at least one."""
-    wanted = "Valid values are lists of names of HTTP headers, separated by commas."
+    wanted = valid(message("lists of names of HTTP headers, separated by commas"))
 
     def read(value: str, folder: str) -> tuple[str, ...]:
         found = tuple(dict.fromkeys(items_of(value)))

@@ -54,7 +54,9 @@ class DialectSettings(EmbeddingSettings):
     openai_model_name: str = setting(
         "openai.model.name",
         "datafari",
-        check=checks.filled(checks.text("names without spaces, slashes and commas", re.compile(r"[^\s/,]{1,60}"))),
+        check=checks.filled(
+            checks.text(message("names without spaces, slashes and commas"), re.compile(r"[^\s/,]{1,60}"))
+        ),
         help="Name under which /v1 lists the model that answers from documents; with /INDEX behind it, from an index "
         "of openai.indexes.",
     )

@@ -10,8 +10,8 @@ import pytest
 
 from datafari_rag.adapters.identity.application_key import UNKNOWN_KEY, KeyedIdentity
 from datafari_rag.adapters.identity.header import AnonymousIdentity
-from datafari_rag.adapters.identity.jwt import EXPIRED, NO_USER, NOT_VALID, TWO_USERS, JwtIdentity, TokenRules
-from datafari_rag.core.errors import NotAuthenticated
+from datafari_rag.adapters.identity.jwt import NO_USER, TWO_USERS, JwtIdentity, TokenRules
+from datafari_rag.core.errors import ExpiredSignIn, InvalidSignIn, NotAuthenticated
 from datafari_rag.ports import VerifiedIdentity
 
 KEYS = ("first-key-of-an-app", "second-key-of-an-app")
@@ -63,15 +63,19 @@ REFUSED = [
     ("half a key", {"authorization": f"Bearer {KEYS[0][:-1]}"}, UNKNOWN_KEY),
     ("a key of another scheme", {"authorization": f"Basic {KEYS[0]}"}, UNKNOWN_KEY),
     ("half a character", {"authorization": "Bearer \udcff"}, UNKNOWN_KEY),
-    ("a wrong signature", {"x_openwebui_user_jwt": user_token(secret=SECRET + "!")}, NOT_VALID),
-    ("an old token", {"x_openwebui_user_jwt": user_token(exp=int(time.time()) - 301)}, EXPIRED),
-    ("an old token with a wrong signature", {"x_openwebui_user_jwt": user_token(exp=1, secret="x" * 32)}, NOT_VALID),
-    ("no signature", {"x_openwebui_user_jwt": jwt.encode({"email": "a"}, None, "none")}, NOT_VALID),
-    ("another issuer", {"x_openwebui_user_jwt": user_token(iss="else")}, NOT_VALID),
+    ("a wrong signature", {"x_openwebui_user_jwt": user_token(secret=SECRET + "!")}, InvalidSignIn.sentence),
+    ("an old token", {"x_openwebui_user_jwt": user_token(exp=int(time.time()) - 301)}, ExpiredSignIn.sentence),
+    (
+        "an old token with a wrong signature",
+        {"x_openwebui_user_jwt": user_token(exp=1, secret="x" * 32)},
+        InvalidSignIn.sentence,
+    ),
+    ("no signature", {"x_openwebui_user_jwt": jwt.encode({"email": "a"}, None, "none")}, InvalidSignIn.sentence),
+    ("another issuer", {"x_openwebui_user_jwt": user_token(iss="else")}, InvalidSignIn.sentence),
     ("no user", {"x_openwebui_user_jwt": user_token(None)}, NO_USER),
-    ("no token at all", {"x_openwebui_user_jwt": ""}, NOT_VALID),
-    ("a name in place of a token", {"x_openwebui_user_jwt": "alice@example.org"}, NOT_VALID),
-    ("a very long one", {"x_openwebui_user_jwt": "x" * 40_000}, NOT_VALID),
+    ("no token at all", {"x_openwebui_user_jwt": ""}, InvalidSignIn.sentence),
+    ("a name in place of a token", {"x_openwebui_user_jwt": "alice@example.org"}, InvalidSignIn.sentence),
+    ("a very long one", {"x_openwebui_user_jwt": "x" * 40_000}, InvalidSignIn.sentence),
 ]
 
 

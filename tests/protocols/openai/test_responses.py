@@ -23,6 +23,7 @@ from datafari_rag.core.events import Answer, Failed, Finished, ModelFacts, Sourc
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai import responses
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
+from tests.fakes import FakeSigning
 from tests.protocols.values import ANSWER, FINISHED, SOURCES, events
 
 SETTINGS = replace(Settings(), openai_indexes={"default": "", "hr": "embedded:/x"})
@@ -44,7 +45,7 @@ TEN = [
 
 
 def incoming(body: object, user: str | None = None) -> Incoming:
-    return Incoming("/v1/responses", body=body, now_s=1000.0, user_name=user)
+    return Incoming("/v1/responses", body=body, now_s=1000.0, user_name=user, signing=FakeSigning(user or ""))
 
 
 def read(settings: Settings = SETTINGS, user: str | None = None, /, **body: object) -> Ask:
@@ -54,7 +55,9 @@ def read(settings: Settings = SETTINGS, user: str | None = None, /, **body: obje
 
 
 def context(settings: Settings = SETTINGS, user: str | None = None, /, **body: object) -> ReplyContext:
-    return ReplyContext(read(settings, user, **body), settings, "id-7", 1000.0, user, "https://rag.example.org")
+    asked = read(settings, user, **body)
+    signing = FakeSigning(user or "")
+    return ReplyContext(asked, settings, "id-7", 1000.0, user, "https://rag.example.org", signing=signing)
 
 
 def whole(answer: Answer = ANSWER, **body: object) -> Any:
@@ -312,7 +315,7 @@ def test_a_stored_stream_carries_what_was_known_when_it_began() -> None:
 @pytest.mark.parametrize("asker", ["bob", None])
 def test_it_is_for_its_own_user_alone(asker: str | None) -> None:
     reply: Any = responses.reply(ANSWER, context(MEMORY, "alice", store=True))
-    with pytest.raises(BadRequest, match=r"^previous_response_id was issued for another user") as refused:
+    with pytest.raises(BadRequest, match=r"^previous_response_id is not valid") as refused:
         followed(reply, "alice", asker)
     assert refused.value.field == "previous_response_id"
 
