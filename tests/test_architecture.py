@@ -11,6 +11,7 @@ import re
 import runpy
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,6 +87,7 @@ IMPURE_STANDARD = {
 # The pipeline may log (CONTRIBUTING.md); urllib.parse is pure, urllib.request is not.
 PURE_EXCEPTIONS = {("pipeline", "logging"), ("retrieval", "logging")}
 
+MAX_FILES = 14
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 50
 MAX_BRANCHES = 14
@@ -189,6 +191,13 @@ def test_serving_imports_no_program_for_trials() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_no_package_has_more_than_fourteen_files() -> None:
+    """A newcomer finds the file he wants by its name alone."""
+    files = Counter(path.parent for path in MODULES if path.name != "__init__.py")
+    crowded = {str(folder.relative_to(ROOT)): count for folder, count in files.items() if count > MAX_FILES}
+    assert crowded == {}
 
 
 def test_no_module_is_longer_than_four_hundred_lines() -> None:

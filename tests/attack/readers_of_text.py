@@ -42,10 +42,8 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import (
     cleaning,
-    entities,
     folding,
     language,
-    lowering,
     sentences,
     stemmer,
     stopwords,
@@ -332,7 +330,7 @@ READERS: dict[str, Reader] = {
     "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
-    "core.text.entities.unescaped": entities.unescaped,
+    "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.path_at": lambda text: structure.path_at(text, len(text)),
     "core.text.tables.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
@@ -352,7 +350,7 @@ READERS: dict[str, Reader] = {
     "core.text.folding.fold": folding.fold,
     "core.text.folding.folded": folding.folded,
     "core.text.language.detect": language.detect,
-    "core.text.lowering.lowered": lowering.lowered,
+    "core.text.folding.lowered": folding.lowered,
     "core.text.sentences.blocks": lambda text: sentences.blocks(text, 350),
     "core.text.sentences.bounds_around": lambda text: [
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
