@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from benchmarks.corpus import answer, questions, texts
-from datafari_rag.adapters.estimate import EstimatedTokens
+from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Extract

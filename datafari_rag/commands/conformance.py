@@ -7,7 +7,7 @@ import json
 import click
 from rich.console import Console
 
-from datafari_rag.conformance.asking import NothingAnswers, Place, outcomes
+from datafari_rag.conformance.asking import KitTarget, NothingAnswers, outcomes
 from datafari_rag.conformance.report import as_json, print_report
 from datafari_rag.conformance.rows import kit_of, protocols_of, versions
 
@@ -45,7 +45,9 @@ def conformance(
     if not rows:
         known = ", ".join(protocols_of(kit.rows))
         raise click.BadParameter(f"No such protocol. Known are: {known}.", param_hint="--protocol")
-    place = Place(url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"]))
+    place = KitTarget(
+        url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"])
+    )
     try:
         found = list(outcomes(kit, rows, place, variables=_variables(values)))
     except NothingAnswers:

@@ -9,7 +9,7 @@ import click
 from datafari_rag import __version__
 
 COMMANDS = {
-    "demo": ("demo:demo", "Try it: serve shipped documents, or a folder of yours."),
+    "demo": ("demo.command:demo", "Try it: serve shipped documents, or a folder of yours."),
     "serve": ("serve:serve", "Serve a rag.properties: the production server."),
     "index": ("index:index", "Put files or JSONL documents into the search engine."),
     "ask": ("ask:ask", "Answer one question in the terminal."),

@@ -20,7 +20,7 @@ TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KitTarget:
     """
     What is under test: the *service*, beside it the *model* (a stub model's address) and an llm-service to *invoke*.
 
@@ -45,7 +45,7 @@ class NothingAnswers(Exception):
     """There is no service at the address."""
 
 
-def outcomes(kit: Kit, rows: Sequence[Row], place: Place, *, variables: Mapping[str, object]) -> Iterator[Outcome]:
+def outcomes(kit: Kit, rows: Sequence[Row], target: KitTarget, *, variables: Mapping[str, object]) -> Iterator[Outcome]:
     """
     Yield the outcome of each of *rows* as soon as it is known; *variables* replace the kit's own.
 
@@ -56,24 +56,24 @@ def outcomes(kit: Kit, rows: Sequence[Row], place: Place, *, variables: Mapping[
     with requests.Session() as session:
         session.trust_env = False
         try:
-            session.get(f"{place.service}/health/live", timeout=TIMEOUT_S)
+            session.get(f"{target.service}/health/live", timeout=TIMEOUT_S)
         except requests.RequestException as error:
-            raise NothingAnswers(place.service) from error
+            raise NothingAnswers(target.service) from error
         for row in rows:
-            yield Outcome(row, _problem(session, row, place, known))
+            yield Outcome(row, _problem(session, row, target, known))
 
 
-def _problem(session: requests.Session, row: Row, place: Place, variables: Mapping[str, object]) -> str | None:
-    missing = next((need for need in row.needs if need != "demo" and getattr(place, need) is None), None)
+def _problem(session: requests.Session, row: Row, target: KitTarget, variables: Mapping[str, object]) -> str | None:
+    missing = next((need for need in row.needs if need != "demo" and getattr(target, need) is None), None)
     if missing is not None:
         return f"cannot be tested without {NEEDS[missing]}"
     known = dict(variables)
     try:
         looks_at_model = "model" in row.needs
         for earlier in row.earlier:
-            shown = _seen(session, earlier.request, place, known, looks_at_model=looks_at_model)
+            shown = _seen(session, earlier.request, target, known, looks_at_model=looks_at_model)
             known |= _kept(shown, earlier.kept)
-        shown = _seen(session, row.request, place, known, looks_at_model=looks_at_model)
+        shown = _seen(session, row.request, target, known, looks_at_model=looks_at_model)
         problems = (problem_with(shown, one, known) for one in row.expectations)
         return next((problem for problem in problems if problem is not None), None)
     except UnknownVariable as unknown:
@@ -96,26 +96,26 @@ def _kept(shown: Seen, wanted: Mapping[str, str]) -> dict[str, object]:
 def _seen(
     session: requests.Session,
     asked: Mapping[str, Any],
-    place: Place,
+    target: KitTarget,
     variables: Mapping[str, object],
     *,
     looks_at_model: bool = False,
 ) -> Seen:
     if looks_at_model:
-        session.delete(f"{place.model}/requests", timeout=TIMEOUT_S)
-    reply = session.request(**_arguments(filled(asked, variables), place), timeout=TIMEOUT_S, allow_redirects=False)
+        session.delete(f"{target.model}/requests", timeout=TIMEOUT_S)
+    reply = session.request(**_arguments(filled(asked, variables), target), timeout=TIMEOUT_S, allow_redirects=False)
     shown = seen_in(reply.status_code, reply.headers, reply.content)
     if looks_at_model:
-        shown |= seen_by_model(session.get(f"{place.model}/requests", timeout=TIMEOUT_S).json())
+        shown |= seen_by_model(session.get(f"{target.model}/requests", timeout=TIMEOUT_S).json())
     return shown
 
 
-def _arguments(asked: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def _arguments(asked: Mapping[str, Any], target: KitTarget) -> dict[str, Any]:
     """Return what `requests` is called with; parts and files make a multipart body."""
-    base = place.invoke if asked.get("at") == "invoke" else place.service
+    base = target.invoke if asked.get("at") == "invoke" else target.service
     headers = {"Accept": "*/*", **asked.get("headers", {})}
     if "user" in asked:
-        headers[place.user_header] = asked["user"]
+        headers[target.user_header] = asked["user"]
     if "type" in asked:
         headers["Content-Type"] = asked["type"]
     arguments = {

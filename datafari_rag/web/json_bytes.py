@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 import orjson
 
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.settings.table import Settings
+
 Encode = Callable[[Mapping[str, object]], bytes]
 
 _LINE_ENDS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
@@ -21,6 +24,15 @@ def plain(value: Mapping[str, object]) -> bytes:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
         return json.dumps(value, ensure_ascii=True, default=str).encode("ascii")
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
+    """
+    Return `{"error": {"code", "label", "reason"}}` with the code as HTTP status (contract §2).
+
+    The shape of an error where no dialect has one: `/documents`, health and unknown paths.
+    """
+    return error.code, {"error": {"code": error.code, "label": error.label, "reason": error.reason}}
 
 
 def ascii_only(value: Mapping[str, object]) -> bytes:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.web import failure
 from datafari_rag.web.api.answers import WorkerContext, failed, json_response, told_when
 from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.documents import wants_json
 from datafari_rag.web.api.search import search_failed
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.routes import OPENAI, ROUTES, Route
@@ -33,7 +32,7 @@ def refused(worker: WorkerContext, error: RagError) -> Response:
         return failed(worker, PAGE, error, worker.snapshot().settings)
     if _is_page():
         return told_when(error, failure_page(worker, error))
-    status, body = failure.failure(error, worker.snapshot().settings)
+    status, body = failure(error, worker.snapshot().settings)
     return told_when(error, json_response(plain(body), status))
 
 

@@ -10,8 +10,13 @@ import pytest
 import tiktoken
 from tiktoken_ext import openai_public
 
-from datafari_rag.adapters.estimate import EstimatedTokens
-from datafari_rag.adapters.token_counters import VOCABULARIES, NoVocabulary, TiktokenCounter, counter_named
+from datafari_rag.adapters.token_counters import (
+    VOCABULARIES,
+    EstimatedTokens,
+    NoVocabulary,
+    TiktokenCounter,
+    counter_named,
+)
 
 
 def test_without_a_vocabulary_tokens_are_estimated_and_it_is_said(

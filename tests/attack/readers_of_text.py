@@ -43,10 +43,8 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import (
     cleaning,
-    entities,
     folding,
     language,
-    lowering,
     sentences,
     stemmer,
     stopwords,
@@ -340,7 +338,7 @@ READERS: dict[str, Reader] = {
     ),
     "core.solr.parameters.numbered": parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
-    "core.text.entities.unescaped": entities.unescaped,
+    "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.path_at": lambda text: structure.path_at(text, len(text)),
     "core.text.tables.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
@@ -360,7 +358,7 @@ READERS: dict[str, Reader] = {
     "core.text.folding.fold": folding.fold,
     "core.text.folding.folded": folding.folded,
     "core.text.language.detect": language.detect,
-    "core.text.lowering.lowered": lowering.lowered,
+    "core.text.folding.lowered": folding.lowered,
     "core.text.sentences.blocks": lambda text: sentences.blocks(text, 350),
     "core.text.sentences.bounds_around": lambda text: [
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)

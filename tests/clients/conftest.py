@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm
 from tests.required import present, program
 

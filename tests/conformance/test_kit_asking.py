@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from datafari_rag.commands.conformance import conformance
-from datafari_rag.conformance.asking import NothingAnswers, Place, outcomes
+from datafari_rag.conformance.asking import KitTarget, NothingAnswers, outcomes
 from datafari_rag.conformance.rows import kit_of
 from tests.loopback import Asked, Reply, serving
 
@@ -32,7 +32,7 @@ def empty_model(asked: Asked) -> Reply:
 def test_an_empty_reply_passes_no_row(reply: Reply) -> None:
     rows = KIT.rows[::3]
     with serving(lambda _: reply) as liar, serving(empty_model) as model:
-        place = Place(liar.url, model.url, liar.url)
+        place = KitTarget(liar.url, model.url, liar.url)
         passed = [one.row.id for one in outcomes(KIT, rows, place, variables={}) if one.problem is None]
     assert passed == []
 
@@ -40,20 +40,20 @@ def test_an_empty_reply_passes_no_row(reply: Reply) -> None:
 def test_what_cannot_be_tested_fails_and_says_what_is_missing() -> None:
     rows = [row for row in KIT.rows if {"model", "invoke"} & set(row.needs)]
     with serving(lambda _: Reply(b"{}", headers=JSON)) as liar:
-        found = list(outcomes(KIT, rows, Place(liar.url), variables={}))
+        found = list(outcomes(KIT, rows, KitTarget(liar.url), variables={}))
     assert len(found) == len(rows) > 50
     assert all((one.problem or "").startswith("cannot be tested without --") for one in found)
 
 
 def test_a_service_that_is_not_there_is_one_error_and_not_hundreds_of_rows() -> None:
     with pytest.raises(NothingAnswers):
-        next(outcomes(KIT, KIT.rows, Place("http://127.0.0.1:9"), variables={}))
+        next(outcomes(KIT, KIT.rows, KitTarget("http://127.0.0.1:9"), variables={}))
 
 
 def test_a_user_a_form_and_a_file_are_sent_as_such() -> None:
     rows = [row for row in KIT.rows if row.id in ("service-001", "ragapi-004", "api-004")]
     with serving(lambda _: Reply(b"{}", headers=JSON)) as liar:
-        list(outcomes(KIT, rows, Place(liar.url, user_header="X-Who"), variables={"question": "Where?"}))
+        list(outcomes(KIT, rows, KitTarget(liar.url, user_header="X-Who"), variables={"question": "Where?"}))
     asked = {one.path: one for one in liar.asked if one.path != "/health/live"}
     assert asked["/api/chat"].headers["Content-Type"].startswith("multipart/form-data; boundary=")
     assert any(one.headers.get("X-Who") == "alice" for one in liar.asked)

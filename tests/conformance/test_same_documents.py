@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from datafari_rag.bootstrap import retriever_for
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.settings.table import Settings
 from tests.conformance.dialects import DIALECTS
 from tests.fakes import FakeModel, app_of, fake_snapshot

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.commands.demo_index import build_demo_index
-from datafari_rag.conformance.asking import Place, outcomes
+from datafari_rag.commands.demo.index import build_demo_index
+from datafari_rag.conformance.asking import KitTarget, outcomes
 from datafari_rag.conformance.rows import kit_of
 from tests.end_to_end.processes import free_port, running, stub_llm
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KitTarget]:
     folder = tmp_path_factory.mktemp("kit")
     build_demo_index(folder / "index")
     for name in ("rag.properties", "users.json"):
@@ -28,12 +28,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         settings = _with_model(folder / "rag.properties", f"{model.url}/v1/chat/completions")
         command = ("serve", "--conf", str(settings), "--port", str(port), "--workers", "1")
         with running(folder, "serve", *command, port=port, health="/health/live") as service:
-            yield Place(service.url, model.url, invoke.url)
+            yield KitTarget(service.url, model.url, invoke.url)
 
 
-def test_every_row_is_as_it_says(place: Place) -> None:
+def test_every_row_is_as_it_says(target: KitTarget) -> None:
     kit = kit_of(1)
-    wrong = {one.row.id: one.problem for one in outcomes(kit, kit.rows, place, variables={}) if one.problem}
+    wrong = {one.row.id: one.problem for one in outcomes(kit, kit.rows, target, variables={}) if one.problem}
     assert wrong == {}
 
 

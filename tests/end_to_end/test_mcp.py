@@ -15,7 +15,7 @@ import jwt
 import pytest
 import requests
 
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.resources import __file__ as resources_file
 from tests.end_to_end.processes import Running, service
 from tests.required import program

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import requests
 
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, write_settings
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, service, stub_llm, write_settings
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm
 
 # struct tcp_info of Linux: bytes received and segments with data in them, since 4.1 and 4.6.

@@ -23,8 +23,8 @@ import pytest
 from datafari_rag import bootstrap
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.estimate import EstimatedTokens
 from datafari_rag.adapters.model.extractive import ExtractiveModel
+from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer import output_filter
 from datafari_rag.core.answer.prompt import Prompt

@@ -15,7 +15,7 @@ from datafari_rag.core.passages.extracts import JOINT
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
-from datafari_rag.core.text.entities import unescaped
+from datafari_rag.core.text.cleaning import unescaped
 
 _META = ("extension", "source")
 

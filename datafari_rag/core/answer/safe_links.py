@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.answer.targets import SCHEMES
 from datafari_rag.core.citations.markers import DocumentLabels
-from datafari_rag.core.text.entities import unescaped
+from datafari_rag.core.text.cleaning import unescaped
 
 MAX_TEXT_CHARS = 300
 MAX_TARGET_CHARS = 2000

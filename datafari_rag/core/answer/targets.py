@@ -11,7 +11,7 @@ import re
 from urllib.parse import urlencode
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.text.entities import unescaped
+from datafari_rag.core.text.cleaning import unescaped
 
 SCHEMES = frozenset(("http", "https", "file", "smb", "ftp", "ftps", "sftp", "nfs", "dav", "davs", "cifs"))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.term_matching import Term, TermPositions
-from datafari_rag.core.text.lowering import lowered
+from datafari_rag.core.text.folding import lowered
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tokenizer import Word, words_of

@@ -16,7 +16,7 @@ from itertools import groupby
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.leads import NO_LEADS, Leads
-from datafari_rag.core.text.lowering import lowered
+from datafari_rag.core.text.folding import lowered
 from datafari_rag.core.text.stemmer import LONGEST_ENDING_CHARS, stem
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tables import is_row as has_form_of_row

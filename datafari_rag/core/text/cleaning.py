@@ -1,5 +1,6 @@
 """
-What a text loses before the model sees it: characters that nobody sees, and line ends but those of tables' rows.
+What a text loses before the model sees it: characters that nobody sees, line ends but those of tables' rows, and the
+spelling of characters as references of HTML.
 
 Character by character, so that offsets only shift where something is dropped; the way back is kept. Text is never
 judged here: instructions hidden in visible words stay, the prompt's fences are against those.
@@ -7,6 +8,7 @@ judged here: instructions hidden in visible words stay, the prompt's fences are 
 
 from __future__ import annotations
 
+import html
 import re
 
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
@@ -38,6 +40,10 @@ _DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}+")
 _BREAKS = re.compile(f"[{LINE_ENDS}]+")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
+
+_ZEROS = re.compile(r"&#0+(?=[0-9])")
+_TOO_LARGE = re.compile(r"&#[0-9]{8,};?")
+"""The largest code point has seven digits."""
 
 
 def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, OffsetMap]:
@@ -89,6 +95,18 @@ def without_invisible(text: str) -> str:
 def without_directions(text: str) -> str:
     """Return *text* without the controls that turn what follows round, so that what is read is what stands there."""
     return text if text.isascii() else _DIRECTIONS.sub("", text)
+
+
+def unescaped(text: str) -> str:
+    """
+    Return *text* with its character references of HTML resolved, as `html.unescape` does it.
+
+    That function raises a ValueError for a number of more than 4,300 digits, because Python reads no longer one. Here
+    it becomes U+FFFD, as every number beyond the last code point does.
+    """
+    if "&#" in text:
+        text = _TOO_LARGE.sub("\ufffd", _ZEROS.sub("&#", text))
+    return html.unescape(text)
 
 
 def is_invisible(character: str) -> bool:

@@ -16,7 +16,6 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from datafari_rag.core.text.cleaning import is_invisible
-from datafari_rag.core.text.lowering import lowered
 
 _VISIBLE_ASCII = "".join(map(chr, range(0x20, 0x7F)))
 """What can be seen in ASCII, and the space."""
@@ -141,6 +140,12 @@ def folded(text: str) -> str:
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
     return fold(text).text
+
+
+def lowered(text: str) -> str:
+    """Return *text* in lower case with every character at its place."""
+    # The one character of Unicode that is two in lower case.
+    return text.replace("\u0130", "i").lower()
 
 
 def _unusual(text: str) -> str:

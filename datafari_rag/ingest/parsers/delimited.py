@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from datafari_rag.core.places import Place
-from datafari_rag.ingest.parsers.parsed import Parsed, Piece, Unreadable, placed, row_line
+from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, placed, row_line
 from datafari_rag.ingest.parsers.plain_text import decoded
 
 MAX_FIELD_CHARS = 1_000_000
@@ -26,14 +26,14 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable(f"This is no table: a value has more than {MAX_FIELD_CHARS:,} characters.") from error
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _pieces(text: str) -> Iterator[TextPiece]:
     is_neighbour = False
     for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=_separator(text)), 1):
         line = row_line(cells)
         if line:
-            yield Piece(f"{line}\n", None if is_neighbour else Place("row", number))
+            yield TextPiece(f"{line}\n", None if is_neighbour else Place("row", number))
         elif is_neighbour:
-            yield Piece("\n")
+            yield TextPiece("\n")
         is_neighbour = bool(line)
 
 

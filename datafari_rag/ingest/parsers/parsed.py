@@ -39,7 +39,7 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A stretch of a file's text, whole lines; *place* is where it stands, None for where the one before stands."""
 
     text: str
@@ -57,7 +57,7 @@ def parsed(text: str, title: str | None = None) -> Parsed:
     return Parsed(_clean(text[:MAX_CHARS]).strip(), name or None)
 
 
-def placed(pieces: Iterable[Piece], title: str | None = None) -> Parsed:
+def placed(pieces: Iterable[TextPiece], title: str | None = None) -> Parsed:
     """Return the result of a parser that knows where its pieces stand, in the form of `parsed`."""
     texts: list[str] = []
     marks: list[PlaceMark] = []

@@ -19,7 +19,7 @@ from pypdfium2 import PdfDocument, PdfiumError, PdfObject, PdfPage, PdfTextPage
 from pypdfium2 import raw as pdfium
 
 from datafari_rag.core.places import Place
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Piece, Unreadable, heading_line, placed
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed
 from datafari_rag.ingest.parsers.pdf_tables import Box, Letter, RuledTable, tables_of
 from datafari_rag.ingest.parsers.pictures import ocr
 
@@ -50,7 +50,7 @@ _LINE_HYPHENS = ("\ufffe", "\x02")
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _PdfLine:
     text: str
     size: float
     """Of the first letter, 0 where it is not known."""
@@ -71,14 +71,14 @@ def parse(file: BinaryIO) -> Parsed:
     return found
 
 
-def _pages(document: PdfDocument) -> Iterator[list[_Line]]:
+def _pages(document: PdfDocument) -> Iterator[list[_PdfLine]]:
     chars = 0
     for number in range(len(document)):
         page = document.get_page(number)
         words = page.get_textpage()
         lines = _lines(words, _tables(page))
         if not any(line.text.strip() for line in lines):
-            lines = [_Line(line, 0.0) for line in _seen(page).split("\n")]
+            lines = [_PdfLine(line, 0.0) for line in _seen(page).split("\n")]
         words.close()
         page.close()
         yield lines
@@ -122,13 +122,13 @@ def _between(one: tuple[float, float], other: tuple[float, float]) -> Box:
     return left, lower, right, upper
 
 
-def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_Line]:
+def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_PdfLine]:
     """Return the lines of a page, those of a table in the place of its first letter."""
     text = words.get_text_range()
     if len(text) != words.count_chars():
         # Characters beyond the first plane shift all numbers: such a page keeps its words and loses its layout.
-        return [_Line(_joined(line), 0.0) for line in text.split("\n")]
-    found: list[_Line | int] = []
+        return [_PdfLine(_joined(line), 0.0) for line in text.split("\n")]
+    found: list[_PdfLine | int] = []
     letters: list[list[Letter]] = [[] for _ in tables]
     at = 0
     for raw in text.split("\n"):
@@ -138,16 +138,16 @@ def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_Line]:
                 found.append(number)
             letters[number].append(letter)
         if not inside:
-            found.append(_Line(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0))
+            found.append(_PdfLine(_joined(_columned(words, raw, at)), _size(words, at) if raw.strip() else 0.0))
         elif outside.strip():
-            found.append(_Line(_joined(outside), 0.0))
+            found.append(_PdfLine(_joined(outside), 0.0))
         at += len(raw) + 1
     groups = (_as_lines(tables[one], letters[one]) if isinstance(one, int) else [one] for one in found)
     return [line for group in groups for line in group]
 
 
-def _as_lines(table: RuledTable, letters: Sequence[Letter]) -> list[_Line]:
-    return [_Line(line, 0.0) for line in ("", *table.rows(letters), "")]
+def _as_lines(table: RuledTable, letters: Sequence[Letter]) -> list[_PdfLine]:
+    return [_PdfLine(line, 0.0) for line in ("", *table.rows(letters), "")]
 
 
 def _parted(
@@ -224,21 +224,21 @@ def _has_picture(page: PdfPage) -> bool:
     return any(True for _ in page.get_objects(filter=(pdfium.FPDF_PAGEOBJ_IMAGE,), max_depth=3))
 
 
-def _pieces(pages: Sequence[Sequence[_Line]]) -> Iterator[Piece]:
+def _pieces(pages: Sequence[Sequence[_PdfLine]]) -> Iterator[TextPiece]:
     levels = _levels(pages)
     for number, lines in enumerate(pages, 1):
-        yield Piece("\n", Place("page", number))
+        yield TextPiece("\n", Place("page", number))
         for size, group in groupby(lines, key=lambda line: line.size if levels.get(line.size) else 0.0):
             texts = [line.text for line in group]
             heading = " ".join(texts)
             # A long heading stands on several lines.
             if size and len(heading) <= MAX_HEADING_CHARS and any(map(str.isalpha, heading)):
-                yield Piece(f"\n{heading_line(levels[size], heading)}\n\n")
+                yield TextPiece(f"\n{heading_line(levels[size], heading)}\n\n")
             else:
-                yield from (Piece(f"{text}\n") for text in texts)
+                yield from (TextPiece(f"{text}\n") for text in texts)
 
 
-def _levels(pages: Sequence[Sequence[_Line]]) -> dict[float, int]:
+def _levels(pages: Sequence[Sequence[_PdfLine]]) -> dict[float, int]:
     """Return the level of each size that headings have, the largest first; empty where sizes say nothing."""
     sizes: Counter[float] = Counter()
     for lines in pages:

@@ -16,7 +16,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp.arguments import Arguments
-from datafari_rag.protocols.mcp.messages import Request
+from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import error_result, failed, progress, succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room, answer_result, links
 from datafari_rag.protocols.mcp.tools import ANSWER, EFFORTS
@@ -33,7 +33,7 @@ NO_ROOM = Room(0, len)
 class AnswerCall:
     """One call of `answer`: *request* is the call, *room* how large its result may be."""
 
-    request: Request | None = None
+    request: RpcRequest | None = None
     room: Room = NO_ROOM
 
     def parse(self, incoming: Incoming, settings: Settings) -> Ask:
@@ -95,7 +95,7 @@ class AnswerCall:
         accepted = incoming.headers.get("accept", "")
         return self._call().progress_token is not None and STREAM in accepted
 
-    def _call(self) -> Request:
+    def _call(self) -> RpcRequest:
         if self.request is None:
             raise Internal(log="an answer without a call")
         return self.request

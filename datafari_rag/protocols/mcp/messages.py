@@ -73,7 +73,7 @@ class Rejected(BadRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RpcRequest:
     """One request: *id* goes back with the reply, *meta* is what stands in `_meta`."""
 
     id: str | int
@@ -103,7 +103,7 @@ class Notification:
     method: str
 
 
-def message_of(body: object, headers: Mapping[str, str]) -> Request | Notification:
+def message_of(body: object, headers: Mapping[str, str]) -> RpcRequest | Notification:
     """
     Return the message in *body*; *headers* have lower-case names.
 
@@ -136,19 +136,19 @@ def _checked(
     *,
     meta: Mapping[str, object],
     headers: Mapping[str, str],
-) -> Request:
+) -> RpcRequest:
     header = _field(headers, VERSION_HEADER)
     if VERSION_KEY in meta or header == MODERN:
-        request = Request(request_id, method, params, "modern", MODERN, meta)
+        request = RpcRequest(request_id, method, params, "modern", MODERN, meta)
         _check_modern(request, headers)
         return request
-    request = Request(request_id, method, params, "legacy", header or LEGACY[-1], meta)
+    request = RpcRequest(request_id, method, params, "legacy", header or LEGACY[-1], meta)
     if header is not None and header not in LEGACY:
         raise _unsupported(request, header)
     return request
 
 
-def _check_modern(request: Request, headers: Mapping[str, str]) -> None:
+def _check_modern(request: RpcRequest, headers: Mapping[str, str]) -> None:
     version, header = request.meta.get(VERSION_KEY), _field(headers, VERSION_HEADER)
     if not isinstance(version, str):
         raise request.rejected(INVALID_PARAMS, f"_meta must have {VERSION_KEY}.")
@@ -194,11 +194,11 @@ def _is_id(value: object) -> TypeGuard[str | int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _mismatch(request: Request, name: str, value: str | None) -> Rejected:
+def _mismatch(request: RpcRequest, name: str, value: str | None) -> Rejected:
     what = "is missing" if value is None else f"{shown(value)!r} is not what the body says"
     return request.rejected(HEADER_MISMATCH, f"Header mismatch: {name} {what}.")
 
 
-def _unsupported(request: Request, version: str) -> Rejected:
+def _unsupported(request: RpcRequest, version: str) -> Rejected:
     data = {"supported": list(SUPPORTED), "requested": shown(version)}
     return request.rejected(UNSUPPORTED_VERSION, "Unsupported protocol version", data=data)

@@ -14,7 +14,7 @@ import datafari_rag
 from datafari_rag.core.errors import Internal, NotAllowed, NotAuthenticated, Overloaded, RagError, TooManyRequests
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
-from datafari_rag.protocols.mcp.messages import Rejected, Request, shown
+from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest, shown
 from datafari_rag.protocols.mcp.results import written
 from datafari_rag.protocols.mcp.tools import Tool, listed
 
@@ -40,7 +40,7 @@ _RPC_CODES: Mapping[int, int] = {400: messages.INVALID_REQUEST, 500: messages.IN
 """The code of JSON-RPC for one of ours; every other is our own, outside the range that JSON-RPC reserves."""
 
 
-def succeeded(request: Request, result: Mapping[str, object]) -> Json:
+def succeeded(request: RpcRequest, result: Mapping[str, object]) -> Json:
     """Return the reply with *result*."""
     body: Json = dict(result)
     if request.era == "modern":
@@ -50,7 +50,7 @@ def succeeded(request: Request, result: Mapping[str, object]) -> Json:
     return {"jsonrpc": "2.0", "id": request.id, "result": body}
 
 
-def failed(error: RagError, request: Request | None) -> tuple[int, Json]:
+def failed(error: RagError, request: RpcRequest | None) -> tuple[int, Json]:
     """Return HTTP status and body for *error*; *request* is the call of a tool that it ended, None before one."""
     if isinstance(error, Rejected):
         return _rejected(error)
@@ -80,7 +80,7 @@ def progress(token: str | int, done: int, message: str) -> Json:
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
-def listing(request: Request, settings: Settings, tools: Sequence[Tool], user_name: str | None) -> Json:
+def listing(request: RpcRequest, settings: Settings, tools: Sequence[Tool], user_name: str | None) -> Json:
     """
     Return the result of every method but `tools/call`.
 
@@ -95,7 +95,7 @@ def listing(request: Request, settings: Settings, tools: Sequence[Tool], user_na
     return {**result, "_meta": {USER_KEY: user_name}} if request.method in _OPENING else result
 
 
-def unknown_tool(request: Request) -> Rejected:
+def unknown_tool(request: RpcRequest) -> Rejected:
     """Return the error for a tool that is not there, or not offered."""
     name = request.params.get("name")
     named = shown(name) if isinstance(name, str) else ""
@@ -115,11 +115,11 @@ def _error(error: RagError) -> Json:
     return {"code": code, "message": error.reason, "data": {"label": error.label}}
 
 
-def _discover(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _discover(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
     return _cached({"supportedVersions": list(messages.SUPPORTED), **_about(settings)})
 
 
-def _initialize(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _initialize(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
     wanted = request.params.get("protocolVersion")
     version = wanted if wanted in messages.LEGACY else messages.LEGACY[0]
     return {"protocolVersion": version, "serverInfo": dict(SERVER), **_about(settings)}
@@ -129,28 +129,28 @@ def _about(settings: Settings) -> Json:
     return {"capabilities": dict(CAPABILITIES), "instructions": settings.mcp_instructions or INSTRUCTIONS}
 
 
-def _tools(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _tools(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
     return _cached({"tools": [listed(tool, settings) for tool in tools]})
 
 
-def _no(what: str) -> Callable[[Request, Settings, Sequence[Tool]], Json]:
-    def none(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _no(what: str) -> Callable[[RpcRequest, Settings, Sequence[Tool]], Json]:
+    def none(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
         return _cached({what: []})
 
     return none
 
 
-def _no_resource(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _no_resource(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
     uri = request.params.get("uri")
     data = {"uri": uri} if isinstance(uri, str) and shown(uri) == uri else None
     raise request.rejected(messages.INVALID_PARAMS, "Resource not found", status=200, data=data)
 
 
-def _no_prompt(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _no_prompt(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
     raise request.rejected(messages.INVALID_PARAMS, "Unknown prompt", status=200)
 
 
-def _nothing(request: Request, settings: Settings, tools: Sequence[Tool]) -> Json:
+def _nothing(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> Json:
     return {}
 
 
@@ -161,7 +161,7 @@ def _cached(result: Json) -> Json:
 
 _OPENING = ("server/discover", "initialize")
 
-_BOTH: Mapping[str, Callable[[Request, Settings, Sequence[Tool]], Json]] = {
+_BOTH: Mapping[str, Callable[[RpcRequest, Settings, Sequence[Tool]], Json]] = {
     "tools/list": _tools,
     "prompts/list": _no("prompts"),
     "prompts/get": _no_prompt,

@@ -14,8 +14,7 @@ from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.api.search import opened
-from datafari_rag.web.failure import failure
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 

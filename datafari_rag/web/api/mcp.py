@@ -18,7 +18,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.answer import AnswerCall
-from datafari_rag.protocols.mcp.messages import Notification, Rejected, Request
+from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, json_response
 from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
@@ -150,7 +150,7 @@ def _is_fixed(authority: str) -> bool:
     return True
 
 
-def _join_trace(message: Request) -> None:
+def _join_trace(message: RpcRequest) -> None:
     """Go on with the trace that `_meta` names, where it does (MCP, "OpenTelemetry trace context")."""
     named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
     if "traceparent" in named:

@@ -23,7 +23,7 @@ from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.mcp import results, tools
 from datafari_rag.protocols.mcp.answer import AnswerCall, facets_of
 from datafari_rag.protocols.mcp.arguments import Arguments
-from datafari_rag.protocols.mcp.messages import Request
+from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool
@@ -52,7 +52,7 @@ class Call:
 
     worker: WorkerContext
     snapshot: ServiceSnapshot
-    message: Request
+    message: RpcRequest
     incoming: Incoming
     identified: VerifiedIdentity
     origin: str

@@ -18,9 +18,8 @@ from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.answers import WorkerContext, json_response
-from datafari_rag.web.failure import failure
 from datafari_rag.web.forms import whole_body
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.reader import PageReader, reader_of

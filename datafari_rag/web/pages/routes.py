@@ -10,10 +10,8 @@ from datafari_rag.web.admin import page
 from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.pages.demo_menu import choose
 from datafari_rag.web.pages.feedback import give
-from datafari_rag.web.pages.question_run import talk
-from datafari_rag.web.pages.search import search_page
-from datafari_rag.web.pages.static_files import static_file
-from datafari_rag.web.pages.widget import widget_setup
+from datafari_rag.web.pages.search import search_page, talk
+from datafari_rag.web.pages.static_files import static_file, widget_setup
 
 
 def add_pages(app: Flask, worker: WorkerContext) -> None:

@@ -2,7 +2,8 @@
 `/`: the question box, the answer with its proof, and the plain results below; all of it also without script.
 
 With a script at work (its cookie says so) only the frame is sent, and the script asks the same paths as every other
-caller. Without one the answer is made here, by the same line, before the page goes out.
+caller. Without one the answer is made here, by the same line, before the page goes out. A follow-up question of the
+script comes to `/talk`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered, failed
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.pages import search_dialect
@@ -28,12 +29,15 @@ from datafari_rag.web.pages.messages import field_names, script_words, statuses,
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, parameters_for
-from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.request_values import headers_of, incoming_from
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
 
 SCRIPT_COOKIE = "datafari_rag_script"
 """Set by our script: its browser needs no answer in the page."""
+
+TALK_TAKES = frozenset({"json"})
+"""No form of another site can send it, and other sites' scripts are not let in (`web/ops/cors.py`)."""
 
 Arguments = Mapping[str, Sequence[str]]
 
@@ -49,6 +53,19 @@ def search_page(worker: WorkerContext) -> Response:
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
     made = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
     return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **made})
+
+
+def talk(worker: WorkerContext) -> Response:
+    """Return the stream of the answer to a follow-up question: the last of the messages that were sent."""
+    snapshot = worker.snapshot()
+    try:
+        incoming = incoming_from(request, takes=TALK_TAKES, now_s=worker.now())
+    except RagError as error:
+        return failed(worker, PAGE, error, snapshot.settings)
+    watch = request.environ.get("datafari_rag.watch")
+    if watch is not None:
+        watch()
+    return answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")
 
 
 def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:

@@ -1,17 +1,28 @@
-"""Our own scripts, styles and pictures; they hold nothing of anybody, so any page may use them."""
+"""
+What pages and widgets load beside themselves: our scripts, styles and pictures, and the widget's words.
+
+All of it holds nothing of anybody, so any page may use it. Compressed is only what holds no secret beside a stranger's
+words: our own files, and the settings page. Pages with a question in them never are: their length would tell something
+of what stands beside it (BREACH).
+"""
 
 from __future__ import annotations
+
+import gzip
 
 from flask import Response, request
 
 from datafari_rag.core.errors import NotFound
 from datafari_rag.web.api.answers import WorkerContext, json_response
-from datafari_rag.web.failure import failure
-from datafari_rag.web.json_bytes import plain
-from datafari_rag.web.pages.compressing import compressed
+from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.pages.locale import language_of, translator
+from datafari_rag.web.pages.messages import script_words
 from datafari_rag.web.pages.rendering import STATIC, static_version
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+LEVEL = 6
+_TOO_SMALL_BYTES = 600
 
 
 def static_file(worker: WorkerContext, name: str) -> Response:
@@ -30,3 +41,22 @@ def static_file(worker: WorkerContext, name: str) -> Response:
     response.set_etag(static_version(), weak=True)
     response.make_conditional(request)
     return compressed(response)
+
+
+def widget_setup(worker: WorkerContext) -> Response:
+    """Return the words that the widget needs first, in the page's language."""
+    response = json_response(plain({"words": script_words(translator(language_of(request)))}))
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
+
+
+def compressed(response: Response) -> Response:
+    """Return *response* with a body of fewer bytes, where its reader takes gzip and it is worth it."""
+    response.vary.add("Accept-Encoding")
+    body = response.get_data()
+    if request.accept_encodings["gzip"] <= 0 or len(body) < _TOO_SMALL_BYTES or response.status_code == 304:
+        return response
+    # No time in it: the same file is the same bytes each time.
+    response.set_data(gzip.compress(body, LEVEL, mtime=0))
+    response.headers["Content-Encoding"] = "gzip"
+    return response

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import html
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.cleaning import clean, encodable, is_invisible, without_directions
+from datafari_rag.core.text.cleaning import clean, encodable, is_invisible, unescaped, without_directions
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,30 @@ def test_what_turns_round_the_rest_is_taken_out(text: str, wanted: str) -> None:
 def test_half_a_character_is_replaced(text: str, encodable_text: str) -> None:
     assert encodable(text) == encodable_text
     assert encodable(text).encode().decode() == encodable_text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("plain", "a & b", "&amp;lt;", "&lt;a&gt", "&#65;&#065 &#x41;", "&#0;", "&#00;", "&#", "&#x" + "f" * 5000),
+        *("&#1114111;", "&#1114112;", "&#9999999;", "&#99999999;", "&#99999999", "&#099999999;x", "&#xD800;"),
+    ],
+)
+def test_references_are_resolved_as_the_library_does_it(text: str) -> None:
+    assert unescaped(text) == html.unescape(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "resolved"),
+    [
+        ("a&#" + "1" * 5000 + ";b", "a\ufffdb"),
+        ("a&#" + "1" * 5000, "a\ufffd"),
+        ("&#" + "0" * 5000 + "65;", "A"),
+        ("&#" + "0" * 5000 + ";", "\ufffd"),
+        ("&#" + "1" * 5000 + "&lt;", "\ufffd<"),
+    ],
+)
+def test_a_number_longer_than_python_reads_is_resolved_too(text: str, resolved: str) -> None:
+    with pytest.raises(ValueError, match="digits"):
+        html.unescape(text)
+    assert unescaped(text) == resolved

@@ -13,14 +13,14 @@ from datafari_rag.core.events import Failed
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp.answer import AnswerCall, facets_of
-from datafari_rag.protocols.mcp.messages import Request
+from datafari_rag.protocols.mcp.messages import RpcRequest
 from tests.protocols.mcp.test_results import room
 from tests.protocols.values import ANSWER, FINISHED, context, events, request
 
 
 def call(arguments: object = None, **meta: object) -> AnswerCall:
     params = {"name": "answer", "arguments": {"question": "Who ate?"} if arguments is None else arguments}
-    return AnswerCall(Request(7, "tools/call", params, "modern", messages.MODERN, meta), room())
+    return AnswerCall(RpcRequest(7, "tools/call", params, "modern", messages.MODERN, meta), room())
 
 
 def test_the_arguments_are_the_ask() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.protocols.mcp import messages
-from datafari_rag.protocols.mcp.messages import Notification, Rejected, Request, message_of
+from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest, message_of
 
 META: dict[str, object] = {messages.VERSION_KEY: messages.MODERN, messages.CAPABILITIES_KEY: {}}
 
@@ -27,7 +27,7 @@ def rejection(sent: object, given: dict[str, str]) -> Rejected:
 
 def test_a_request_of_the_present_revision_says_so_twice() -> None:
     message = message_of(body(), headers())
-    assert isinstance(message, Request)
+    assert isinstance(message, RpcRequest)
     assert (message.id, message.method, message.era, message.version) == (7, "tools/list", "modern", "2026-07-28")
 
 
@@ -40,7 +40,7 @@ def test_a_request_of_the_present_revision_says_so_twice() -> None:
 )
 def test_a_request_of_an_earlier_revision_may_name_it(given: dict[str, str], version: str) -> None:
     message = message_of({"jsonrpc": "2.0", "id": "a", "method": "ping"}, given)
-    assert isinstance(message, Request)
+    assert isinstance(message, RpcRequest)
     assert (message.era, message.version) == ("legacy", version)
 
 
@@ -139,11 +139,11 @@ def test_an_unknown_version_is_answered_with_the_known_ones() -> None:
 @pytest.mark.parametrize("name", ["search", "  search  ", "=?base64?c2VhcmNo?="])
 def test_a_name_in_the_headers_may_be_padded_or_encoded(name: str) -> None:
     message = message_of(body("tools/call", name="search"), headers("tools/call", mcp_name=name))
-    assert isinstance(message, Request)
+    assert isinstance(message, RpcRequest)
 
 
 @pytest.mark.parametrize(("token", "kept"), [("p", "p"), (3, 3), (None, None), (True, None), ([], None)])
 def test_progress_is_wanted_under_a_token(token: object, kept: object) -> None:
     message = message_of(body(_meta={**META, "progressToken": token}), headers())
-    assert isinstance(message, Request)
+    assert isinstance(message, RpcRequest)
     assert message.progress_token == kept

@@ -16,15 +16,15 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages, replies
-from datafari_rag.protocols.mcp.messages import Rejected, Request
+from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest
 from datafari_rag.protocols.mcp.tools import TOOLS
 
-MODERN = Request(7, "tools/list", {}, "modern", messages.MODERN)
-LEGACY = Request(7, "tools/list", {}, "legacy", "2025-11-25")
+MODERN = RpcRequest(7, "tools/list", {}, "modern", messages.MODERN)
+LEGACY = RpcRequest(7, "tools/list", {}, "legacy", "2025-11-25")
 
 
 def listing(method: str, era: Any = "modern", **params: object) -> dict[str, Any]:
-    request = Request(7, method, params, era, messages.MODERN)
+    request = RpcRequest(7, method, params, era, messages.MODERN)
     return dict(replies.listing(request, Settings(), list(TOOLS.values()), "alice"))
 
 
@@ -90,14 +90,14 @@ def test_a_resource_that_is_not_there_is_named_when_that_is_short(uri: object, d
 
 @pytest.mark.parametrize("name", [None, 5, "x" * 500])
 def test_an_unknown_tool_is_an_error_of_the_call(name: object) -> None:
-    error = replies.unknown_tool(Request(7, "tools/call", {"name": name}, "modern", messages.MODERN))
+    error = replies.unknown_tool(RpcRequest(7, "tools/call", {"name": name}, "modern", messages.MODERN))
     assert (error.rpc_code, error.status) == (messages.INVALID_PARAMS, 200)
     assert len(error.reason) < 150
 
 
 @pytest.mark.parametrize("kind", leaves())
 @pytest.mark.parametrize("request_", [None, MODERN, LEGACY], ids=["before a call", "2026-07-28", "2025-11-25"])
-def test_every_failure_can_be_said(kind: type[RagError], request_: Request | None) -> None:
+def test_every_failure_can_be_said(kind: type[RagError], request_: RpcRequest | None) -> None:
     status, body = replies.failed(kind(), request_)
     said = json.dumps(body)
     assert 200 <= status < 600

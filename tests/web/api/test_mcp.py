@@ -122,7 +122,7 @@ def test_without_an_address_of_its_own_it_is_that_of_the_request() -> None:
 def test_where_no_tokens_are_taken_nothing_tells_where_to_get_them() -> None:
     client = client_of(fake_snapshot(settings=Settings(security_anonymous="refuse")))
     assert client.get("/.well-known/oauth-protected-resource").status_code == 404
-    assert "WWW-Authenticate" not in post(client, "tools/list").headers
+    assert "resource_metadata" not in post(client, "tools/list").headers["WWW-Authenticate"]
 
 
 def test_without_an_audience_no_token_is_believed() -> None:

@@ -67,7 +67,7 @@ def test_what_is_written_down_is_what_the_code_does(document: Any) -> None:
     schemas = document["components"]["schemas"]
     chat, ratio = schemas["ChatRequest"], schemas["CompletionRequest"]["properties"]["context_token_ratio"]
     message = chat["properties"]["messages"]
-    optional = {"title", "field", "start", "end", "quote"}
+    optional = {"title", "field", "start", "end", "quote", "place", "page"}
 
     assert schemas["Citation"]["required"] == [one.name for one in fields(Citation)]
     assert {name for name, one in schemas["Citation"]["properties"].items() if "null" in one["type"]} >= optional

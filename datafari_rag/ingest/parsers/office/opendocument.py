@@ -11,7 +11,7 @@ from odfdo import Document, Element, Table
 
 from datafari_rag.core.places import Place
 from datafari_rag.ingest.parsers.containers.packed import BROKEN, refuse_bombs
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Piece, Unreadable, heading_line, placed, row_line
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_CELLS = 1_000_000
 """Cells of one table; a cell or row may say that it stands for thousands."""
@@ -37,7 +37,7 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This OpenDocument file is broken or locked by a password.") from error
 
 
-def _bounded(body: Element) -> Iterator[Piece]:
+def _bounded(body: Element) -> Iterator[TextPiece]:
     chars = 0
     for piece in _pieces(body):
         yield piece
@@ -46,7 +46,7 @@ def _bounded(body: Element) -> Iterator[Piece]:
             return
 
 
-def _pieces(body: Element) -> Iterator[Piece]:
+def _pieces(body: Element) -> Iterator[TextPiece]:
     """Walk through *body* without recursion; the mark of an item stands before its first paragraph."""
     waiting: list[Element] = [body]
     slide, mark = 0, ""
@@ -56,13 +56,13 @@ def _pieces(body: Element) -> Iterator[Piece]:
             continue
         if node.tag == "draw:page":
             slide += 1
-            yield Piece("\n", Place("slide", slide))
+            yield TextPiece("\n", Place("slide", slide))
         if node.tag == "text:list-item":
             mark = "- "
         if isinstance(node, Table):
-            yield from map(Piece, _rows(node))
+            yield from map(TextPiece, _rows(node))
         elif node.tag in ("text:h", "text:p"):
-            yield Piece(_line(node, mark))
+            yield TextPiece(_line(node, mark))
             mark = ""
         if node.tag not in ("table:table", "text:h", "text:p") or node.tag == "text:p":
             # A paragraph may hold a frame with a text or table of its own.

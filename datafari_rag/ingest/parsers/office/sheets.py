@@ -11,7 +11,7 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 
 from datafari_rag.core.places import Place
 from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
-from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, Piece, Unreadable, heading_line, placed, row_line
+from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_CELLS = 5_000_000
 """Most cells between the first and the last one that is used; the library keeps room for each, empty or not."""
@@ -34,19 +34,19 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This workbook is broken.") from error
 
 
-def _pieces(book: CalamineWorkbook) -> Iterator[Piece]:
+def _pieces(book: CalamineWorkbook) -> Iterator[TextPiece]:
     chars = 0
     for number, name in enumerate(book.sheet_names, 1):
-        yield Piece(f"\n{heading_line(2, name)}\n", Place("sheet", number, name))
+        yield TextPiece(f"\n{heading_line(2, name)}\n", Place("sheet", number, name))
         for piece in _rows(book.get_sheet_by_name(name), name):
             yield piece
             chars += len(piece.text)
             if chars > MAX_CHARS:
                 return
-        yield Piece("\n")
+        yield TextPiece("\n")
 
 
-def _rows(sheet: CalamineSheet, name: str) -> Iterator[Piece]:
+def _rows(sheet: CalamineSheet, name: str) -> Iterator[TextPiece]:
     """Yield each row that has words as a line; an empty one ends a table, and the next one says its number again."""
     if sheet.total_height * sheet.total_width > MAX_CELLS:
         raise Unreadable(f"The sheet {name!r} has more than {MAX_CELLS:,} cells.")
@@ -55,9 +55,9 @@ def _rows(sheet: CalamineSheet, name: str) -> Iterator[Piece]:
         # Empty cells at the end belong to other rows, which are wider.
         line = row_line(map(_shown, cells)).rstrip(" |")
         if line:
-            yield Piece(f"{line}\n", None if is_neighbour else Place("row", number, name))
+            yield TextPiece(f"{line}\n", None if is_neighbour else Place("row", number, name))
         elif is_neighbour:
-            yield Piece("\n")
+            yield TextPiece("\n")
         is_neighbour = bool(line)
 
 

@@ -11,7 +11,7 @@ from pptx.exc import PythonPptxError
 
 from datafari_rag.core.places import Place
 from datafari_rag.ingest.parsers.containers.packed import refuse_bombs
-from datafari_rag.ingest.parsers.parsed import Parsed, Piece, Unreadable, heading_line, placed, row_line
+from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_SHAPES = 100_000
 """Shapes of one presentation, those in groups included."""
@@ -34,17 +34,17 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This presentation is broken.") from error
 
 
-def _pieces(show: Any) -> Iterator[Piece]:
+def _pieces(show: Any) -> Iterator[TextPiece]:
     for number, slide in enumerate(show.slides, 1):
-        yield Piece("\n", Place("slide", number))
+        yield TextPiece("\n", Place("slide", number))
         title = slide.shapes.title
         if title is not None and title.has_text_frame:
-            yield Piece(f"{heading_line(2, title.text_frame.text)}\n\n")
+            yield TextPiece(f"{heading_line(2, title.text_frame.text)}\n\n")
         for shape in _flat(slide.shapes):
             if title is None or shape.shape_id != title.shape_id:
-                yield from map(Piece, _shown(shape))
+                yield from map(TextPiece, _shown(shape))
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None and notes.text.strip():
-            yield Piece(f"{notes.text}\n\n")
+            yield TextPiece(f"{notes.text}\n\n")
 
 
 def _flat(shapes: Iterable[Any]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from PIL import Image, ImageSequence, UnidentifiedImageError
 
 from datafari_rag.core.places import Place
-from datafari_rag.ingest.parsers.parsed import Parsed, Piece, Unreadable, placed
+from datafari_rag.ingest.parsers.parsed import Parsed, TextPiece, Unreadable, placed
 from datafari_rag.ingest.parsers.pictures import ocr
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
@@ -30,11 +30,11 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This picture is broken.") from error
 
 
-def _pieces(picture: Image.Image) -> Iterator[Piece]:
+def _pieces(picture: Image.Image) -> Iterator[TextPiece]:
     is_many = getattr(picture, "n_frames", 1) > 1 and picture.format == "TIFF"
     for number, frame in enumerate(ImageSequence.Iterator(picture), 1):
         grey = frame.convert("L")
         text = ocr.read(ocr.Picture(grey.tobytes(), grey.width, grey.height, grey.width))
-        yield Piece(f"{text}\n", Place("page", number) if is_many else None)
+        yield TextPiece(f"{text}\n", Place("page", number) if is_many else None)
         if not is_many or number == MAX_PAGES:
             return

@@ -67,7 +67,7 @@ def _set_up(place: Path) -> None:
 
 
 def _index_demo(index: Path) -> None:
-    from datafari_rag.commands.demo_index import build_demo_index
+    from datafari_rag.commands.demo.index import build_demo_index
 
     if not index.exists():
         click.echo("Indexing the demo documents (once, a few seconds)…", err=True)

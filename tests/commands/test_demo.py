@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.text.tokenizer import words_of

@@ -1,0 +1,1 @@
+"""`datafari-rag demo`: the command, and the index that it serves."""
