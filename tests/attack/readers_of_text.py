@@ -118,6 +118,7 @@ def searched(text: str) -> object:
 def badges(text: str) -> object:
     about = {"label": "Public handbook", "document_id": "d", "status": "verified"}
     cited = [{**about, "answer_start": at, "answer_end": at + 3} for at in range(0, len(text) - 3, 8)]
+    cited = cited[: claims.MAX_MARKS]
     return markdown.html_of(text, markdown.PlacedCitations(cited, [{"id": "d", "url": "u"}], {"verified": "verified"}))
 
 
@@ -130,14 +131,16 @@ def events_of(text: str) -> object:
     return [stream.feed(data[at : at + 1000]) for at in range(0, len(data), 1000)], stream.end()
 
 
-def in_regions(text: str) -> object:
+def scored(text: str) -> object:
+    traces = term_matching.traces_of(TERMS, text, "en")
+    weights = term_matching.weights_in(TERMS, traces)
+    return term_matching.sentence_scores(bounds_of(text), traces, weights, text=text)
+
+
+def bounds_of(text: str) -> list[tuple[int, int]]:
+    """Return the sentences of *text*, as whoever reads them gets them: in blocks where there are very many."""
     traces = term_matching.traces_of(TERMS, text, "en")
     return candidate_regions.bounds_in(text, traces, term_matching.weights_in(TERMS, traces), 3000)
-
-
-def scored(text: str) -> object:
-    bounds, traces = sentences.spans(text), term_matching.traces_of(TERMS, text, "en")
-    return term_matching.sentence_scores(bounds, traces, term_matching.weights_in(TERMS, traces), text=text)
 
 
 def claimed(text: str) -> object:
@@ -259,7 +262,7 @@ READERS: dict[str, Reader] = {
     ),
     "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
     "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
-    "core.passages.candidate_regions.bounds_in": in_regions,
+    "core.passages.candidate_regions.bounds_in": bounds_of,
     "core.passages.evidence_threshold.evidence_in": lambda text: evidence_threshold.evidence_in(
         QUESTION, seen(text + PLAIN), language="en"
     ),
@@ -337,7 +340,7 @@ READERS: dict[str, Reader] = {
         [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
     ),
     "core.solr.parameters.numbered": parameters.numbered,
-    "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
+    "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
     "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
     "core.text.structure.path_at": lambda text: structure.path_at(text, len(text)),

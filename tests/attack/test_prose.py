@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from datafari_rag.web.pages.markdown import MAX_LINES, PlacedCitations, html_of
 from tests.attack.hostile import grown, text_of, units
 from tests.attack.report import Record, judge
 from tests.required import program
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "datafari_rag" / "resources" / "static" / "prose.js"
-TIMES = Path(__file__).with_name("prose_times.mjs")
+TIMES, TEXTS = (Path(__file__).with_name(name) for name in ("prose_times.mjs", "prose_text.mjs"))
 
 CHARS, MANY_CHARS = 50_000, 200_000
 LIMIT_MS, MANY_LIMIT_MS = 400, 1600
@@ -66,6 +68,23 @@ def test_the_page_lays_out_no_hostile_text_slowly(record_property: Record) -> No
     found = times(hostile_texts(CHARS), timeout_s=900)
     holes = holes_in(found, limit_ms=LIMIT_MS)
     judge(record_property, "hostile texts on the page", against="pages", tried=len(found), holes=holes)
+
+
+def test_the_lines_behind_the_last_one_that_is_read_are_one_on_the_page() -> None:
+    """As on the page without script, and no fence among them hides what it holds."""
+    text = "x\n\n" * (MAX_LINES // 2) + "```\nlast [1]\n```\n\n- a"
+    run = subprocess.run(
+        [program("node", "install Node 20"), str(TEXTS), str(SCRIPT)],
+        input=json.dumps(text),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown = json.loads(run.stdout)
+    assert len(shown) == MAX_LINES // 2 + 1
+    assert "last" in shown[-1]
+    html = html_of(text, PlacedCitations([], [], {}))
+    assert re.sub(r"\s+", " ", "".join(shown)) == re.sub(r"\s+", " ", re.sub("<[^>]*>", "", html))
 
 
 def test_what_is_thrown_is_a_hole() -> None:

@@ -234,6 +234,8 @@ def _is_ending(word: str, common: int, language: str) -> bool:
 
 
 def _plain_number(token: str) -> str:
+    if token.isdigit():
+        return token.lstrip("0") or "0"
     plain = _GROUPED.sub("", token).replace(",", ".")
     return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datafari_rag.core.passages.term_matching import TermPositions
-from datafari_rag.core.text.sentences import blocks, bounds_around, spans
+from datafari_rag.core.text.sentences import blocks, bounds_around, first_spans
 from datafari_rag.core.text.tables import header_above, is_row
 
 SHORT_CHARS = 60_000
@@ -36,8 +36,10 @@ def bounds_in(text: str, traces: TermPositions, weights: Sequence[float], budget
     is many pages, sentences that follow each other are given together.
     """
     if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
-        if budget_chars < LARGE_BUDGET_CHARS and len(sentences := spans(text)) <= MAX_SENTENCES:
-            return sentences
+        if budget_chars < LARGE_BUDGET_CHARS:
+            sentences = first_spans(text, MAX_SENTENCES + 1)
+            if len(sentences) <= MAX_SENTENCES:
+                return sentences
         return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS))
     wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
     found: list[tuple[int, int]] = []

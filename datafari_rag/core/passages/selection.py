@@ -47,6 +47,9 @@ MAX_REJECTED = 20
 """Sentences left out that the trace names, best first."""
 
 _CUED = 150
+_REACH = 2
+"""A piece of a long sentence is looked for in so many times the length of the one before."""
+
 _NO_LETTERS = re.compile(r"[\W_]+")
 
 
@@ -353,8 +356,13 @@ def _pieces(text: str, start: int, end: int, node_size: int, size_of: Callable[[
     if _bytes(text[start:end]) <= node_size:
         return [(start, end)]
     found: list[tuple[int, int]] = []
+    reach = end - start
     while start < end:
-        stop = start + longest_prefix(text[start:end], end - start, size_of, node_size)
+        stop = start + longest_prefix(text[start:end], reach, size_of, node_size)
+        if stop < end and stop - start == reach:
+            reach = end - start  # more of it may fit
+            continue
+        reach = _REACH * (stop - start) + 1
         if stop < end:
             stop = max(start + 1, word_end(text, start, stop))
         found.append((start, stop))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from datafari_rag.core.citations.statements import DENYING_WORD, is_negation
@@ -13,6 +13,9 @@ from datafari_rag.core.text.folding import folded
 
 CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
 """What counts beside the question's words: the kind of thing asked for, a clause's beginning, words in the middle."""
+
+MAX_BEGINNINGS = 5000
+"""So many words are tried as the first one. No sentence has more; a row of a table may."""
 
 _BLANKS = re.compile(r"\s+|(?<=[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 """Where one word ends and the next begins; in scripts without spaces behind every character."""
@@ -36,7 +39,7 @@ def clipped(text: str, room: int, *, terms: Sequence[Term], cue: Cue | None, lan
     best, found = -1.0, (0, 0)
     for start, end in _windows(text, room, language):
         worth = _worth(hits, terms, start, end)
-        worth += CUE_WORTH * any(start <= at < end for at in cues) + CLAUSE_WORTH * (start in clauses)
+        worth += CUE_WORTH * _has_any(cues, start, end) + CLAUSE_WORTH * (start in clauses)
         if worth > best:
             best, found = worth, (start, end)
     return found
@@ -44,33 +47,44 @@ def clipped(text: str, room: int, *, terms: Sequence[Term], cue: Cue | None, lan
 
 def _windows(text: str, room: int, language: str) -> Iterator[tuple[int, int]]:
     """Yield the longest run of whole words from each word on that cuts no negation off."""
-    ends = [*(match.start() for match in _BLANKS.finditer(text)), len(text)]
-    denials = _denials(text, language)
-    for start in (0, *(match.end() for match in _BLANKS.finditer(text))):
+    blanks = [match.span() for match in _BLANKS.finditer(text)]
+    ends = [*(start for start, _ in blanks), len(text)]
+    clauses, denials = _clauses(text), _denials(text, language)
+    for start in (0, *(end for _, end in blanks[: MAX_BEGINNINGS - 1])):
         place = bisect_right(ends, start + room) - 1
         if place < 0 or ends[place] <= start:
             continue
         end = ends[place]
-        if not any(said < start < last or first < end <= said for first, said, last in denials):
+        begun, last = clauses[bisect_right(clauses, start) - 1], clauses[bisect_left(clauses, end)]
+        if not (_has_any(denials, begun, start) or _has_any(denials, end, last)):
             yield start, end
 
 
-def _denials(text: str, language: str) -> list[tuple[int, int, int]]:
-    """Return where *text* denies something, each between the beginning and the end of its clause."""
-    # A line may be wrapped anywhere.
-    clauses = [0, *(match.end() for match in _CLAUSE.finditer(text) if match.group() != "\n"), len(text)]
+def _clauses(text: str) -> list[int]:
+    """Return where the clauses of *text* begin, and where it ends. A line may be wrapped anywhere."""
+    return [0, *(match.end() for match in _CLAUSE.finditer(text) if match.group() != "\n"), len(text)]
+
+
+def _denials(text: str, language: str) -> list[int]:
+    """Return where *text* denies something."""
     # Of scripts without spaces nothing is said here: one and the same character denies, or is a part of "very".
     denying = {word for word in set(_WORDS.findall(text)) if is_negation(folded(word), language)}
-    places = [word.start() for word in _WORDS.finditer(text) if word.group() in denying]
-    following = [bisect_right(clauses, place) for place in places]
-    return [(clauses[after - 1], place, clauses[after]) for place, after in zip(places, following, strict=True)]
+    return [word.start() for word in _WORDS.finditer(text) if word.group() in denying]
+
+
+def _has_any(places: Sequence[int], start: int, end: int) -> bool:
+    """Say whether any of *places*, which are in order, is from *start* to before *end*."""
+    return bisect_left(places, start) < bisect_left(places, end)
 
 
 def _worth(hits: Sequence[Sequence[int]], terms: Sequence[Term], start: int, end: int) -> float:
-    inside = [[at for at in places if start <= at < end] for places in hits]
-    offsets = [at for places in inside for at in places]
-    if not offsets:
+    held = [
+        (term, places[low], places[high - 1])
+        for term, places in zip(terms, hits, strict=True)
+        if (low := bisect_left(places, start)) < (high := bisect_left(places, end))
+    ]
+    if not held:
         return 0.0
-    middle = (min(offsets) + max(offsets)) / 2
-    share = sum(term.share for term, places in zip(terms, inside, strict=True) if places)
+    middle = (min(first for _, first, _ in held) + max(last for _, _, last in held)) / 2
+    share = sum(term.share for term, _, _ in held)
     return share - CENTRE_WORTH * abs(middle - (start + end) / 2) / (end - start)

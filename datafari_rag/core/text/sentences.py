@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from datafari_rag.core.text.abbreviations import is_abbreviated
 from datafari_rag.core.text.tables import has_tables, tables_in, uncovered
@@ -55,7 +56,12 @@ _LONG_LINE_CHARS = 110
 
 def spans(text: str) -> list[tuple[int, int]]:
     """Return the sentences of *text* as (start, end) in order, without white space around them; empty for blanks."""
-    return _spans_between(text, 0, len(text))
+    return list(_spans_between(text, 0, len(text)))
+
+
+def first_spans(text: str, number: int) -> list[tuple[int, int]]:
+    """Return the first *number* of `spans`, without looking for the others."""
+    return list(islice(_spans_between(text, 0, len(text)), number))
 
 
 def blocks(text: str, least_chars: int) -> list[tuple[int, int]]:
@@ -86,7 +92,7 @@ def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) ->
     if low > 0:
         newline = text.find("\n", low, start)
         low = newline + 1 if newline >= 0 else low
-    return _spans_between(text, low, high)
+    return list(_spans_between(text, low, high))
 
 
 def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
@@ -128,29 +134,26 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
     return high if limit >= last else _cut(text, begin + least_chars, limit)
 
 
-def _spans_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
+def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
     if not has_tables(text, low, high):
-        return _sentences_between(text, low, high)
-    found: list[tuple[int, int]] = []
+        yield from _sentences_between(text, low, high)
+        return
     for start, end, table in uncovered(tables_in(text, low, high), low, high):
         if table is None:
-            found.extend(_sentences_between(text, start, end))
+            yield from _sentences_between(text, start, end)
         else:
             for row in table.rows:
-                _add(found, text, *row)
-    return found
+                yield from _bounded(text, *row)
 
 
-def _sentences_between(text: str, low: int, high: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+def _sentences_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
     begin = low
     for match in _MARK.finditer(text, low, high):
         run, after = match.group(), match.end()
         if match["none"] is None and after < high and _is_boundary(text, run, begin, after):
-            _add(found, text, begin, match.start() + len(run.rstrip()))
+            yield from _bounded(text, begin, match.start() + len(run.rstrip()))
             begin = after
-    _add(found, text, begin, high)
-    return found
+    yield from _bounded(text, begin, high)
 
 
 def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
@@ -201,15 +204,15 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
 
 
-def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Add *start* to *end* without white space around it, in pieces when it is too long."""
+def _bounded(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield *start* to *end* without white space around it, in pieces when it is too long."""
     start, end = _trimmed(text, start, end)
     while end - start > MAX_CHARS:
         cut = _cut(text, start + MAX_CHARS // 2, start + MAX_CHARS)
-        found.append((start, cut))
+        yield start, cut
         start, end = _trimmed(text, cut, end)
     if start < end:
-        found.append((start, end))
+        yield start, end
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

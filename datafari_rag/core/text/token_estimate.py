@@ -71,14 +71,13 @@ def _counted(marks: str) -> list[int]:
         for column in columns:
             counts[column] += number
     words, capitals = marks.translate(_WORDS), marks.translate(_CAPITALS)
-    cyrillic = marks.translate(_only("U"))
     counts[0] = _runs(words, "a")
-    counts[8] = _runs(marks.translate(_only("n")), "n")
-    counts[9] = _runs(marks.translate(_only("_")), "__")
+    counts[8] = _runs(marks.translate(_LINE_ENDS), "n")
+    counts[9] = _runs(marks.translate(_BLANKS), "__")
     # Capitals with a letter or digit before them, and letters after a digit.
     counts[10] = marks.count("A") - _runs(capitals, "A") + marks.count("0a")
     counts[10] += words.count("a" * LONG_WORD_CHARS) * LONG_WORD_CHARS
-    counts[12] += marks.count("U") - _runs(cyrillic, "U")
+    counts[12] += marks.count("U") - _runs(marks.translate(_CYRILLIC), "U")
     return counts
 
 
@@ -92,11 +91,14 @@ def _only(kept: str) -> dict[int, str]:
     return {ord(mark): mark if mark in kept else " " for mark, _, _ in _MARKS}
 
 
+_EMOJI = range(0x1F000, 0x1FB00)
+
+
 class _MarkOf(dict[int, str]):
-    """The mark of each character by its code point; beyond Unicode's first plane it is not kept."""
+    """The mark of each character by its code point; beyond Unicode's first plane only those of emoji are kept."""
 
     def __missing__(self, code: int) -> str:
-        if code > 0xFFFF:
+        if code > 0xFFFF and code not in _EMOJI:
             return "w" if chr(code).isalpha() else "?"
         mark = self[code] = next(mark for mark, pattern in _PATTERNS if pattern.match(chr(code)))
         return mark
@@ -106,3 +108,4 @@ _PATTERNS = tuple((mark, re.compile(pattern)) for mark, pattern, _ in _MARKS)
 _MARK_OF = _MarkOf()
 _WORDS = {ord(mark): "a" if mark in "aAexUusgw" else " " for mark, _, _ in _MARKS}
 _CAPITALS = _only("Aa") | {ord("0"): "a"}
+_LINE_ENDS, _BLANKS, _CYRILLIC = _only("n"), _only("_"), _only("U")

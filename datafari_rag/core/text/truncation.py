@@ -13,6 +13,9 @@ _NEAR_CHARS = 1500
 MAX_CHARACTER_CHARS = 200
 """No reader takes more code points for one character: a longer run of accents or joiners is cut like any other text."""
 
+MAX_GUESSES = 6
+"""So many places are guessed in proportion before the rest is halved: for what is not evenly spread that is quicker."""
+
 
 def cut_at(text: str, end: int) -> int:
     """
@@ -34,11 +37,18 @@ def cut_at(text: str, end: int) -> int:
 
 
 def word_end(text: str, start: int, end: int) -> int:
-    """Return the last place up to *end* behind which no word is cut; in a very long word between characters."""
+    """
+    Return the last place up to *end* behind which no word is cut; in a very long word between characters.
+
+    What is one character from *start* on is cut at *end*.
+    """
     if end >= len(text) or text[end].isspace():
         return end
     space = text.rfind(" ", start + (end - start) // 2, end)
-    return space if space > start else between_characters(text, end)
+    if space > start:
+        return space
+    place = between_characters(text, end)
+    return place if place > start else end
 
 
 def between_characters(text: str, offset: int) -> int:
@@ -51,16 +61,21 @@ def between_characters(text: str, offset: int) -> int:
 
 def longest_prefix(text: str, chars: int, size_of: Callable[[str], int], size: int) -> int:
     """Return how many characters of the start of *text* are at most *chars*, and at most *size* by *size_of*."""
-    chars = min(max(0, chars), len(text))
-    if size_of(text[:chars]) <= size:
-        return chars
-    low, high = 0, chars
-    while low < high:
-        middle = (low + high + 1) // 2
-        if size_of(text[:middle]) <= size:
-            low = middle
+    low, high = 0, min(max(0, chars), len(text))
+    size_at_low, size_at_high = 0, size_of(text[:high])
+    if size_at_high <= size:
+        return high
+    guesses = 0
+    while high - low > 1:
+        # Most texts have about as much in each stretch: a place in proportion is some times nearer than the middle.
+        share = (size - size_at_low) / (size_at_high - size_at_low) if guesses < MAX_GUESSES else 0.5
+        middle = min(max(low + int((high - low) * share), low + 1), high - 1)
+        here = size_of(text[:middle])
+        if here <= size:
+            low, size_at_low = middle, here
         else:
-            high = middle - 1
+            high, size_at_high = middle, here
+        guesses += 1
     return low
 
 

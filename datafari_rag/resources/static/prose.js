@@ -15,6 +15,9 @@ const MASK = "\ufffc";
 const BLOCK = /^\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)$/s;
 const INLINE =
   /`(?<code>[^`\n]+)`|\*\*(?=\S)(?<bold>(?:(?!\*\*).)+)(?<=\S)\*\*|(?<![\w*])\*(?=[^\s*])(?<italic>[^*\n]+)(?<=\S)\*(?![\w*])|[[【［](?<words>[^[\]【】［］\n\ufffc]{1,240})[\]】］]\((?<target>[^()\s\ufffc]{1,2000})\)/gu;
+const FENCE = /^\s*```[^\n]*$/;
+/** So many lines are read as Markdown; what is behind them is one of words. */
+const MAX_LINES = 5000;
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /** Without the controls that turn what follows round, so that what is read is what stands there. @param {string} text */
@@ -172,7 +175,7 @@ function* grouped(whole) {
   let lines = [];
   let isCode = false;
   for (const line of linesOf(whole)) {
-    if (/^\s*```/.test(line.masked)) {
+    if (FENCE.test(line.masked)) {
       if (lines.length) yield [kind, lines];
       isCode = !isCode;
       [kind, lines] = ["code", []];
@@ -192,10 +195,12 @@ function* grouped(whole) {
 /** @param {Part} whole */
 function* linesOf(whole) {
   let at = 0;
-  for (const line of whole.text.split("\n")) {
+  const lines = whole.text.split("\n");
+  for (const line of lines.slice(0, MAX_LINES)) {
     yield cut(whole, at, at + line.length);
     at += line.length + 1;
   }
+  if (lines.length > MAX_LINES) yield cut(whole, at);
 }
 
 /** @param {Part} line @returns {[string, Part]} */

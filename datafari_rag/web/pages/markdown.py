@@ -9,7 +9,7 @@ documents on this server or is none; an image is never made.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -23,11 +23,14 @@ Json = Mapping[str, Any]
 SHAPES = {"verified": "✓", "supported": "≈", "unsupported": "✕", "unknown": "?"}
 """What stands beside a badge's number, so that colour is never alone in saying it."""
 
+MAX_LINES = 5000
+"""So many lines are read as Markdown, as in `static/prose.js`; what is behind them is one of words."""
+
 _MASK = "\ufffc"
 """Stands for each character of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
 
-_BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)")
-_FENCE = re.compile(r"\s*```")
+_BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)", re.DOTALL)
+_FENCE = re.compile(r"\s*```[^\n]*")
 _INLINE = re.compile(
     r"`(?P<code>[^`\n]+)`"
     r"|\*\*(?=\S)(?P<bold>(?:(?!\*\*).)+)(?<=\S)\*\*"
@@ -45,11 +48,14 @@ class PlacedCitations:
     documents: Sequence[Json]
     words: Mapping[str, str]
     _by_start: dict[int, list[Json]] = field(default_factory=dict, init=False)
+    _numbers: dict[object, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Gather the citations of each mark."""
+        """Gather the citations of each mark, and number the documents."""
         for citation in self.citations:
             self._by_start.setdefault(citation["answer_start"], []).append(citation)
+        for number, document in enumerate(self.documents, 1):
+            self._numbers.setdefault(document["id"], number)
 
     def masked(self, text: str) -> str:
         """Return *text* with every mark hidden, as long as it was."""
@@ -65,24 +71,21 @@ class PlacedCitations:
         mine = self._by_start.get(start)
         if mine is None:
             return None
-        return Markup("").join(self._badge(citation) for citation in mine), mine[0]["answer_end"]
+        return _joined(self._badge(citation) for citation in mine), mine[0]["answer_end"]
 
     def place(self, document_id: object) -> int | None:
         """Return the number of the document, counted from 1."""
-        ids = [document["id"] for document in self.documents]
-        return ids.index(document_id) + 1 if document_id in ids else None
+        return self._numbers.get(document_id)
 
     def _badge(self, citation: Json) -> Markup:
         status, label = str(citation["status"]), without_directions(str(citation["label"]))
-        number = self.place(citation["document_id"])
-        inner = Markup('{}<span aria-hidden="true" class="shape">{}</span><span class="unseen"> {}</span>').format(
-            number or "", SHAPES[status], self.words[status]
-        )
+        shape = _element("span", escape(SHAPES[status]), ' aria-hidden="true" class="shape"')
+        words = _element("span", escape(f" {self.words[status]}"), ' class="unseen"')
+        inner = _joined((escape(self.place(citation["document_id"]) or ""), shape, words))
+        kind, title = f' class="badge {escape(status)}"', f' title="{escape(label)}"'
         if citation["document_id"] is None:
-            return Markup('<span class="badge {}" title="{}">{}</span>').format(status, label, inner)
-        return Markup('<a class="badge {}" href="{}" title="{}">{}</a>').format(
-            status, address_of(citation), label, inner
-        )
+            return _element("span", inner, f"{kind}{title}")
+        return _element("a", inner, f'{kind} href="{escape(address_of(citation))}"{title}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +109,30 @@ def address_of(citation: Json) -> str:
 
 def html_of(text: str, marks: PlacedCitations) -> Markup:
     """Return *text* as paragraphs, lists, headings and code, with badges for its marks."""
-    return Markup("").join(_blocks(_Part(text, marks.masked(text), 0), marks))
+    return _joined(_blocks(_Part(text, marks.masked(text), 0), marks))
 
 
 def _blocks(whole: _Part, marks: PlacedCitations) -> Iterator[Markup]:
     for kind, lines in _grouped(whole):
         if kind == "code":
             shown = without_directions("\n".join(line.text for line in lines))
-            yield Markup('<pre dir="ltr"><code>{}</code></pre>').format(shown)
+            yield _element("pre", _element("code", escape(shown)), ' dir="ltr"')
         elif kind in _LISTS:
-            items = Markup("").join(Markup("<li>{}</li>").format(_inline(line, marks)) for line in lines)
-            yield Markup('<{0} dir="auto">{1}</{0}>').format(_LISTS[kind], items)
+            items = _joined(_element("li", _inline(line, marks)) for line in lines)
+            yield _element(_LISTS[kind], items, ' dir="auto"')
         else:
-            tag = "h4" if kind == "heading" else "p"
-            body = Markup("<br>").join(_inline(line, marks) for line in lines)
-            yield Markup('<{0} dir="auto">{1}</{0}>').format(tag, body)
+            body = _joined((_inline(line, marks) for line in lines), "<br>")
+            yield _element("h4" if kind == "heading" else "p", body, ' dir="auto"')
+
+
+def _element(tag: str, inner: Markup, traits: str = "") -> Markup:
+    """Return an element of our own, *traits* included, around what is escaped already."""
+    return Markup(f"<{tag}{traits}>{inner}</{tag}>")  # noqa: S704  (nothing here is not escaped)
+
+
+def _joined(pieces: Iterable[Markup], between: str = "") -> Markup:
+    """Join what is escaped already. `Markup.join` would look for what is not, which takes longer than all else here."""
+    return Markup(between.join(pieces))  # noqa: S704  (each piece is `Markup`)
 
 
 def _grouped(whole: _Part) -> Iterator[tuple[str, list[_Part]]]:
@@ -129,7 +141,7 @@ def _grouped(whole: _Part) -> Iterator[tuple[str, list[_Part]]]:
     lines: list[_Part] = []
     is_code = False
     for line in _lines(whole):
-        if _FENCE.match(line.masked):
+        if _FENCE.fullmatch(line.masked):
             if lines:
                 yield kind, lines
             is_code, kind, lines = not is_code, "code", []
@@ -147,7 +159,7 @@ def _grouped(whole: _Part) -> Iterator[tuple[str, list[_Part]]]:
 
 def _lines(whole: _Part) -> Iterator[_Part]:
     at = 0
-    for line in whole.text.split("\n"):
+    for line in whole.text.split("\n", MAX_LINES):
         yield whole.cut(at, at + len(line))
         at += len(line) + 1
 
@@ -167,20 +179,22 @@ def _inline(part: _Part, marks: PlacedCitations) -> Markup:
     for found in _INLINE.finditer(part.masked):
         shown += [_plain(part.cut(at, found.start()), marks), _piece(found, part, marks)]
         at = found.end()
-    return Markup("").join([*shown, _plain(part.cut(at, len(part.text)), marks)])
+    return _joined([*shown, _plain(part.cut(at, len(part.text)), marks)])
 
 
 def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
     if found["code"]:
-        return Markup('<code dir="ltr">{}</code>').format(without_directions(part.text[slice(*found.span("code"))]))
+        return _element("code", escape(without_directions(part.text[slice(*found.span("code"))])), ' dir="ltr"')
     for name, tag in (("bold", "strong"), ("italic", "em")):
         if found[name]:
-            return Markup("<{0}>{1}</{0}>").format(tag, _inline(part.cut(*found.span(name)), marks))
+            return _element(tag, _inline(part.cut(*found.span(name)), marks))
     return _link(found["words"], found["target"], marks)
 
 
 def _plain(part: _Part, marks: PlacedCitations) -> Markup:
     """Return words without Markdown, each of their marks as its badges."""
+    if _MASK not in part.masked:
+        return escape(without_directions(part.text))
     shown, at = [], 0
     hidden = part.masked.find(_MASK)
     while hidden >= 0:
@@ -190,7 +204,7 @@ def _plain(part: _Part, marks: PlacedCitations) -> Markup:
             shown += [escape(without_directions(part.text[at:hidden])), made[0]]
             at = end = made[1] - part.at
         hidden = part.masked.find(_MASK, end)
-    return Markup("").join([*shown, escape(without_directions(part.text[at:]))])
+    return _joined([*shown, escape(without_directions(part.text[at:]))])
 
 
 def _link(words: str, target: str, marks: PlacedCitations) -> Markup:

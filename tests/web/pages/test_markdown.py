@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from datafari_rag.web.pages.markdown import PlacedCitations, address_of, html_of
+from datafari_rag.web.pages.markdown import MAX_LINES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import statuses
 from datafari_rag.web.pages.results import marked_html
 
@@ -117,6 +117,15 @@ def test_long_answers_are_read_in_steps_that_grow_with_them(unit: str) -> None:
 
     took_s(1_000)
     assert took_s(64_000) < 10 * took_s(16_000) + 0.5
+
+
+@pytest.mark.parametrize("behind", ["a\n\n**b** [1]\n- c", "```\na [1]\n```", "# a\n[1]"])
+def test_what_is_behind_the_last_line_is_shown_as_one(behind: str) -> None:
+    text = "x\n\n" * (MAX_LINES // 2) + behind
+    shown = html(text, cited(text, "[1]"))
+    assert shown.count("<p") + shown.count("<h4") == MAX_LINES // 2 + 1
+    assert 'class="badge verified"' in shown
+    assert "a" in shown
 
 
 def test_an_address_without_a_place_opens_the_document() -> None:
