@@ -13,6 +13,7 @@ COMMANDS = {
     "serve": ("serve:serve", "Serve a rag.properties: the production server."),
     "index": ("index:index", "Put files or JSONL documents into the search engine."),
     "ask": ("ask:ask", "Answer one question in the terminal."),
+    "check-answer": ("check_answer:check_answer", "Check a text against facts or documents, sentence by sentence."),
     "check": ("check:check", "Find every mistake in a rag.properties."),
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
     "mcp-probe": ("mcp.probe:mcp_probe", "Say what an agent sees at /mcp, and as whom."),

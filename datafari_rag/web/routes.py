@@ -10,6 +10,7 @@ from flask import Response
 from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, ragapi
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api import grounding
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.model_relay import relay
@@ -63,6 +64,7 @@ ROUTES = (
     Route("mcp", (PATH,), ("POST",), _JSON, (MCP,), mcp_view),
     Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
     Route("responses", ("/v1/responses",), ("POST",), _JSON, (RESPONSES,)),
+    Route("grounding", (grounding.PATH,), ("POST",), _JSON, (grounding.GROUNDING,), grounding.check_view),
     Route("models", ("/v1/models",), ("GET",), frozenset(), (OPENAI,), models_view),
     Route("model", ("/v1/models/<path:name>",), ("GET",), frozenset(), (OPENAI,), model_view),
 )

@@ -92,9 +92,9 @@ def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], b
 
 def stated_in(
     text: str, labels: Sequence[str], has_content: Callable[[str], bool]
-) -> tuple[tuple[tuple[int, int], Claim], ...]:
+) -> tuple[tuple[tuple[int, int], Claim | None], ...]:
     """
-    Return each sentence of *text* that states something: its place there, and its claim, marks left out.
+    Return each sentence of *text*: its place there, and its claim, marks left out; None where it states nothing.
 
     *labels* are those that a mark may name; *has_content* is as in `claims_of`.
     """
@@ -102,8 +102,7 @@ def stated_in(
     plain = _masked(text, marks, ())
     quotes = tuple(quotations(plain))
     page = _AnswerText(plain, (), quotes, tuple(spans(_masked(plain, (), quotes))))
-    stated = (span for span in page.sentences if has_content(plain[slice(*span)]))
-    return tuple((span, _claim_in(page, span)) for span in stated)
+    return tuple((span, _claim_in(page, span) if has_content(plain[slice(*span)]) else None) for span in page.sentences)
 
 
 @dataclass(frozen=True, slots=True)

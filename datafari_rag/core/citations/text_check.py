@@ -13,17 +13,40 @@ from dataclasses import dataclass
 from datafari_rag.core.citations.claims import Claim, Mark, stated_in
 from datafari_rag.core.citations.resolution import SUPPORTED, UNSUPPORTED, VERIFIED, citation_for
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
-from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.sentences import spans
+
+QUOTED, IN_ONE, IN_TWO = 1.0, 0.8, 0.6
+"""How strong a proof is: words that are quoted, facts in one sentence, facts in two that stand together."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """A sentence of the text from *start* to *end*: *status*, and the place of each document that proves it."""
+    """
+    A sentence of the text from *start* to *end*: *status*, and the place of each document that proves it.
+
+    *status* None: it states nothing that a document could prove.
+    """
 
     start: int
     end: int
-    status: str
+    status: str | None
     proofs: tuple[Citation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextCheck:
+    """What was found of a text: every sentence of it, and *extracts*, the documents as they were read."""
+
+    sentences: tuple[CheckedSentence, ...]
+    extracts: tuple[Extract, ...]
+
+    @property
+    def stated(self) -> tuple[CheckedSentence, ...]:
+        """Return the sentences that state something."""
+        return tuple(one for one in self.sentences if one.status is not None)
 
 
 def checked(text: str, extracts: Sequence[Extract], *, language: str = "en") -> tuple[CheckedSentence, ...]:
@@ -32,12 +55,38 @@ def checked(text: str, extracts: Sequence[Extract], *, language: str = "en") -> 
 
     A sentence is verified when the words that it quotes stand in a document, supported when its facts do.
     """
+    return tuple(one for one in _sentences(text, extracts, language) if one.status is not None)
+
+
+def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: bool) -> TextCheck:
+    """
+    Return what the whole of *documents* proves of *text*, in the language that the text seems to be in.
+
+    *is_cleaned* is `rag.clean`.
+    """
+    chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
+    extracts = extracts_for(chosen, is_cleaned=is_cleaned, has_paths=False)
+    return TextCheck(_sentences(text, extracts, detect(text)), extracts)
+
+
+def strength_of(proof: Citation) -> float:
+    """Return how strong *proof*, the place of a document that proves a sentence, is: 0 to 1."""
+    if proof.status == VERIFIED:
+        return QUOTED
+    return IN_ONE if len(spans(proof.quote or "")) < 2 else IN_TWO
+
+
+def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
     seen = [CheckedExtract(extract, language) for extract in extracts]
     stated = stated_in(text, [extract.label for extract in extracts], lambda words: is_statement(words, language))
     return tuple(_checked(place, claim, seen, language) for place, claim in stated)
 
 
-def _checked(place: tuple[int, int], claim: Claim, seen: Sequence[CheckedExtract], language: str) -> CheckedSentence:
+def _checked(
+    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], language: str
+) -> CheckedSentence:
+    if claim is None:
+        return CheckedSentence(*place, None)
     mark = Mark(*place, inside="", places=())
     found = [citation_for(mark, claim, one, language) for one in seen]
     for status in (VERIFIED, SUPPORTED):

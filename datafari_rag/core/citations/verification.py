@@ -328,4 +328,5 @@ def _is_uncut(edge: str, letters: re.Pattern[str], beside: str, turning: frozens
 
 
 def _without(text: str, label: str) -> str:
-    return re.sub(re.escape(label), " ", text, flags=re.IGNORECASE)
+    """Return *text* without *label*, which may be a number: of a longer one nothing is taken out."""
+    return re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", " ", text, flags=re.IGNORECASE)

@@ -11,13 +11,11 @@ from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask, TokenBudget
-from datafari_rag.core.citations.text_check import CheckedSentence, checked
+from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments, NotFound, RagError
 from datafari_rag.core.events import Sources
-from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.mcp import results, tools
@@ -147,21 +145,9 @@ def _check(call: Call) -> Done:
     documents = [document for document in read.values() if document is not None]
     missing = [one for one, document in read.items() if document is None]
     chars = len(text) + sum(len(document.text) for document in documents)
-    extracts, found = call.snapshot.dependencies.offload(partial(_proved, text, documents, settings), chars)
-    return Done(results.check_result(text, found, documents, missing, call.room()), extracts, documents)
-
-
-def _proved(
-    text: str, documents: Sequence[Document], settings: Settings
-) -> tuple[tuple[Extract, ...], tuple[CheckedSentence, ...]]:
-    extracts = _whole(documents, settings)
-    return extracts, checked(text, extracts, language=detect(text))
-
-
-def _whole(documents: Sequence[Document], settings: Settings) -> tuple[Extract, ...]:
-    """Return *documents* as a model would see them that is shown every word."""
-    chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
-    return extracts_for(chosen, is_cleaned=settings.rag_clean, has_paths=False)
+    prove = partial(checked_against, text, documents, is_cleaned=settings.rag_clean)
+    found = call.snapshot.dependencies.offload(prove, chars)
+    return Done(results.check_result(text, found.stated, documents, missing, call.room()), found.extracts, documents)
 
 
 def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:

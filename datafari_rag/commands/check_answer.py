@@ -1,0 +1,116 @@
+"""`datafari-rag check-answer`: is a text proved by some files, or by documents of the search engine? No model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.adapters.settings.snapshot import StartRefused
+from datafari_rag.bootstrap import Runtime
+from datafari_rag.commands.ask import DEFAULT_CONF, NEEDED
+from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.errors import RagError
+from datafari_rag.core.text.cleaning import clean
+from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.protocols import grounding
+from datafari_rag.protocols.grounding import Found, Wanted
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.grounding import found_for
+from datafari_rag.web.signing import Signer
+from datafari_rag.web.user import user_for
+
+COLOURS = {"verified": "green", "supported": "cyan", "unsupported": "yellow", "contradicted": "red"}
+
+
+@click.command("check-answer")
+@click.argument("text", type=click.File(encoding="utf-8"), default="-")
+@click.option(
+    "--fact",
+    "facts",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A text file (UTF-8) to check against; may be repeated.",
+)
+@click.option("--document", "ids", multiple=True, help="Id of a document to check against; may be repeated.")
+@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@click.option("--user", help="Read the documents as this user. [default: nobody]")
+@click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Cite no proof weaker than this, 0 to 1.")
+@click.option("--json", "is_json", is_flag=True, help="Print the reply of POST /grounding/check instead.")
+def check_answer(
+    text: TextIO,
+    facts: tuple[Path, ...],
+    ids: tuple[str, ...],
+    conf: Path,
+    user: str | None,
+    threshold: str,
+    is_json: bool,
+) -> None:
+    """
+    Check each sentence of TEXT, a file or - for standard input, against facts or documents.
+
+    \b
+    Examples:
+      datafari-rag check-answer answer.txt --fact handbook.txt --fact leave.txt
+      datafari-rag ask "…" | datafari-rag check-answer --document doc-7 --user alice --conf conf/rag.properties
+    \b
+    Exit codes: 0 all is proved; 1 some sentence is not, or the check failed; 2 wrong usage.
+    """  # noqa: D301 # click reads \b
+    try:
+        body: dict[str, object] = {"answerCandidate": text.read(), "groundingSpec": {"citationThreshold": threshold}}
+        body |= {"facts": [_fact(path) for path in facts]} if facts else {}
+        body |= {"documentIds": list(ids)} if ids else {}
+        wanted = grounding.parse(Incoming("", body=body))
+        found = _found(wanted, conf, user)
+    except UnicodeDecodeError as error:
+        raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from refused
+    except RagError as error:
+        click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
+        sys.exit(1)
+    told = grounding.reply(wanted, found)
+    if is_json:
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        _show(wanted, found, told)
+    sys.exit(0 if told["supportScore"] in (1.0, None) else 1)
+
+
+def _fact(path: Path) -> dict[str, object]:
+    return {"factText": path.read_text("utf-8-sig"), "attributes": {"title": path.name, "uri": path.as_posix()}}
+
+
+def _found(wanted: Wanted, conf: Path, user: str | None) -> Found:
+    """Return what is proved; the settings are read only where documents are. Raises: RagError, StartRefused."""
+    if not wanted.ids:
+        return Found(checked_against(wanted.candidate, wanted.facts, is_cleaned=True), wanted.facts)
+    file = SettingsFile(conf)
+    file.snapshot().require(*NEEDED)
+    snapshot = Runtime(file, Signer("")).snapshot()
+    return found_for(wanted, user_for(VerifiedIdentity(user), snapshot), snapshot)
+
+
+def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
+    """Print each sentence after its status, in colours where a terminal shows them, then its proofs and the share."""
+    titles = {document.id: document.title or document.id for document in found.documents}
+    for sentence in found.check.sentences:
+        status = grounding.status_of(sentence, wanted)
+        words = _one_line(wanted.candidate[sentence.start : sentence.end])
+        coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
+        click.echo(f"{coloured}{words}")
+        for proof in grounding.proofs_of(sentence, wanted):
+            click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
+    for missing in found.missing:
+        click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
+    score = told["supportScore"]
+    click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
+
+
+def _one_line(text: str) -> str:
+    """Return *text* on one line, without what a terminal would obey, or turn round, in place of showing it."""
+    return clean(" ".join(text.split()), is_full=False)[0]

@@ -1,0 +1,222 @@
+"""
+`POST /grounding/check`: is a text proved by facts, or by documents that its sender may read (names of Google's check
+grounding).
+
+The request carries the text, and the facts or the ids of documents; the reply lists each sentence with what proves it.
+Places in the text are counted in bytes of UTF-8 where Google counts them so, and in code points beside that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.citations.resolution import UNSUPPORTED
+from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck, strength_of
+from datafari_rag.core.documents import Citation, Document
+from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValues
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.mcp.arguments import Arguments
+from datafari_rag.protocols.request import Incoming
+
+Json = dict[str, object]
+
+MAX_CANDIDATE_CHARS = 20_000
+MAX_FACTS = 200
+MAX_FACTS_CHARS = 1_000_000
+"""Characters of all facts together, their attributes included."""
+
+MAX_ATTRIBUTES = 20
+MAX_NUMBER_CHARS = 20
+MAX_DOCUMENTS = 20
+
+DEFAULT_THRESHOLD = 0.6
+"""Proof that is weaker is not cited; this one lets through all that the check calls proof."""
+
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be checked: *candidate* against *facts*, or against the documents with *ids*; one of them is empty."""
+
+    candidate: str
+    facts: tuple[Document, ...]
+    ids: tuple[str, ...]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of the candidate in *documents*; under the ids in *missing* its sender finds nothing."""
+
+    check: TextCheck
+    documents: Sequence[Document]
+    missing: Sequence[str] = ()
+
+
+def parse(incoming: Incoming) -> Wanted:
+    """
+    Read a request. A fact's attributes `title` and `uri` name it; `userLabels` and names unknown here are ignored.
+
+    Raises:
+        NoQuery: there is no candidate, or a blank one.
+        TooManyValues: more facts, attributes or ids than are taken.
+        BadRequest: a value that does not fit; the error names its field.
+    """
+    body = incoming.body
+    if not isinstance(body, Mapping):
+        raise BadRequest("The request body must be an object.")
+    given = Arguments(body)
+    candidate = given.text("answerCandidate", most_chars=MAX_CANDIDATE_CHARS)
+    if not candidate.strip():
+        raise NoQuery("answerCandidate is missing or blank.", field="answerCandidate")
+    threshold = _threshold(body.get("groundingSpec"))
+    has_facts, has_ids = (body.get(name) is not None for name in ("facts", "documentIds"))
+    if has_facts == has_ids:
+        raise BadRequest("Send either facts or documentIds.", field="facts")
+    if has_ids:
+        return Wanted(candidate, (), given.document_ids("documentIds", most=MAX_DOCUMENTS), threshold)
+    return Wanted(candidate, _facts(body["facts"]), (), threshold)
+
+
+def reply(wanted: Wanted, found: Found) -> Json:
+    """
+    Return what is proved of the candidate.
+
+    `supportScore` is the share of the sentences that need proof and have it, null where none needs any. A proof that is
+    weaker than the threshold is no proof here.
+    """
+    chunks: list[Citation] = []
+    claims = [_claim(one, wanted, chunks, place) for one, place in _placed(wanted.candidate, found.check.sentences)]
+    checked = [one for one in claims if one["groundingCheckRequired"]]
+    proved = sum(bool(one["citationIndices"]) for one in checked)
+    documents = {document.id: document for document in found.documents}
+    return {
+        "supportScore": round(proved / len(checked), 4) if checked else None,
+        "citedChunks": [_chunk(one, documents[one.document_id or ""], is_fact=bool(wanted.facts)) for one in chunks],
+        "claims": claims,
+        "notFound": list(found.missing),
+    }
+
+
+def proofs_of(one: CheckedSentence, wanted: Wanted) -> list[Citation]:
+    """Return the proofs of a sentence that are as strong as is wanted."""
+    return [proof for proof in one.proofs if strength_of(proof) >= wanted.threshold]
+
+
+def status_of(one: CheckedSentence, wanted: Wanted) -> str | None:
+    """Return what is said of a sentence when weaker proofs than are wanted do not count."""
+    return UNSUPPORTED if one.proofs and not proofs_of(one, wanted) else one.status
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return an error as Google's services have it, with our label; the code is the HTTP status."""
+    status = _STATUSES.get(error.code, "INVALID_ARGUMENT" if error.code < 500 else "UNAVAILABLE")
+    named = {} if error.field is None else {"field": error.field}
+    about = {"code": error.code, "message": error.reason, "status": status, "label": error.label, **named}
+    return error.code, {"error": about}
+
+
+def _threshold(spec: object) -> float:
+    """Return how strong a proof must be; Google's clients write the number as a number or as text."""
+    if spec is None:
+        return DEFAULT_THRESHOLD
+    if not isinstance(spec, Mapping):
+        raise BadRequest("groundingSpec must be an object.", field="groundingSpec")
+    value = spec.get("citationThreshold")
+    number = DEFAULT_THRESHOLD if value is None else _number(value)
+    if not 0 <= number <= 1:
+        raise BadRequest("citationThreshold must be a number from 0 to 1.", field="citationThreshold")
+    return number
+
+
+def _number(value: object) -> float:
+    """Return *value* as a number, one that fits nowhere when it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.inf
+    try:
+        return float(value[:MAX_NUMBER_CHARS] if isinstance(value, str) else value)
+    except (ValueError, OverflowError):
+        return math.inf
+
+
+def _facts(facts: object) -> tuple[Document, ...]:
+    if not isinstance(facts, list) or not facts:
+        raise BadRequest("facts must be a list of facts.", field="facts")
+    if len(facts) > MAX_FACTS:
+        raise TooManyValues.of("facts", MAX_FACTS)
+    read = tuple(_fact(place, fact) for place, fact in enumerate(facts))
+    if sum(len(one.text) + sum(len(str(value)) for value in one.meta.values()) for one in read) > MAX_FACTS_CHARS:
+        raise BadRequest(f"facts must have at most {MAX_FACTS_CHARS} characters together.", field="facts")
+    return read
+
+
+def _fact(place: int, fact: object) -> Document:
+    if not isinstance(fact, Mapping):
+        raise BadRequest("Each of facts must be an object with factText.", field="facts")
+    attributes = fact.get("attributes")
+    attributes = {} if attributes is None else attributes
+    if not isinstance(attributes, Mapping):
+        raise BadRequest("attributes must be an object of texts.", field="attributes")
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise TooManyValues.of("attributes", MAX_ATTRIBUTES)
+    meta = {name: Arguments(attributes).text(name, most_chars=None) for name in attributes}
+    text = Arguments(fact).text("factText", most_chars=None)
+    uri = meta.get("uri") or None
+    return Document(str(place), text, "factText", title=meta.get("title") or f"§{place}", url=uri, meta=meta)
+
+
+def _placed(candidate: str, sentences: Sequence[CheckedSentence]) -> Iterator[tuple[CheckedSentence, tuple[int, int]]]:
+    """Yield each sentence with its place in the bytes of *candidate*, which is read once."""
+    at = reached = 0
+    for one in sentences:
+        start = reached + len(candidate[at : one.start].encode())
+        at, reached = one.end, start + len(candidate[one.start : one.end].encode())
+        yield one, (start, reached)
+
+
+def _claim(one: CheckedSentence, wanted: Wanted, chunks: list[Citation], place: tuple[int, int]) -> Json:
+    """Return one sentence; what proves it is added to *chunks*."""
+    proofs = proofs_of(one, wanted)
+    return {
+        "startPos": place[0],
+        "endPos": place[1],
+        "start": one.start,
+        "end": one.end,
+        "claimText": wanted.candidate[one.start : one.end],
+        "groundingCheckRequired": one.status is not None,
+        "status": status_of(one, wanted),
+        "score": max(map(strength_of, proofs), default=0.0),
+        "citationIndices": [_index(proof, chunks) for proof in proofs],
+    }
+
+
+def _index(proof: Citation, chunks: list[Citation]) -> int:
+    """Return the number of the place that *proof* names, which is added to *chunks* when it is new."""
+    place = (proof.document_id, proof.start, proof.end)
+    for number, one in enumerate(chunks):
+        if (one.document_id, one.start, one.end) == place:
+            return number
+    chunks.append(proof)
+    return len(chunks) - 1
+
+
+def _chunk(one: Citation, document: Document, *, is_fact: bool) -> Json:
+    """Return a place as Google has it: its source is the number of the fact, or the id of the document."""
+    chunk: Json = {"chunkText": one.quote, "source": document.id, "start": one.start, "end": one.end}
+    if is_fact:
+        return {**chunk, "sourceMetadata": dict(document.meta)}
+    where = {"title": title_of(document), "uri": target_of(document), "documentId": document.id, "field": one.field}
+    return {**chunk, "sourceMetadata": {}, **where, "place": one.place, "page": one.page}

@@ -1,0 +1,115 @@
+"""`POST /grounding/check`: a text against facts, or against documents as its sender may read them; no model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+from flask import Response, request
+
+from datafari_rag.core.access import ANONYMOUS, User
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.errors import NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.pipeline import fetch
+from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.protocols import grounding
+from datafari_rag.protocols.grounding import Found, Wanted
+from datafari_rag.protocols.mcp.tools import FIELDS
+from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, json_response
+from datafari_rag.web.json_bytes import NDJSON, plain
+from datafari_rag.web.ops.audit import Audited, audit
+from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.user import user_for
+
+log = logging.getLogger(__name__)
+
+PATH = "/grounding/check"
+
+
+class _Unasked:
+    """Gives failures their shape where a route wants a dialect: nobody asks a question here."""
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
+        """Refuse. Raises: NotAllowed."""
+        raise NotAllowed
+
+    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]:
+        """Return nothing: there is no answer."""
+        return {}
+
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
+        """Yield nothing."""
+        return iter(())
+
+    def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]:
+        """Return an error as the protocol has it."""
+        return grounding.failure(error, settings)
+
+
+GROUNDING = DialectRoute("grounding", _Unasked(), NDJSON)
+
+
+def check_view(worker: WorkerContext) -> Response:
+    """Return what is proved of the text that was sent; counted, limited and audited as an answer is."""
+    snapshot = worker.snapshot()
+    audited = Audited(worker.now(), worker.new_id(), GROUNDING.name, None)
+    try:
+        incoming = incoming_from(request, takes=frozenset({"json"}), now_s=worker.now())
+        request.environ.get("datafari_rag.watch", _nobody_watches)()
+        identified = snapshot.identity.identify(incoming.headers, request.remote_addr or "")
+        audited = Audited(incoming.now_s, worker.new_id(), GROUNDING.name, identified.name)
+        worker.limits.check_user(snapshot.settings, identified.name)
+        found, wanted = _found(snapshot, incoming, identified)
+    except RagError as error:
+        audit(snapshot, audited, error.label)
+        return failed(worker, GROUNDING, error, snapshot.settings)
+    worker.metrics.count_answer(GROUNDING.name, "ok")
+    audit(snapshot, audited, "ok", extracts=found.check.extracts if wanted.ids else ())
+    log.info(
+        "grounding id=%s claims=%d documents=%d", audited.request_id, len(found.check.stated), len(found.documents)
+    )
+    return json_response(plain(grounding.reply(wanted, found)))
+
+
+def found_for(wanted: Wanted, user: User, snapshot: ServiceSnapshot) -> Found:
+    """
+    Return what is proved of the candidate; documents are read as *user*, facts are the sender's own.
+
+    Raises:
+        SearchError: the documents cannot be read.
+        NotAuthenticated: nobody is signed in and that is needed.
+    """
+    settings, dependencies = snapshot.settings, snapshot.dependencies
+    documents, missing = list(wanted.facts), list[str]()
+    field = settings.rag_solr_field if settings.rag_solr_field in FIELDS else FIELDS[0]
+    for one in wanted.ids:
+        document = fetch(one, field, user, settings=settings, dependencies=dependencies)
+        if document is None:
+            missing.append(one)
+        else:
+            documents.append(document)
+    prove = partial(checked_against, wanted.candidate, documents, is_cleaned=settings.rag_clean)
+    # Each sentence is looked for in each document, however short those are.
+    chars = sum(len(one.text) for one in documents) + len(wanted.candidate) * len(documents)
+    return Found(dependencies.offload(prove, chars), documents, missing)
+
+
+def _found(snapshot: ServiceSnapshot, incoming: Incoming, identified: VerifiedIdentity) -> tuple[Found, Wanted]:
+    if identified.name is None and snapshot.settings.security_anonymous == "refuse":
+        raise NotAuthenticated
+    wanted = grounding.parse(incoming)
+    if snapshot.bad_setting is not None:
+        raise snapshot.bad_setting
+    # Facts are the sender's own: his rights are looked up only where documents are read.
+    user = user_for(identified, snapshot) if wanted.ids else ANONYMOUS
+    return found_for(wanted, user, snapshot), wanted
+
+
+def _nobody_watches() -> None:
+    """Stand in for the server's eye on the reader where the server has none."""

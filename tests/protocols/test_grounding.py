@@ -1,0 +1,185 @@
+"""The words of POST /grounding/check: what is taken, what is refused and named, what comes back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.grounding import (
+    MAX_ATTRIBUTES,
+    MAX_CANDIDATE_CHARS,
+    MAX_DOCUMENTS,
+    MAX_FACTS,
+    MAX_FACTS_CHARS,
+    Found,
+    failure,
+    parse,
+    reply,
+)
+from datafari_rag.protocols.request import Incoming
+
+FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros. It is sold on deck."
+
+
+def asked(body: object) -> Any:
+    wanted = parse(Incoming("/grounding/check", body=body))
+    return reply(wanted, Found(checked_against(wanted.candidate, wanted.facts, is_cleaned=True), wanted.facts))
+
+
+def with_facts(candidate: str, *texts: str, **more: object) -> Any:
+    return asked({"answerCandidate": candidate, "facts": [{"factText": text} for text in texts], **more})
+
+
+def test_each_sentence_has_its_place_and_its_proof() -> None:
+    text = "Été : « The ferry leaves at nine ». A ticket costs 12 euros. The moon is cheese. Here:"
+    found = with_facts(text, "Nothing of that.", FERRY)
+    assert [one["status"] for one in found["claims"]] == ["verified", "supported", "unsupported", None]
+    assert found["supportScore"] == 0.6667
+    assert [one["citationIndices"] for one in found["claims"]] == [[0], [1], [], []]
+    for one in found["claims"]:
+        assert text[one["start"] : one["end"]] == one["claimText"]
+        assert text.encode()[one["startPos"] : one["endPos"]].decode() == one["claimText"]
+    for chunk in found["citedChunks"]:
+        assert chunk["source"] == "1"
+        assert FERRY[chunk["start"] : chunk["end"]] == chunk["chunkText"]
+
+
+def test_a_sentence_that_states_nothing_needs_no_proof() -> None:
+    found = with_facts("According to the document: … [1]", FERRY)
+    assert {one["groundingCheckRequired"] for one in found["claims"]} == {False}
+    assert {one["status"] for one in found["claims"]} == {None}
+    assert (found["supportScore"], found["citedChunks"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("threshold", "scores"),
+    [
+        pytest.param(None, [1.0, 0.8, 0.6], id="all proof"),
+        pytest.param("0.6", [1.0, 0.8, 0.6], id="as text"),
+        pytest.param(0.7, [1.0, 0.8, 0.0], id="one sentence"),
+        pytest.param(1, [1.0, 0.0, 0.0], id="quoted words"),
+    ],
+)
+def test_proof_weaker_than_wanted_is_not_cited(threshold: object, scores: list[float]) -> None:
+    text = "“The ferry leaves at nine”. A ticket costs 12 euros. A ticket costs 12 euros and it is sold on deck."
+    found = with_facts(text, FERRY, groundingSpec={"citationThreshold": threshold})
+    assert [one["score"] for one in found["claims"]] == scores
+    assert [one["status"] == "unsupported" for one in found["claims"]] == [score == 0 for score in scores]
+    assert found["supportScore"] == round(sum(map(bool, scores)) / 3, 4)
+
+
+def test_a_place_that_proves_two_sentences_is_one_chunk() -> None:
+    found = with_facts("A ticket costs 12 euros. So a ticket costs 12 euros.", FERRY)
+    assert ([one["citationIndices"] for one in found["claims"]], len(found["citedChunks"])) == ([[0], [0]], 1)
+
+
+def test_attributes_name_a_fact_and_come_back() -> None:
+    attributes = {"title": "Ferry", "uri": "https://a.example/", "author": "Ann"}
+    facts = [{"factText": "It costs 12 euros.", "attributes": attributes}]
+    found = asked({"answerCandidate": "The ferry costs 12 euros.", "facts": facts, "userLabels": {}})
+    assert found["citedChunks"][0]["sourceMetadata"] == attributes
+
+
+def test_the_number_of_a_fact_is_not_taken_out_of_numbers() -> None:
+    assert with_facts("It costs 100 euros.", "It costs 1 euro.")["supportScore"] == 0
+    assert with_facts("It costs 100 euros.", "It costs 100 euros.")["supportScore"] == 1
+
+
+def test_documents_are_named_by_their_ids() -> None:
+    wanted = parse(Incoming("", body={"answerCandidate": "A ticket costs 12 euros.", "documentIds": ["gone", "d"]}))
+    assert (wanted.ids, wanted.facts) == (("gone", "d"), ())
+    documents = [Document("d", FERRY, title="Ferry", url="javascript:alert(1)")]
+    found: Any = reply(
+        wanted, Found(checked_against(wanted.candidate, documents, is_cleaned=True), documents, ["gone"])
+    )
+    assert found["notFound"] == ["gone"]
+    (chunk,) = found["citedChunks"]
+    assert (chunk["source"], chunk["documentId"], chunk["title"], chunk["uri"]) == ("d", "d", "Ferry", "d")
+
+
+FACTS = [{"factText": FERRY}]
+MANY = {"factText": "x" * (MAX_FACTS_CHARS // 2)}
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "field"),
+    [
+        pytest.param([], BadRequest, None, id="no object"),
+        pytest.param({}, NoQuery, "answerCandidate", id="nothing"),
+        pytest.param({"answerCandidate": " \n", "facts": FACTS}, NoQuery, "answerCandidate", id="a blank text"),
+        pytest.param({"answerCandidate": 5, "facts": FACTS}, BadRequest, "answerCandidate", id="no text"),
+        pytest.param(
+            {"answerCandidate": "x" * (MAX_CANDIDATE_CHARS + 1), "facts": FACTS},
+            BadRequest,
+            "answerCandidate",
+            id="long",
+        ),
+        pytest.param({"answerCandidate": "x"}, BadRequest, "facts", id="nothing to hold it against"),
+        pytest.param({"answerCandidate": "x", "facts": FACTS, "documentIds": ["d"]}, BadRequest, "facts", id="both"),
+        pytest.param({"answerCandidate": "x", "facts": []}, BadRequest, "facts", id="no facts"),
+        pytest.param({"answerCandidate": "x", "facts": ["x"]}, BadRequest, "facts", id="a fact that is none"),
+        pytest.param({"answerCandidate": "x", "facts": [{"factText": 5}]}, BadRequest, "factText", id="a number"),
+        pytest.param({"answerCandidate": "x", "facts": FACTS * (MAX_FACTS + 1)}, TooManyValues, "facts", id="too many"),
+        pytest.param({"answerCandidate": "x", "facts": [MANY, MANY, *FACTS]}, BadRequest, "facts", id="too long"),
+        pytest.param(
+            {"answerCandidate": "x", "facts": [{"factText": "x", "attributes": []}]},
+            BadRequest,
+            "attributes",
+            id="list",
+        ),
+        pytest.param(
+            {"answerCandidate": "x", "facts": [{"factText": "x", "attributes": {"a": 1}}]}, BadRequest, "a", id="value"
+        ),
+        pytest.param(
+            {
+                "answerCandidate": "x",
+                "facts": [{"factText": "x", "attributes": {str(n): "" for n in range(MAX_ATTRIBUTES + 1)}}],
+            },
+            TooManyValues,
+            "attributes",
+            id="many attributes",
+        ),
+        pytest.param({"answerCandidate": "x", "documentIds": []}, BadRequest, "documentIds", id="no ids"),
+        pytest.param(
+            {"answerCandidate": "x", "documentIds": ["d"] * (MAX_DOCUMENTS + 1)}, TooManyValues, "documentIds", id="ids"
+        ),
+        pytest.param(
+            {"answerCandidate": "x", "facts": FACTS, "groundingSpec": 1}, BadRequest, "groundingSpec", id="a spec"
+        ),
+        *(
+            pytest.param(
+                {"answerCandidate": "x", "facts": FACTS, "groundingSpec": {"citationThreshold": value}},
+                BadRequest,
+                "citationThreshold",
+                id=f"threshold {value}"[:30],
+            )
+            for value in (-0.1, 1.1, "much", True, [], float("nan"), 10**400, "1" * 50)
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_named(body: object, error: type[RagError], field: str | None) -> None:
+    with pytest.raises(error) as raised:
+        asked(body)
+    assert raised.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (BadRequest(field="facts"), "INVALID_ARGUMENT"),
+        (NoQuery(), "INVALID_ARGUMENT"),
+        (SearchUnavailable(), "UNAVAILABLE"),
+        (SearchTimeout(), "DEADLINE_EXCEEDED"),
+    ],
+)
+def test_an_error_has_googles_shape(error: RagError, status: str) -> None:
+    code, body = failure(error, Settings())
+    told: Any = json.loads(json.dumps(body))["error"]
+    assert (code, told["code"], told["status"], told["label"]) == (error.code, error.code, status, error.label)
+    assert told.get("field") == error.field

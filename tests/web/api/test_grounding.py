@@ -1,0 +1,112 @@
+"""POST /grounding/check over HTTP: who asks, what he may read, what is counted and kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable
+from datafari_rag.core.settings.table import Settings
+from tests.fakes import FLIGHT, FakeIdentity, FakeRetriever, FakeRights, app_of, fake_snapshot
+from tests.web.api.test_mcp import FakeTrail
+
+PATH = "/grounding/check"
+FACTS = [{"factText": "A ticket costs 12 euros."}]
+
+
+def client_of(**how: Any) -> FlaskClient:
+    return app_of(fake_snapshot(**how)).test_client()
+
+
+def posted(client: FlaskClient, candidate: str = "A ticket costs 12 euros.", **body: object) -> Any:
+    return client.post(PATH, json={"answerCandidate": candidate, **(body or {"facts": FACTS})})
+
+
+def test_a_text_is_checked_against_facts() -> None:
+    response = posted(client_of(retriever=FakeRetriever(error=SearchUnavailable())))
+    assert (response.status_code, response.get_json()["supportScore"]) == (200, 1)
+    assert response.headers["Cache-Control"] == "no-store"
+
+
+def test_a_text_is_checked_against_documents() -> None:
+    found = posted(client_of(), FLIGHT.text, documentIds=[FLIGHT.id]).get_json()
+    assert (found["supportScore"], found["citedChunks"][0]["documentId"]) == (1, FLIGHT.id)
+
+
+def test_hidden_and_unknown_ids_are_alike_to_the_byte() -> None:
+    class Guarded(FakeRetriever):
+        def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+            return None if document_id == "hidden" else super().fetch(document_id, field, access)
+
+    client = client_of(retriever=Guarded(replace(FLIGHT, id="hidden")))
+    hidden, absent = (posted(client, documentIds=[name]).get_data() for name in ("hidden", "absent"))
+    assert hidden.replace(b"hidden", b"absent") == absent
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "status"),
+    [
+        ({"settings": Settings(security_anonymous="refuse")}, 401, "UNAUTHENTICATED"),
+        ({"identity": FakeIdentity(InvalidSignIn())}, 401, "UNAUTHENTICATED"),
+        ({"retriever": FakeRetriever(error=SearchUnavailable())}, 502, "UNAVAILABLE"),
+    ],
+)
+def test_a_failure_has_its_status_and_its_shape(how: dict[str, Any], code: int, status: str) -> None:
+    response = posted(client_of(**how), documentIds=[FLIGHT.id])
+    assert (response.status_code, response.get_json()["error"]["status"]) == (code, status)
+
+
+def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
+    client = client_of(rights=FakeRights(error=AuthorityUnavailable()))
+    body = {"answerCandidate": "x", "documentIds": [FLIGHT.id]}
+    assert client.post(PATH, json=body, headers={"X-User": "ann"}).status_code == 502
+    facts = {"answerCandidate": "x", "facts": FACTS}
+    assert client.post(PATH, json=facts, headers={"X-User": "ann"}).status_code == 200
+
+
+def test_a_setting_that_cannot_be_used_is_said() -> None:
+    line = replace(fake_snapshot(), bad_setting=BadSetting())
+    assert posted(app_of(line).test_client()).get_json()["error"]["label"] == "badSetting"
+
+
+def test_every_check_is_limited_audited_and_counted() -> None:
+    trail = FakeTrail()
+    client = app_of(replace(fake_snapshot(settings=Settings(server_rate_user_per_minute=2)), audit=trail)).test_client()
+    body = {"answerCandidate": "A ticket costs 12 euros."}
+    ann = {"X-User": "ann"}
+    client.post(PATH, json={**body, "documentIds": [FLIGHT.id, "gone"]}, headers=ann)
+    client.post(PATH, json={**body, "facts": FACTS}, headers=ann)
+    assert client.post(PATH, json={**body, "facts": FACTS}, headers=ann).status_code == 429
+    kept = [(one["dialect"], one["outcome"], len(one["documents"]), one["question"]) for one in trail.records]
+    assert kept == [
+        ("grounding", "ok", 1, None),
+        ("grounding", "ok", 0, None),
+        ("grounding", "tooManyRequests", 0, None),
+    ]
+    counted = client.get("/metrics").get_data(as_text=True)
+    assert 'datafari_rag_answers_total{dialect="grounding",outcome="ok"} 2.0' in counted
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ({"data": "{", "content_type": "application/json"}, 400),
+        ({"data": "a=b", "content_type": "application/x-www-form-urlencoded"}, 415),
+        ({"json": {"answerCandidate": "x", "facts": FACTS * 10_000}}, 400),
+        ({"json": {"answerCandidate": "x", "facts": [{"factText": "x" * 1_100_000}]}}, 413),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_its_shape(how: dict[str, Any], code: int) -> None:
+    settings = Settings(server_max_body_bytes=1_000_000)
+    response = client_of(settings=settings).post(PATH, **how)
+    assert (response.status_code, response.get_json()["error"]["status"]) == (code, "INVALID_ARGUMENT")
+
+
+def test_the_path_takes_nothing_but_posts() -> None:
+    response = client_of().get(PATH)
+    assert (response.status_code, response.get_json()["error"]["label"]) == (405, "methodNotAllowed")
