@@ -17,18 +17,15 @@ from flask import Flask, request
 from datafari_rag import resources
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
-from datafari_rag.adapters.identity.application_key import KeyedIdentity
 from datafari_rag.adapters.identity.demo import DemoIdentity
-from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
+from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.model.factory import chain_for
 from datafari_rag.adapters.multi_index import Indexes
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
-from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
-from datafari_rag.adapters.rights.claims import ClaimedRights
-from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
+from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
 from datafari_rag.adapters.side_by_side import side_by_side
@@ -284,11 +281,7 @@ def counter_for(settings: Settings) -> TokenCounter:
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:
     """Return what says who is asking; in the demo also by the cookie that *signer* signed for the menu."""
-    proved = IDENTITIES[settings.security_identity](settings)
-    if settings.server_api_keys:
-        is_jwt = settings.security_identity == "jwt"
-        reads_tokens = is_jwt and "authorization" in {name.lower() for name in settings.security_jwt_header}
-        proved = KeyedIdentity(proved, settings.server_api_keys, reads_tokens)
+    proved = configured_identity(settings)
     if not settings.demo_users:
         return proved
     return DemoIdentity(
@@ -298,15 +291,14 @@ def identity_for(settings: Settings, signer: Signer) -> Identity:
 
 def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
     """Return what says who asks at /mcp: a token must be made for it, None where nothing says what it has to name."""
-    if settings.security_identity != "jwt":
-        return identity_for(settings, signer)
-    audiences = tuple(filter(None, (settings.security_jwt_audience, settings.mcp_url)))
-    return _jwt_identity(settings, audiences) if audiences else None
+    return (
+        token_identity_for_agents(settings) if settings.security_identity == "jwt" else identity_for(settings, signer)
+    )
 
 
 def rights_for(settings: Settings) -> RightsSource:
     """Return where a user's tokens come from."""
-    return RIGHTS[settings.security_tokens](settings)
+    return rights_source(settings, headers=outgoing)
 
 
 def audit_for(settings: Settings) -> AuditTrail | None:
@@ -354,43 +346,6 @@ def _engine(settings: Settings, url: str, offload: Offload) -> Retriever:
     return factory.retriever_for(settings, url=url, headers=outgoing, offload=offload)
 
 
-def _header_identity(settings: Settings) -> Identity:
-    return HeaderIdentity.of(settings.security_header, settings.security_trusted_proxies, settings.security_domain)
-
-
-def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identity:
-    # Imported here: the extra `jwt` is only needed by those who use it.
-    from datafari_rag.adapters.identity.jwks import JwkSet
-    from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
-
-    rules = TokenRules(
-        algorithms=settings.security_jwt_algorithms,
-        issuer=settings.security_jwt_issuer,
-        audience=audiences or settings.security_jwt_audience,
-        user_claim=settings.security_jwt_user_claim,
-        tokens_claim=settings.security_jwt_tokens_claim if settings.security_tokens == "claims" else None,
-        leeway_s=settings.security_jwt_leeway_s,
-        domain=settings.security_domain,
-        headers=settings.security_jwt_header,
-    )
-    source = settings.security_jwt_jwks
-    keys = JwkSet(source, fresh_s=settings.security_jwt_cache_s) if source else None
-    return JwtIdentity(rules, keys=keys, secret=settings.security_jwt_secret)
-
-
-def _file_rights(settings: Settings) -> RightsSource:
-    return RightsFile(Path(settings.security_tokens_file)) if settings.security_tokens_file else NoRights()
-
-
-def _authority_rights(settings: Settings) -> RightsSource:
-    limits = AuthorityLimits(
-        settings.security_authority_connect_timeout_s,
-        settings.security_authority_timeout_s,
-        settings.security_cache_s,
-    )
-    return AuthorityRights(settings.security_authority_url, limits, headers=outgoing)
-
-
 def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
     """Return the values of the settings whose fields begin with one of *prefixes*: what a thing was built from."""
     return tuple(
@@ -404,16 +359,3 @@ def _warn(settings: Settings) -> None:
     for name in ("solr", "llm"):
         if not getattr(settings, f"{name}_tls_verify"):
             log.warning("%s.tls.verify=false: the certificate of this server is NOT checked", name)
-
-
-IDENTITIES: Mapping[str, Callable[[Settings], Identity]] = {
-    "anonymous": lambda settings: AnonymousIdentity(),
-    "header": _header_identity,
-    "jwt": _jwt_identity,
-}
-
-RIGHTS: Mapping[str, Callable[[Settings], RightsSource]] = {
-    "file": _file_rights,
-    "authority": _authority_rights,
-    "claims": lambda settings: ClaimedRights(),
-}

@@ -1,0 +1,57 @@
+"""Builds what says who is asking, from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from datafari_rag.adapters.identity.application_key import KeyedIdentity
+from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Identity
+
+
+def configured_identity(settings: Settings) -> Identity:
+    """Return what says who is asking, as `security.identity` and `server.api.keys` have it."""
+    proved = IDENTITIES[settings.security_identity](settings)
+    if not settings.server_api_keys:
+        return proved
+    is_jwt = settings.security_identity == "jwt"
+    reads_tokens = is_jwt and "authorization" in {name.lower() for name in settings.security_jwt_header}
+    return KeyedIdentity(proved, settings.server_api_keys, reads_tokens)
+
+
+def token_identity_for_agents(settings: Settings) -> Identity | None:
+    """Return what reads tokens that were made for /mcp, None where no setting says what such a token has to name."""
+    audiences = tuple(filter(None, (settings.security_jwt_audience, settings.mcp_url)))
+    return _jwt_identity(settings, audiences) if audiences else None
+
+
+def _header_identity(settings: Settings) -> Identity:
+    return HeaderIdentity.of(settings.security_header, settings.security_trusted_proxies, settings.security_domain)
+
+
+def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identity:
+    # Imported here: the extra `jwt` is only needed by those who use it.
+    from datafari_rag.adapters.identity.jwks import JwkSet
+    from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
+
+    rules = TokenRules(
+        algorithms=settings.security_jwt_algorithms,
+        issuer=settings.security_jwt_issuer,
+        audience=audiences or settings.security_jwt_audience,
+        user_claim=settings.security_jwt_user_claim,
+        tokens_claim=settings.security_jwt_tokens_claim if settings.security_tokens == "claims" else None,
+        leeway_s=settings.security_jwt_leeway_s,
+        domain=settings.security_domain,
+        headers=settings.security_jwt_header,
+    )
+    source = settings.security_jwt_jwks
+    keys = JwkSet(source, fresh_s=settings.security_jwt_cache_s) if source else None
+    return JwtIdentity(rules, keys=keys, secret=settings.security_jwt_secret)
+
+
+IDENTITIES: Mapping[str, Callable[[Settings], Identity]] = {
+    "anonymous": lambda settings: AnonymousIdentity(),
+    "header": _header_identity,
+    "jwt": _jwt_identity,
+}
