@@ -35,7 +35,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Mod
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.query.plan import chosen_in, language_for, prompt_for, question_language_for, searches_for
+from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.query.rewriting import is_wanted, with_query
 from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, SearchResult
@@ -114,18 +114,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
     For requests that a program makes about a conversation, such as its title. Nothing is raised but what is a defect.
     """
     stopwatch = Stopwatch(dependencies.clock)
-    prompt = Prompt(
-        question=ask.question,
-        extracts=(),
-        instructions=None,
-        nonce=dependencies.new_nonce(),
-        history=ask.history,
-        model=settings.rag_model if ask.model is None else ask.model,
-        temperature=ask.temperature,
-        max_tokens=ask.max_tokens,
-        sampling=ask.sampling,
-        chosen=chosen_in(ask),
-    )
+    prompt = bare_prompt_for(ask, model=settings.rag_model, nonce=dependencies.new_nonce())
     try:
         yield Sources(())
         yield from _spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)

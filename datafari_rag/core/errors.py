@@ -53,11 +53,9 @@ may answer with another one. What an error shows is never a library's message, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-MAX_NAME_SHOWN = 100
-"""How much of a name that a caller sent an error repeats."""
+from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal
 
 
 class RagError(Exception):
@@ -76,9 +74,9 @@ class RagError(Exception):
         field: str | None = None,
     ) -> None:
         """
-        Hold what may be shown and what may be logged.
+        Hold what may be shown and what may be logged: *reason* replaces the class's own sentence.
 
-        *reason* replaces the class's own sentence. *retry_after_s* is when a repeat can help, where that is known.
+        *retry_after_s* is when a repeat can help, where known.
         *log* is for the log alone (statuses, sizes, host names): never shown, never document text or a secret.
         *field* is the request's field that is to blame, where one is.
         """
@@ -107,16 +105,6 @@ class NoRoomForDocuments(ContextTooLong):
     sentence = (
         "The question and the tokens kept for the answer leave no room for documents in the language model's window."
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """How the model's server spells its refusal: HTTP *status* and the words of its error object, None if absent."""
-
-    status: int = 400
-    code: str | None = None
-    kind: str | None = None
-    param: str | None = None
 
 
 class RefusedByModel(BadRequest):

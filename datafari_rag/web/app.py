@@ -21,7 +21,8 @@ from datafari_rag.core.errors import (
     UnsupportedMediaType,
 )
 from datafari_rag.web.admission import OPEN_PATHS, admit
-from datafari_rag.web.api.answers import WorkerContext, answered, internal
+from datafari_rag.web.api.answer_events import internal
+from datafari_rag.web.api.answers import WorkerContext, answered
 from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.documents import document_view
 from datafari_rag.web.api.openapi import openapi_view

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.errors import MAX_NAME_SHOWN, Refusal, RefusedByModel
+from datafari_rag.core.errors import RefusedByModel
+from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal
 from datafari_rag.core.model.replies import RELAYED, Rejection, refusal_of
 
 CONVERSATION = "messages"
@@ -21,7 +22,7 @@ _OTHER_NAMES = {"max_completion_tokens": "max_tokens", "input": CONVERSATION, "p
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class BlamedFault:
     """
     One way to be refused: *needs* is what the caller must have chosen, *words* what the server's error then holds.
 
@@ -57,7 +58,7 @@ def callers_error(rejection: Rejection, *, chosen: Collection[str], model: str) 
     return _error(f"The model does not take this value of {param}.", refusal, code="invalid_value", param=param)
 
 
-def _is_meant(fault: Fault, status: int, said: str, *, model: str) -> bool:
+def _is_meant(fault: BlamedFault, status: int, said: str, *, model: str) -> bool:
     return status in fault.statuses and any(word.format(model=model) in said for word in fault.words)
 
 
@@ -79,15 +80,15 @@ def _said(rejection: Rejection) -> str:
 NO_SUCH_MODEL = "The model `{model}` does not exist or you do not have access to it."
 
 FAULTS = (
-    Fault(
+    BlamedFault(
         "context_length_exceeded",
         CONVERSATION,
         ("context_length_exceeded", "exceed_context_size", "maximum context length", "context window", "context size"),
         "The conversation, the documents and max_tokens together are longer than the model's context.",
     ),
-    Fault("model_not_found", "model", ("model_not_found", "unknown_model"), NO_SUCH_MODEL),
+    BlamedFault("model_not_found", "model", ("model_not_found", "unknown_model"), NO_SUCH_MODEL),
     # Servers without a code for it name the model between signs; a 400 may do so for other reasons.
-    Fault(
+    BlamedFault(
         "model_not_found",
         "model",
         ("`{model}`", '"{model}"', "'{model}'", "model {model} "),

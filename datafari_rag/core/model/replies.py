@@ -22,10 +22,10 @@ from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
     RagError,
-    Refusal,
     RefusedByModel,
 )
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.model.refusal import Refusal
 
 REPEATABLE = frozenset({429, 502, 503, 504})
 """Statuses where the same request may succeed in a moment."""

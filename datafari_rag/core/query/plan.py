@@ -91,6 +91,22 @@ def prompt_for(
     )
 
 
+def bare_prompt_for(ask: Ask, *, model: str, nonce: str) -> Prompt:
+    """Return *ask* as it stands for the model, without documents and instructions; *model* where it names none."""
+    return Prompt(
+        question=ask.question,
+        extracts=(),
+        instructions=None,
+        nonce=nonce,
+        history=ask.history,
+        model=model if ask.model is None else ask.model,
+        temperature=ask.temperature,
+        max_tokens=ask.max_tokens,
+        sampling=ask.sampling,
+        chosen=chosen_in(ask),
+    )
+
+
 def chosen_in(ask: Ask) -> frozenset[str]:
     """Return the names of the parameters that the caller set himself, as they are sent to the model."""
     named = {

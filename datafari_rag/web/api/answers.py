@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import re
-import traceback
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from flask import Response, g
@@ -18,17 +16,17 @@ from datafari_rag.core.access import User, require_known
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import Internal, InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.errors import InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts, Sources
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
-from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import StartedAnswer, answer, collect, started, worded
+from datafari_rag.pipeline import StartedAnswer, answer, collect, started
 from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
+from datafari_rag.web.api.answer_events import AnswerEvents, task_events
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -116,27 +114,6 @@ class WorkerContext:
         return snapshot
 
 
-class AnswerEvents:
-    """The events of one answer on their way to a dialect; *ending* is the last one, None until it came."""
-
-    def __init__(self, events: Generator[Event, None, None], new_id: Callable[[], str]) -> None:
-        """Read nothing yet. *new_id* names a defect."""
-        self._events, self._new_id = events, new_id
-        self.ending: Finished | Failed | None = None
-
-    def all(self) -> Generator[Event, None, None]:
-        """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
-        try:
-            with closing(self._events) as events:
-                for event in events:
-                    if isinstance(event, Finished | Failed):
-                        self.ending = event
-                    yield event
-        except Exception as defect:  # the one edge where a defect of ours is caught
-            self.ending = Failed(internal(defect, self._new_id()))
-            yield self.ending
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerRun:
     """One question on its way: everything about it that the functions below hand on."""
@@ -154,7 +131,7 @@ class AnswerRun:
         """Return the pipeline's events for *user*, those failures softened that this dialect shows as answers."""
         ask, settings = self.context.ask, self.snapshot.settings
         if self.task is not None:
-            return AnswerEvents(_task_events(self.task, settings, self.snapshot), self.worker.new_id)
+            return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
         events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
@@ -172,24 +149,6 @@ class AnswerRun:
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the request came."""
         return (self.snapshot.dependencies.clock() - self.began) * 1000
-
-
-def _task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:
-    """Yield what the model says to a program's prompt, or where there is none that there is nothing."""
-    if settings.rag_api_endpoint != BUILTIN_MODEL:
-        yield from worded(task.ask, settings=settings, dependencies=snapshot.dependencies)
-        return
-    yield Sources(())
-    yield Delta(task.answer)
-    yield Finished(task.answer)
-
-
-def internal(defect: Exception, incident: str) -> Internal:
-    """Log *defect* by its type and place, never by its text, which may hold anything; return what may be shown."""
-    frames = traceback.extract_tb(defect.__traceback__)
-    where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-6:]))
-    log.error("incident %s: %s at %s", incident, type(defect).__name__, where)
-    return Internal.with_id(incident)
 
 
 def answered(

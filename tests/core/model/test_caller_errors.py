@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.errors import Refusal
 from datafari_rag.core.model.caller_errors import callers_error
+from datafari_rag.core.model.refusal import Refusal
 from datafari_rag.core.model.replies import Rejection
 
 SECRET = "the words of a document"

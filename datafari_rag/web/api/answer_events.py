@@ -1,0 +1,58 @@
+"""The events of one answer on their way out: a defect becomes a failure, a program's prompt has its own events."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+
+from datafari_rag.core.errors import Internal
+from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.pipeline import worded
+from datafari_rag.protocols.request import Task
+from datafari_rag.web.runtime import ServiceSnapshot
+
+log = logging.getLogger(__name__)
+
+
+class AnswerEvents:
+    """The events of one answer on their way to a dialect; *ending* is the last one, None until it came."""
+
+    def __init__(self, events: Generator[Event, None, None], new_id: Callable[[], str]) -> None:
+        """Read nothing yet. *new_id* names a defect."""
+        self._events, self._new_id = events, new_id
+        self.ending: Finished | Failed | None = None
+
+    def all(self) -> Generator[Event, None, None]:
+        """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
+        try:
+            with closing(self._events) as events:
+                for event in events:
+                    if isinstance(event, Finished | Failed):
+                        self.ending = event
+                    yield event
+        except Exception as defect:  # the one edge where a defect of ours is caught
+            self.ending = Failed(internal(defect, self._new_id()))
+            yield self.ending
+
+
+def task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:
+    """Yield what the model says to a program's prompt, or where there is none that there is nothing."""
+    if settings.rag_api_endpoint != BUILTIN_MODEL:
+        yield from worded(task.ask, settings=settings, dependencies=snapshot.dependencies)
+        return
+    yield Sources(())
+    yield Delta(task.answer)
+    yield Finished(task.answer)
+
+
+def internal(defect: Exception, incident: str) -> Internal:
+    """Log *defect* by its type and place, never by its text, which may hold anything; return what may be shown."""
+    frames = traceback.extract_tb(defect.__traceback__)
+    where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames[-6:]))
+    log.error("incident %s: %s at %s", incident, type(defect).__name__, where)
+    return Internal.with_id(incident)
