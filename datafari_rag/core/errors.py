@@ -74,9 +74,8 @@ class RagError(Exception):
         field: str | None = None,
     ) -> None:
         """
-        Hold what may be shown and what may be logged: *reason* replaces the class's own sentence.
+        Hold what may be shown: *reason* replaces the class's own sentence, *retry_after_s* is when a repeat can help.
 
-        *retry_after_s* is when a repeat can help, where known.
         *log* is for the log alone (statuses, sizes, host names): never shown, never document text or a secret.
         *field* is the request's field that is to blame, where one is.
         """
