@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datafari_rag.core.answer.safe_links import MAX_BRACKETS, SafeLinks
+from datafari_rag.core.citations import claims
 from datafari_rag.core.citations.claims import MAX_MARKS, marks_in
 from datafari_rag.core.citations.labels import MAX_TITLE_CHARS, title_of
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
 from datafari_rag.core.passages.candidate_regions import MAX_SENTENCES, bounds_in
-from datafari_rag.core.passages.term_matching import traces_of
+from datafari_rag.core.passages.snippet import MAX_BEGINNINGS, clipped
+from datafari_rag.core.passages.term_matching import terms_of, traces_of
 from datafari_rag.core.text.code_spans import MAX_TICKS, code_spans
 from datafari_rag.core.text.folding import fold, folded
 
@@ -38,6 +40,14 @@ def test_behind_so_many_marks_there_is_none() -> None:
     assert len(marks_in("a [1]. " * (MAX_MARKS + 5), DocumentLabels(["a"]), lambda words: False)) == MAX_MARKS
 
 
+def test_behind_so_many_brackets_there_is_no_mark() -> None:
+    labels = DocumentLabels(["a"])
+    for brackets, marks in ((claims.MAX_BRACKETS - 1, 1), (claims.MAX_BRACKETS, 0)):
+        assert len(marks_in("[]" * brackets + "a [1].", labels, lambda words: False)) == marks
+    # No mark that the filter of links lets through is lost.
+    assert claims.MAX_BRACKETS >= MAX_BRACKETS
+
+
 def test_what_is_longer_than_a_mark_is_none() -> None:
     inside = "Public handbook" + " " * MAX_MARK_CHARS
     assert DocumentLabels(["Public handbook"]).places(inside[:MAX_MARK_CHARS]) == (0,)
@@ -53,6 +63,14 @@ def test_a_run_of_more_backticks_is_text() -> None:
     fence = "`" * MAX_TICKS
     assert code_spans(f"x {fence}a{fence}") == [(2, 3 + 2 * MAX_TICKS)]
     assert code_spans(f"x {fence}`a{fence}`") == []
+
+
+def test_so_many_words_are_tried_as_the_beginning_of_what_is_said() -> None:
+    terms = terms_of("the ferry", "en")
+    for words, held in ((MAX_BEGINNINGS - 1, "ferry"), (MAX_BEGINNINGS + 9, "a a a a a")):
+        text = "a " * words + "ferry"
+        start, end = clipped(text, 9, terms=terms, cue=None, language="en")
+        assert held in text[start:end]
 
 
 def test_a_title_is_read_up_to_its_bound() -> None:

@@ -22,6 +22,9 @@ from datafari_rag.core.text.sentences import spans
 MAX_MARKS = 500
 """So many marks of an answer are resolved; those behind them are text."""
 
+MAX_BRACKETS = 2000
+"""So many brackets are looked at: as many as the filter of links lets through."""
+
 _OPENER = re.compile(r"[\[【［]")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BRACKET_OR_END = re.compile(r"[\[\]【】［］\n]")
@@ -57,7 +60,7 @@ class Claim:
 
 def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], bool]) -> tuple[Mark, ...]:
     """
-    Return the first `MAX_MARKS` marks of *answer* in order, unknown ones too.
+    Return the first `MAX_MARKS` marks of *answer* in order, unknown ones too; none behind `MAX_BRACKETS` brackets.
 
     *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own. In
     other quotations, which may be a document's words with a link or a tag less, those are that a document has too.
@@ -68,7 +71,10 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     closings = _closings(answer)
     found: list[Mark] = []
     at = 0
-    while len(found) < MAX_MARKS and (opener := _OPENER.search(answer, at)) is not None:
+    for _ in range(MAX_BRACKETS):
+        opener = _OPENER.search(answer, at)
+        if opener is None or len(found) == MAX_MARKS:
+            break
         inside = _span_around(code, opener.start()) or _span_around(own, opener.start())
         mark = None if inside else _mark_at(answer, opener.start(), closings, labels)
         at = inside[1] if inside else opener.end()
@@ -82,6 +88,8 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
 
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:
     """Return the claim of each mark; *has_content* says whether some words state anything."""
+    if not marks:
+        return ()
     quotes = tuple(span for span in quotations(answer) if not _has_mark(marks, *span))
     page = _AnswerText(answer, tuple(marks), quotes, tuple(spans(_masked(answer, marks, quotes))))
     claims: list[Claim] = []

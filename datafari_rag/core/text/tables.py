@@ -24,6 +24,7 @@ _GAP = "   "
 
 _SEPARATORS = ("|", "\t", _GAP)
 _RULE_SIGNS = " \t|+:=-" + "".join(map(chr, range(0x2500, 0x2580)))
+_DRAWN = re.compile("--|==|──|━━|══")
 _BULLETS = ("- ", "* ", "• ", "+ ")
 _COLUMN = re.compile(r"(?<=\S) {2,}(?=\S)")
 
@@ -206,7 +207,7 @@ def _form(line: str) -> str | None:
 
 def _is_rule(line: str) -> bool:
     """Say whether *line* only draws a line between rows."""
-    return not line.strip(_RULE_SIGNS + "\n") and any(sign in line for sign in ("--", "==", "──", "━━", "══"))
+    return not line.strip(_RULE_SIGNS + "\n") and _DRAWN.search(line) is not None
 
 
 def _follows(text: str, line: _Line, following: _Line) -> bool:

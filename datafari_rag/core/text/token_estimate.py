@@ -91,15 +91,17 @@ def _only(kept: str) -> dict[int, str]:
     return {ord(mark): mark if mark in kept else " " for mark, _, _ in _MARKS}
 
 
-_EMOJI = range(0x1F000, 0x1FB00)
+MAX_KEPT = 70_000
+"""So many characters have their mark kept: all of Unicode's first plane, and a few thousand others."""
 
 
 class _MarkOf(dict[int, str]):
-    """The mark of each character by its code point; beyond Unicode's first plane only those of emoji are kept."""
+    """The mark of each character by its code point."""
 
     def __missing__(self, code: int) -> str:
-        if code > 0xFFFF and code not in _EMOJI:
-            return "w" if chr(code).isalpha() else "?"
+        if code > 0xFFFF:
+            mark = "w" if chr(code).isalpha() else "?"
+            return self.setdefault(code, mark) if len(self) < MAX_KEPT else mark
         mark = self[code] = next(mark for mark, pattern in _PATTERNS if pattern.match(chr(code)))
         return mark
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.sentences import MAX_CHARS, blocks, bounds_around, index_at, spans
+from datafari_rag.core.text.sentences import MAX_CHARS, blocks, bounds_around, first_spans, index_at, spans
 from tests.core.sentence_samples import SAMPLES
 
 MAX_ERRORS = {"en": 1, "fr": 0, "de": 0, "es": 0, "ru": 0, "ar": 0, "zh": 0}
@@ -137,3 +137,10 @@ def test_blocks_keep_the_header_of_a_table_apart_and_rows_whole() -> None:
 )
 def test_the_number_of_a_caption_stays_with_its_words(text: str) -> None:
     assert spans(text) == [(0, len(text))]
+
+
+def test_the_first_sentences_are_those_of_the_whole_text() -> None:
+    text = "One is here. Two is there.\n\n| a | b |\n|---|---|\n| c | d |\n\nThree is nowhere."
+    assert len(spans(text)) == 5
+    for number in range(7):
+        assert first_spans(text, number) == spans(text)[:number]

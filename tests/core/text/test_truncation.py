@@ -1,6 +1,6 @@
 import pytest
 
-from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix
+from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix, word_end
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,27 @@ def test_the_longest_prefix_is_measured_in_any_unit() -> None:
     assert longest_prefix(text, 5, words, 9) == 5
     assert longest_prefix(text, -3, words, 9) == 0
     assert longest_prefix(text, 99, words, 0) == 0
+
+
+@pytest.mark.parametrize("text", ["aB" * 400, "a" * 700 + "B" * 100, "B" * 20 + "a" * 780, "a" * 799 + "B", "B"])
+@pytest.mark.parametrize("size", [0, 1, 7, 100, 799, 5000])
+def test_the_longest_prefix_is_the_longest_however_the_size_is_spread(text: str, size: int) -> None:
+    asked = 0
+
+    def weight(text: str) -> int:
+        nonlocal asked
+        asked += 1
+        return len(text) + 90 * text.count("B")
+
+    found = longest_prefix(text, len(text), weight, size)
+    assert found == max(end for end in range(len(text) + 1) if weight(text[:end]) <= size)
+    assert asked <= len(text) + 1 + 18
+
+
+def test_a_word_is_not_cut_unless_it_is_one_character_from_the_start_on() -> None:
+    assert word_end("one two three", 0, 9) == 7
+    assert word_end("one two", 0, 3) == 3
+    assert word_end("one two", 0, 99) == 99
+    assert word_end("xe\u0301y", 0, 2) == 1
+    family = "\U0001f468\u200d\U0001f469\u200d" * 9
+    assert word_end(family, 4, 20) == 20
