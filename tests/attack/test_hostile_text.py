@@ -240,6 +240,7 @@ THROUGH = {
     "core.passages.extracts.joint_between": "core.passages.extracts.extracts_for",
     "core.passages.extracts.paths_of": "core.passages.extracts.extracts_for",
     "core.passages.reranking.best_row": "core.passages.reranking.ranked",
+    "core.text.sentences.first_spans": "core.passages.candidate_regions.bounds_in",
     "core.text.tables.begins_with_row": "core.text.tables.tables_in",
     "core.text.tables.ends_with_row": "core.text.tables.tables_in",
     "core.text.tables.is_row": "core.text.tables.tables_in",

@@ -66,7 +66,8 @@ _TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _UNFIT = re.compile(r"[<>\[\]\\`]|[^\S ]|[\x00-\x1f\x7f]")
 # The mark of the byte order is white space to JavaScript, and nothing at all to readers that drop it at the beginning.
-_LEADS = re.compile(r"[\s\ufeff>*+\-\d.)•]*")
+# What a heading holds is read as a text of its own (snarkdown).
+_LEADS = re.compile(r"[\s\ufeff>#*+\-\d.)•]*")
 _LOADING_TAGS = """a applet area audio base body button embed form frame frameset iframe image img input link map math
     meta object picture script source style svg track video"""
 _LOADING = frozenset(_LOADING_TAGS.split())

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
@@ -71,19 +72,19 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     closings = _closings(answer)
     found: list[Mark] = []
     at = 0
-    for _ in range(MAX_BRACKETS):
-        opener = _OPENER.search(answer, at)
-        if opener is None or len(found) == MAX_MARKS:
-            break
-        inside = _span_around(code, opener.start()) or _span_around(own, opener.start())
-        mark = None if inside else _mark_at(answer, opener.start(), closings, labels)
+    for opener in islice(_OPENER.finditer(answer), MAX_BRACKETS):
+        start = opener.start()
+        if start < at:
+            continue
+        inside = _span_around(code, start) or _span_around(own, start)
+        mark = None if inside else _mark_at(answer, start, closings, labels)
         at = inside[1] if inside else opener.end()
-        if mark is not None and _span_around(quotes, mark.start) and is_quoted(answer[mark.start : mark.end]):
+        if mark is not None and _span_around(quotes, start) and is_quoted(answer[start : mark.end]):
             at = mark.end
         elif mark is not None:
             found.append(mark)
             at = mark.end
-    return tuple(found)
+    return tuple(found[:MAX_MARKS])
 
 
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:

@@ -144,7 +144,7 @@ def best(
     room = MAX_CHARS
     chosen: list[Sentence] = []
     said: set[str] = set()
-    for one in sorted(_scored(question, extracts, texts, language), key=_rate, reverse=True):
+    for one in sorted(_scored(question, extracts, texts, language, terms), key=_rate, reverse=True):
         if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS:
             break
         text = texts[one.place][one.start : one.end]
@@ -167,12 +167,13 @@ def best(
     return _joined(chosen, texts)
 
 
-def _scored(question: str, extracts: Sequence[Extract], texts: Sequence[str], language: str) -> list[Sentence]:
+def _scored(
+    question: str, extracts: Sequence[Extract], texts: Sequence[str], language: str, terms: tuple[Term, ...]
+) -> list[Sentence]:
     documents = [
         replace(extract.document, id=str(place), text=text)
         for place, (extract, text) in enumerate(zip(extracts, texts, strict=True))
     ]
-    terms = terms_of(question, language)
     found: list[Sentence] = []
     for one in ranked(question, documents, language=language, terms=terms):
         if any(one.traces.hits):

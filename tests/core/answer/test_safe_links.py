@@ -47,6 +47,7 @@ CASES = [
     pytest.param("[a][b]\n\n[b]: https://evil.example", "[a][b]\n\n[b] : https://evil.example", id="a reference"),
     pytest.param("> - [b]: https://e.example", "> - [b] : https://e.example", id="a definition in a quoted list"),
     pytest.param("\ufeff [b]: https://e.example", "\ufeff [b] : https://e.example", id="behind a mark of byte order"),
+    pytest.param("#[b]: https://e.example", "#[b] : https://e.example", id="a definition in a heading"),
     pytest.param("as [1]: says", "as [1]: says", id="a colon behind a mark inside a line stays"),
     pytest.param("[![i](u)](v) [[1]](u)", "i [1]", id="links in links"),
     pytest.param("[x][(evil)](u)", "[x] (evil)", id="what is left over makes no new link"),
