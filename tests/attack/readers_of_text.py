@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from datafari_rag.core import hosts, identity
+from datafari_rag.core import hosts, identity, places
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
@@ -20,7 +20,7 @@ from datafari_rag.core.citations import (
     verification,
 )
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.meaning import cutting
+from datafari_rag.core.meaning import cutting, passage_records, stored_parts
 from datafari_rag.core.model import sse
 from datafari_rag.core.passages import (
     answer_types,
@@ -240,6 +240,10 @@ READERS: dict[str, Reader] = {
     "core.citations.labels.plain_label": labels.plain_label,
     "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.sse.ServerSentEvents": events_of,
+    "core.places.place_at": lambda text: [
+        places.place_at(stored, text, len(text))
+        for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
+    ],
     "core.query.dates.moment_of": dates.moment_of,
     "core.passages.answer_types.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
@@ -322,13 +326,21 @@ READERS: dict[str, Reader] = {
         for one in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}')
     ],
     "core.query.steps.has_own_words": lambda text: steps.has_own_words(text, "fr"),
-    "core.query.steps.plain_step": lambda text: steps.plain_step(text, language="en", operator="AND"),
+    "core.query.steps.plain_step": lambda text: steps.plain_step(
+        text[:MAX_QUESTION_CHARS], language="en", operator="AND"
+    ),
     "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
     "core.answer.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
+    "core.meaning.passage_records.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
+    "core.meaning.stored_parts.with_parts": lambda text: stored_parts.with_parts(
+        Document(id="a", text=""),
+        [stored_parts.StoredPart(3 * at, one) for at, one in enumerate(text.split())],
+    ),
+    "core.solr.parameters.numbered": parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, sentences.spans(text)),
     "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,

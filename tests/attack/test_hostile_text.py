@@ -53,6 +53,7 @@ ELSEWHERE = {
     "core.model.replies": "the fields of a reply, each of which has a bound",
     "core.model.timeouts": "numbers",
     "core.answer.ranks": "numbers in place of numbers",
+    "core.solr.passage_parameters": "ids and words, each in a parameter of its own; words through parameters.escaped",
     "core.settings.browser_guard": "an administrator's settings",
     "core.settings.checks": "an administrator's settings",
     "core.settings.linter": "an administrator's settings",
@@ -215,6 +216,8 @@ def _takes_text(function: object) -> bool:
 
 
 THROUGH = {
+    "core.citations.resolution.citation_for": "core.citations.resolution.resolve, both",
+    "core.documents.whole_text": "core.citations.resolution.resolve, both",
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.statements.is_content": "core.citations.statements.facts_of",
     "core.citations.statements.is_negation": "core.citations.statements.facts_of",
@@ -227,7 +230,11 @@ THROUGH = {
     "core.identity.networks": "core.identity.client_address",
     "core.query.dates.iso_of": "core.query.dates.moment_of",
     "core.passages.evidence_threshold.is_passed": "core.passages.evidence_threshold.evidence_in",
+    "core.documents.stored_span": "core.meaning.stored_parts.with_parts",
     "core.meaning.cutting.context_of": "core.meaning.cutting.pieces_of",
+    "core.meaning.passage_records.model_mark": "core.meaning.passage_records.cuts_of",
+    "core.meaning.passage_records.stamp_of": "core.meaning.passage_records.cuts_of",
+    "core.solr.parameters.document_fields": "core.solr.parameters.escaped",
     "core.meaning.cutting.units_of": "core.meaning.cutting.pieces_of",
     "core.passages.extracts.joint_between": "core.passages.extracts.extracts_for",
     "core.passages.extracts.paths_of": "core.passages.extracts.extracts_for",
@@ -264,7 +271,6 @@ THROUGH = {
     "protocols.chat_request.state_key": "protocols.chat_request.ask_of",
     "protocols.chat_request.state_of": "protocols.chat_request.ask_of",
     "core.answer.session_state.recalled": "protocols.chat_request.ask_of",
-    "core.query.plan.question_language_for": "core.query.plan.language_for",
     "protocols.mcp.results.links": "protocols.mcp.results.address_of",
     "protocols.openai.fallback": "protocols.openai.parse",
     "protocols.openai.relayed": "protocols.openai.parse",
