@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from datafari_rag.core import hosts, identity
+from datafari_rag.core import hosts, identity, places
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
@@ -245,6 +245,10 @@ READERS: dict[str, Reader] = {
     "core.citations.labels.plain_label": labels.plain_label,
     "core.citations.labels.title_of": lambda text: labels.title_of(Document(id="d", text="", url=f"http://x/{text}")),
     "core.model.sse.ServerSentEvents": events_of,
+    "core.places.place_at": lambda text: [
+        places.place_at(stored, text, len(text))
+        for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
+    ],
     "core.query.dates.moment_of": dates.moment_of,
     "core.passages.answer_types.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
@@ -327,7 +331,9 @@ READERS: dict[str, Reader] = {
         for one in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}')
     ],
     "core.query.steps.has_own_words": lambda text: steps.has_own_words(text, "fr"),
-    "core.query.steps.plain_step": lambda text: steps.plain_step(text, language="en", operator="AND"),
+    "core.query.steps.plain_step": lambda text: steps.plain_step(
+        text[:MAX_QUESTION_CHARS], language="en", operator="AND"
+    ),
     "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),

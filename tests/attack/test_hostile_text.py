@@ -219,6 +219,8 @@ def _takes_text(function: object) -> bool:
 
 
 THROUGH = {
+    "core.citations.resolution.citation_for": "core.citations.resolution.resolve, both",
+    "core.documents.whole_text": "core.citations.resolution.resolve, both",
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.statements.is_content": "core.citations.statements.facts_of",
     "core.citations.statements.is_negation": "core.citations.statements.facts_of",
