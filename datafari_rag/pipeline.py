@@ -42,7 +42,7 @@ from datafari_rag.core.query.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, in_turn, inline
-from datafari_rag.retrieval import Engines, Searched, searched
+from datafari_rag.retrieval import Engines, Searched, browsed, searched
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
 
 def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
-    page = dependencies.retriever.browse(plain, _access(user, settings))
+    page = browsed(plain, _access(user, settings), settings=settings, retriever=dependencies.retriever)
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 

@@ -8,7 +8,7 @@ collection of documents. Meaning that cannot be had is no error: words alone are
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +18,21 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, SearchError
 from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.query.proposals import (
+    MAX_SPELT,
+    Relaxation,
+    count_of_all,
+    counts_of_each,
+    documents_on,
+    latest_search,
+    near_search,
+    near_word,
+    spelt_better,
+    total_of,
+    without_rarest,
+)
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
+from datafari_rag.core.query.steps import content_words, steps_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Both, Meaning, Retriever, in_turn
 
@@ -74,6 +88,57 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
         # The texts were left to the search by meaning.
         return replace(words, found=engines.retriever.search(replace(last, is_bare=False), access))
     return words
+
+
+def browsed(plain: Browse, access: Filter, *, settings: Settings, retriever: Retriever) -> Mapping[str, object]:
+    """
+    Return the page of a plain search, relaxed step by step as an answer's search is where *plain* wants that.
+
+    Such a page says under `relaxation` how it was searched, and what could be asked where no document has all words.
+    Raises: SearchError.
+    """
+    text, language = plain.text, plain.language
+    relaxes, operator = settings.rag_query_relax, settings.rag_operator
+    steps = steps_for(text or "", language=language, operator=operator, is_relaxed=relaxes) if plain.is_relaxed else ()
+    if not steps:
+        return retriever.browse(plain, access)
+    page: Mapping[str, object] = {}
+    for step in steps:
+        page = retriever.browse(replace(plain, step=step), access)
+        if total_of(page):
+            break
+    relaxation = Relaxation(step.name)
+    if not _has_all_words(page, step, plain, access, retriever):
+        relaxation = _relaxation(total_of(page), step, plain, access, retriever)
+    return {**page, "relaxation": relaxation.wire()}
+
+
+def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access: Filter, retriever: Retriever) -> bool:
+    """Say whether some document of *page* has all words; asked of the engine only where *step* wants fewer."""
+    if not total_of(page):
+        return False
+    is_strict = step.operator == "AND" and step.min_match is None
+    if is_strict or len(content_words(plain.text or "", plain.language)) == 1:
+        return True
+    return total_of(retriever.browse(count_of_all(plain), access)) > 0
+
+
+def _relaxation(total: int, step: Step, plain: Browse, access: Filter, retriever: Retriever) -> Relaxation:
+    counts = {word: total_of(retriever.browse(one, access)) for word, one in counts_of_each(plain).items()}
+    missing = tuple(word for word, count in counts.items() if not count)
+    spelt: dict[str, str] = {}
+    for word in missing[:MAX_SPELT]:
+        near = near_search(plain, word)
+        found = None if near is None else near_word(word, retriever.browse(near, access))
+        if found is not None:
+            spelt[word] = found
+    better = spelt_better(plain.text or "", spelt, plain.language) if spelt else None
+    # What was found without a word is found already.
+    shorter = None if total else without_rarest(counts)
+    proposals = tuple(one for one in (better, shorter) if one is not None)
+    is_lost = not total and not proposals
+    latest = documents_on(retriever.browse(latest_search(), access)) if is_lost else ()
+    return Relaxation(step.name, total > 0, missing, proposals, latest)
 
 
 def _by_words(plan: Sequence[Search], access: Filter, retriever: Retriever) -> Searched:

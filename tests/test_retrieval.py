@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,10 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.plan import searches_for
-from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Meaning
-from datafari_rag.retrieval import Engines, Searched, searched
+from datafari_rag.retrieval import Engines, Searched, browsed, searched
 from tests.fakes import FakeRetriever
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
@@ -172,3 +173,65 @@ def test_a_question_without_words_is_searched_for_by_nobody() -> None:
     result = run(LightRetriever(document("a")), embedder, ReadingPassages({"c": 0.9}), Ask("?!"))
 
     assert (result.found.documents, result.last, embedder.asked) == ((), None, [])
+
+
+class WordyRetriever(FakeRetriever):
+    """Finds documents by the words of their texts, and words that begin alike as near ones."""
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        self.browsed.append((browse, access))
+        step = browse.step
+        found = [one for one in self.documents if step is None or self._fits(step, one.text.split())]
+        docs = [{"id": one.id, "title": one.title} for one in found]
+        marked = {one.id: {"exactContent": [f'<span class="em">{w}</span>' for w in one.text.split()]} for one in found}
+        return {"response": {"numFound": len(docs), "docs": docs}, "highlighting": marked}
+
+    @staticmethod
+    def _fits(step: Step, text: Sequence[str]) -> bool:
+        if step.match == "near":
+            return any(word[:3] == step.words[0][:3] for word in text)
+        hits = sum(word in text for word in step.words)
+        return hits == len(step.words) if step.operator == "AND" and step.min_match is None else hits > 0
+
+
+FERRIES = WordyRetriever(
+    Document("a", "ferry leaves dawn", title="Ferries"), Document("b", "harbour closed", title="Harbour")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "relaxation"),
+    [
+        pytest.param("ferry dawn", ("asked", False, [], [], []), id="all words in one document"),
+        pytest.param("ferry harbour", ("a third of the words", True, [], [], []), id="all words, in no one document"),
+        pytest.param(
+            "ferrry dawn", ("a third of the words", True, ["ferrry"], ["ferry dawn"], []), id="a word misspelt"
+        ),
+        pytest.param("what about zebra", ("asked", False, ["zebra"], [], ["Ferries", "Harbour"]), id="nothing at all"),
+        pytest.param("what about a harbour", ("asked", False, [], [], []), id="a sentence with one word of its own"),
+        pytest.param("what about ferry at dawn", ("asked", False, [], [], []), id="a sentence that has all words"),
+    ],
+)
+def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[object, ...]) -> None:
+    page: Any = browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), retriever=FERRIES)
+    said = page["relaxation"]
+    latest = [one["title"] for one in said["latest"]]
+
+    assert (said["step"], said["isRelaxed"], said["missing"], said["proposals"], latest) == relaxation
+    assert {access for _, access in FERRIES.browsed} == {ANYBODY}
+
+
+@pytest.mark.parametrize("plain", [Browse("ferry zebra"), Browse("?!", is_relaxed=True), Browse(None, is_relaxed=True)])
+def test_a_search_that_is_not_to_be_relaxed_is_one_search(plain: Browse) -> None:
+    retriever = WordyRetriever(Document("a", "ferry"))
+
+    assert "relaxation" not in browsed(plain, ANYBODY, settings=Settings(), retriever=retriever)
+    assert len(retriever.browsed) == 1
+
+
+def test_a_question_costs_a_bounded_number_of_searches() -> None:
+    retriever = WordyRetriever(Document("a", "ferry"))
+    text = " ".join(f"unknown{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
+    browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), retriever=retriever)
+
+    assert len(retriever.browsed) <= 3 + 6 + 3 + 1

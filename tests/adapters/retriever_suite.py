@@ -18,7 +18,8 @@ import pytest
 
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for, is_visible
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query.search_request import Browse, Content, Operator, Search, Step
+from datafari_rag.core.query.proposals import near_search, near_word
+from datafari_rag.core.query.search_request import Browse, Content, Match, Operator, Search, Step
 from datafari_rag.core.query.steps import steps_for
 from datafari_rag.ports import Retriever
 from tests.attack.syntaxes import ALL
@@ -726,3 +727,36 @@ def test_the_same_question_finds_the_same_documents_whatever_is_read_of_them(
     load([doc(f"d{number}", "pump " * number + "water") for number in range(1, 9)])
 
     assert ids(retriever, asked("pump", content=content)) == ids(retriever, asked("pump"))
+
+
+# --- words spelt nearly so, titles that begin so ----------------------------------------------------------------------
+
+
+def test_near_words_are_those_of_documents_that_the_user_may_see(retriever: Retriever, load: Load) -> None:
+    load([doc("open", "The hotel has a pump."), doc("hers", "The hostel is closed.", allow_token_document=["s1"])])
+    near = near_search(Browse("hotle hoste"), "hoste")
+
+    assert near is not None
+    assert near_word("hoste", browsed(retriever, near)) in ("hotel", None)
+    assert near_word("hoste", browsed(retriever, near, who("s1"))) == "hostel"
+    assert "hostel" not in json.dumps(browsed(retriever, near))
+
+
+def test_titles_that_begin_so_are_those_that_the_user_may_see(retriever: Retriever, load: Load) -> None:
+    load([doc("open", title="Pump manual"), doc("hers", title="Pump secrets", allow_token_document=["s1"])])
+    step = Step("titles", ("pum",), match="prefix")
+
+    assert listed(retriever, Browse("pum", step=step)) == ["open"]
+    assert sorted(listed(retriever, Browse("pum", step=step), who("s1"))) == ["hers", "open"]
+    assert listed(retriever, Browse("man pu", step=Step("titles", ("man", "pu"), match="prefix"))) == ["open"]
+
+
+@pytest.mark.parametrize(
+    "word", ["*", "a*", "pum*", "~2", "pump~", "p?mp", "[a TO z]", "_query_:x", "\\", "title:pump", "/.*/"]
+)
+@pytest.mark.parametrize("match", ["near", "prefix"])
+def test_syntax_in_such_a_word_is_text(retriever: Retriever, load: Load, word: str, match: Match) -> None:
+    load([doc("a", "zebra", title="Zebra"), doc("hers", "pump", title="Pump", allow_token_document=["s1"])])
+
+    assert "hers" not in listed(retriever, Browse(word, step=Step("titles", (word,), match=match)))
+    assert "a" not in listed(retriever, Browse(word, step=Step("titles", (word,), match=match))) or word == "a*"

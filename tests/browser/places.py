@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import docx
+
 from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm, write_settings
 
@@ -117,3 +119,50 @@ def zoo(folder: Path, **more: str) -> Iterator[Zoo]:
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         with service(folder, settings) as found:
             yield Zoo(found, folder, settings)
+
+
+POLICY = """# Travel policy
+
+## Hotels
+
+A hotel in Paris may cost up to 180 EUR a night. Keep the receipts of the hotel.
+
+| City | Limit |
+|---|---|
+| Paris | 180 EUR |
+| Berlin | 150 EUR |
+| Rome | 140 EUR |
+"""
+LEAVE = """Annual leave
+
+Every employee has thirty days of annual leave. Days that were not taken can be used until 31 March of the next year.
+"""
+GATEWAYS = (("Europe", "eu.vpn.example.org"), ("Asia", "sg.vpn.example.org"), ("America", "us.vpn.example.org"))
+
+
+def write_three_files(folder: Path) -> None:
+    """Write what a newcomer tries first: a Markdown policy with a table, a Word guide with one, a text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "travel.md").write_text(POLICY, encoding="utf-8")
+    (folder / "leave.txt").write_text(LEAVE, encoding="utf-8")
+    guide = docx.Document()
+    guide.add_heading("VPN guide", 0)
+    guide.add_heading("Gateways", 1)
+    guide.add_paragraph("Choose the gateway of your region.")
+    table = guide.add_table(rows=1, cols=2)
+    for cells in (("Region", "Gateway"), *GATEWAYS):
+        row = table.rows[0] if cells[0] == "Region" else table.add_row()
+        row.cells[0].text, row.cells[1].text = cells
+    guide.save(str(folder / "vpn.docx"))
+
+
+@contextmanager
+def three_files(folder: Path) -> Iterator[Running]:
+    """Serve three small files without a model."""
+    write_three_files(folder / "files")
+    settings = {"solr.url": "embedded:index", "rag.model": "", "rag.api.endpoint": "builtin:extractive"}
+    write_settings(folder, settings)
+    command = [sys.executable, "-m", "datafari_rag", "index", "files", "--conf", "rag.properties"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    with service(folder, settings) as found:
+        yield found

@@ -72,6 +72,8 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     Words without content in *language* are left out when others remain. Each word is looked for in all fields and
     counts once, however many hold it.
     """
+    if step.match != "word":
+        return _spelt_query(step, vocabulary)
     words = [word for word in usable_words(step.words, language) if vocabulary.terms("exactContent", word)]
     if not words:
         return None
@@ -82,6 +84,25 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     needed = max(1, len(parts) * (step.min_match or 0) // 100)
     wanted = Query.boolean_query([(Occur.Should, part) for part in parts], minimum_number_should_match=needed)
     return Query.boolean_query([(Occur.Must, wanted), *pairs]) if pairs else wanted
+
+
+def _spelt_query(step: Step, vocabulary: Vocabulary) -> Query | None:
+    """Return the query for words spelt nearly as those of *step*, or for titles with words that begin so."""
+    is_prefix = step.match == "prefix"
+    fields = ("exactTitle",) if is_prefix else ("exactContent", "exactTitle")
+    terms = [term for word in usable_words(step.words, "") for term in vocabulary.terms("exactTitle", word)]
+    # One change alone: tantivy does not rank by distance, and two would bring far more documents in no order.
+    distance = 0 if is_prefix else 1
+    parts = [
+        Query.boolean_query(
+            [
+                (Occur.Should, Query.fuzzy_term_query(vocabulary.schema, field, term, distance, True, is_prefix))
+                for field in fields
+            ]
+        )
+        for term in terms
+    ]
+    return Query.boolean_query([(Occur.Must, part) for part in parts]) if parts else None
 
 
 def _word_query(word: str, language: str, vocabulary: Vocabulary) -> Query:

@@ -10,6 +10,7 @@ import datetime
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from tantivy import Document as Stored
@@ -20,6 +21,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
+from datafari_rag.core.text.tokenizer import words_of
 
 JOINT = " … "
 """Stands between snippets of one document that are not the same, as with Solr."""
@@ -28,6 +30,9 @@ SENTENCE_CHARS = 1000
 """How far from a word the sentence that it stands in may begin and end."""
 
 BROWSE_FRAGMENT_CHARS = 200
+
+NEAR_CHARS = 100_000
+"""How far into a text words that are spelt nearly as another are looked for."""
 
 COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")
 
@@ -157,6 +162,14 @@ def iso_of(stored: Mapping[str, Sequence[Any]]) -> str | None:
         return None
     text = found.astimezone(datetime.UTC).isoformat(timespec="milliseconds" if found.microsecond else "seconds")
     return text.replace("+00:00", "Z")
+
+
+def near_words_marked(words: Sequence[str], text: str) -> dict[str, list[str]]:
+    """Return the words of *text* that are spelt nearly as one of *words*, each marked, as Solr's highlighter does."""
+    seen = {word.text.lower(): word.text for word in words_of(text[:NEAR_CHARS], "") if word.text.isalpha()}
+    near = (one for word in words for one in get_close_matches(word.lower(), list(seen), n=3))
+    found = [f"{MARK_START}{html.escape(seen[one])}{MARK_END}" for one in near]
+    return {"exactContent": found} if found else {}
 
 
 def _value_of(stored: Mapping[str, Sequence[Any]], name: str) -> str | None:

@@ -20,14 +20,22 @@ from tantivy import Index, Order, Query, Searcher
 from datafari_rag.adapters.embedded.files import META_FILE
 from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
-from datafari_rag.adapters.embedded.replies import Snippets, document_of, facet_counts, row_of, stored_of, text_of
+from datafari_rag.adapters.embedded.replies import (
+    Snippets,
+    document_of,
+    facet_counts,
+    near_words_marked,
+    row_of,
+    stored_of,
+    text_of,
+)
 from datafari_rag.adapters.embedded.schema import analyzers, opened, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.query.steps import plain_step
 
 MAX_FILTERS = 256
@@ -110,7 +118,9 @@ class EmbeddedRetriever:
             }
             if browse.wants_highlighting:
                 snippets = Snippets(view.searcher, view.index.schema, query)
-                reply["highlighting"] = {document["id"][0]: _marked(document, snippets) for _, document in stored}
+                reply["highlighting"] = {
+                    document["id"][0]: _marked(document, snippets, browse.step) for _, document in stored
+                }
             if browse.facet_fields:
                 reply["facet_counts"] = facet_counts(browse.facet_fields, whole, view.searcher)
         return reply
@@ -194,7 +204,10 @@ def _document(stored: dict[str, list[Any]], score: float, search: Search, snippe
     return document_of(stored, field="highlighting", text=cut or "", score=score)
 
 
-def _marked(stored: dict[str, list[Any]], snippets: Snippets) -> dict[str, list[str]]:
+def _marked(stored: dict[str, list[Any]], snippets: Snippets, step: Step | None) -> dict[str, list[str]]:
+    if step is not None and step.match == "near":
+        # tantivy's snippets know nothing of a fuzzy query's words.
+        return near_words_marked(step.words, text_of(stored, "exactContent") or "")
     return snippets.marked(text_of(stored, "exactContent") or "", _language(stored))
 
 
@@ -205,7 +218,7 @@ def _language(stored: dict[str, list[Any]]) -> str | None:
 def _browse_query(browse: Browse, vocabulary: Vocabulary) -> Query:
     if browse.text is None:
         return Query.all_query()
-    step = plain_step(browse.text, language=browse.language, operator=browse.operator)
+    step = browse.step or plain_step(browse.text, language=browse.language, operator=browse.operator)
     return query_for(step, browse.language, vocabulary) or Query.empty_query()
 
 

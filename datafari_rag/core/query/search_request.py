@@ -12,6 +12,9 @@ from datafari_rag.core.documents import Document
 Operator = Literal["AND", "OR"]
 Content = Literal["exactContent", "preview_content", "highlighting"]
 
+Match = Literal["word", "near", "prefix"]
+"""How a word is looked for: itself, words spelt nearly so, or words of a title that begin with it."""
+
 Retrieval = Literal["words", "vector", "both"]
 """What documents were found by."""
 
@@ -47,6 +50,7 @@ class Step:
     words: tuple[str, ...]
     operator: Operator = "AND"
     min_match: int | None = None
+    match: Match = "word"
 
     @property
     def rule(self) -> str:
@@ -103,6 +107,7 @@ class Browse:
 
     *text* None means everything the user may see. *sort* is (field, descending) or None for the score. *fields* None
     means all stored fields but the ACL's. *facet_fields* are counted over what the user may see, and nothing else.
+    *is_relaxed* asks for the same steps as an answer takes; *step* is looked for in place of all words of *text*.
     """
 
     text: str | None
@@ -115,6 +120,8 @@ class Browse:
     fields: tuple[str, ...] | None = None
     operator: Operator = "AND"
     language: str = "en"
+    is_relaxed: bool = False
+    step: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)

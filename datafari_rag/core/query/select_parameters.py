@@ -65,6 +65,7 @@ class SelectParameters:
     sort: tuple[str, bool] | None = None
     facet_fields: tuple[str, ...] = ()
     wants_highlighting: bool = False
+    is_relaxed: bool = False
     fields: tuple[str, ...] | None = None
     ignored: tuple[str, ...] = ()
     for_search: tuple[str, ...] = ()
@@ -115,6 +116,7 @@ def browse_of(parameters: SelectParameters) -> Browse:
         restrictions=parameters.restrictions,
         facet_fields=parameters.facet_fields,
         wants_highlighting=parameters.wants_highlighting,
+        is_relaxed=parameters.is_relaxed,
         fields=parameters.fields,
     )
 
@@ -303,7 +305,8 @@ READERS: Mapping[str, _Reader] = {
     "facet.field": _Reader("facet_fields", _facet_fields),
     "hl": _Reader("wants_highlighting", _flag),
     "fl": _Reader("fields", _fields),
+    "relax": _Reader("is_relaxed", _flag),
 }
 """The whitelist: each name, the field of `SelectParameters` it becomes, and its reader. `q` stands before `prompt`."""
 
-FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl"})
+FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl", "relax"})

@@ -38,7 +38,7 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
     if not asked:
         return ()
-    content = tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
+    content = content_words(question, language)
     if operator == "OR":
         # Any word is enough already, and words that only ask would find every document that asks something.
         return (Step("asked", content, "OR"),)
@@ -51,6 +51,12 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     least = _THIRD if len(content) > FEW_KEY_WORDS else _ONE
     third = Step("a third of the words", content, "AND", least)
     return _without_repeats((Step("asked", asked, "AND"), third, any_word))
+
+
+def content_words(question: str, language: str) -> tuple[str, ...]:
+    """Return the distinct words of *question* that say what is looked for; all of them when none does."""
+    asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    return tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
 
 
 def plain_step(text: str, *, language: str, operator: Operator) -> Step:

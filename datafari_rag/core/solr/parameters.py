@@ -23,6 +23,7 @@ from datafari_rag.core.query.search_request import (
     OTHER_LANGUAGE,
     PAIR_SLOP,
     Browse,
+    Match,
     Search,
     Step,
 )
@@ -109,7 +110,7 @@ def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, s
 
 def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
-    step = plain_step(browse.text or "", language=browse.language, operator=browse.operator)
+    step = browse.step or plain_step(browse.text or "", language=browse.language, operator=browse.operator)
     everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
     words = everything if browse.text is None else words_params(step, browse.language, schema)
     params = merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
@@ -137,10 +138,16 @@ def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | l
     fields of a word count once.
     """
     words = usable_words(step.words, language)
-    fields = " ".join(f"{name}^{weight:g}" for name, weight in searched_fields(language, schema))
+    searched = searched_fields(language, schema)
+    if step.match == "prefix":
+        titles = (*schema.titles(language), schema.fields.title)
+        searched = tuple((name, weight) for name, weight in searched if name in titles)
+        # Without a field to look in, the parser would take the handler's own.
+        words = words if searched else ()
+    fields = " ".join(f"{name}^{weight:g}" for name, weight in searched)
     return {
         **_BASICS,
-        "q": " ".join(escaped(word) for word in words) or _NOTHING,
+        "q": " ".join(f"{escaped(word)}{_SPELT[step.match]}" for word in words) or _NOTHING,
         "defType": "edismax" if words else "lucene",
         # What is left of a question whose every character the analysis drops must not become "everything".
         "q.alt": _NOTHING,
@@ -345,6 +352,9 @@ def merged(*parts: Params) -> dict[str, str | list[str]]:
 
 
 _BASICS: Mapping[str, str] = {"echoParams": "none", "spellcheck": "false", "facet": "false", "hl": "false"}
+
+_SPELT: Mapping[Match, str] = {"word": "", "near": "~2", "prefix": "*"}
+"""What follows an escaped word in Lucene's syntax."""
 
 _HIGHLIGHTER: Mapping[str, str] = {
     "hl": "true",

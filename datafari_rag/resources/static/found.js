@@ -14,7 +14,7 @@ const PREVIEW = 240;
  * @param {import("./types.js").Words} words
  */
 export async function showFound(place, wanted, facets, words) {
-  const query = new URLSearchParams({ rows: String(ROWS), hl: "true", facet: "true", fl: "id,title,url,last_modified,extension,preview_content" });
+  const query = new URLSearchParams({ rows: String(ROWS), hl: "true", facet: "true", relax: "true", fl: "id,title,url,last_modified,extension,preview_content" });
   for (const name of ["q", "fq", "start", "sort", "lang"]) for (const value of wanted.getAll(name)) query.append(name, value);
   for (const name of facets) query.append("facet.field", name);
   const response = await fetch("/search/select", { method: "POST", body: query });
@@ -25,7 +25,26 @@ export async function showFound(place, wanted, facets, words) {
   const list = element("div", {}, hits, pages(numFound, start, wanted, words));
   const beside = element("div", { class: "beside" }, filters(body.facet_counts?.facet_fields ?? {}, wanted, words), list);
   const title = numFound ? filled(counted(words.results, numFound), { count: numFound }) : words.no_results;
-  return place.replaceChildren(element("h2", {}, title), beside);
+  return place.replaceChildren(element("h2", {}, title), ...notes(body.relaxation, numFound, wanted, words), beside);
+}
+
+/**
+ * How the search was relaxed, and what could be asked instead.
+ * @param {any} relaxation @param {number} total @param {URLSearchParams} wanted @param {import("./types.js").Words} words
+ */
+function notes(relaxation, total, wanted, words) {
+  if (!relaxation || (total && !relaxation.isRelaxed)) return [];
+  const { missing, proposals, latest } = relaxation;
+  const reason = filled(missing.length ? counted(words.missing, missing.length) : words.not_all, { words: missing.join(", ") });
+  const links = proposals.map((/** @type {string} */ one) => element("li", {}, element("a", { href: addressWith(wanted, "q", [one]), dir: "auto" }, straight(one))));
+  const opens = latest.map((/** @type {any} */ one) => element("li", {}, element("a", { href: `/documents?${new URLSearchParams({ id: one.id })}`, dir: "auto" }, straight(one.title))));
+  return [
+    element("p", { class: "relaxed" }, straight(reason), total > 0 && ` ${words.some_words}`),
+    links.length > 0 && element("p", { class: "instead" }, words.did_you_mean),
+    links.length > 0 && element("ul", { class: "instead" }, ...links),
+    opens.length > 0 && element("p", { class: "instead" }, words.latest),
+    opens.length > 0 && element("ul", { class: "instead" }, ...opens),
+  ].filter((one) => one instanceof Node);
 }
 
 /** @param {any} value */

@@ -206,6 +206,7 @@ def _page_words(_: Translate) -> Mapping[str, object]:
     return {
         "results": [_("1 document"), _("{count} documents")],
         "no_results": _("No documents found"),
+        **relaxed_words(_),
         "cleared": _("Conversation cleared"),
         "without_filters": _("Ask without the filters"),
         "ask": _("Ask"),
@@ -217,6 +218,17 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "fields": field_names(_),
         "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
         "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
+    }
+
+
+def relaxed_words(_: Translate) -> Mapping[str, object]:
+    """Return what the list of results says where no document has all the words."""
+    return {
+        "missing": [_("No document has the word {words}."), _("No document has the words {words}.")],
+        "not_all": _("No document has all of these words."),
+        "some_words": _("These documents have the others, or some of them."),
+        "did_you_mean": _("Did you mean"),
+        "latest": _("The latest documents"),
     }
 
 

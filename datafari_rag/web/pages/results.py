@@ -46,6 +46,15 @@ class Choice:
     address: str
 
 
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Why not all words were found, what could be asked instead, and documents to open: texts with addresses."""
+
+    reason: str
+    proposals: list[tuple[str, str]]
+    latest: list[tuple[str, str]]
+
+
 def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return what a plain search is asked for the words, filters and page that *arguments* name."""
     counted = tuple(name for name in facets if name != "last_modified")
@@ -54,6 +63,7 @@ def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]
         **kept,
         "rows": (str(ROWS),),
         "hl": ("true",),
+        "relax": ("true",),
         "fl": (FIELDS,),
         "facet": ("true",),
         "facet.field": counted,
@@ -71,6 +81,22 @@ def choices_of(found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]])
     fields: Mapping[str, Sequence[Any]] = found.get("facet_counts", {}).get("facet_fields", {})
     chosen = {name: list(_choices(name, flat, arguments)) for name, flat in fields.items()}
     return {name: choices for name, choices in chosen.items() if choices}
+
+
+def notes_of(
+    found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]], words: Mapping[str, Any]
+) -> Notes | None:
+    """Return what is said above the hits where no document has all the words, None where some document has them."""
+    relaxation, total = found.get("relaxation"), int(found["response"]["numFound"])
+    if relaxation is None or (total and not relaxation["isRelaxed"]):
+        return None
+    missing = [without_directions(word) for word in relaxation["missing"]]
+    reason = words["missing"][len(missing) != 1].format(words=", ".join(missing)) if missing else words["not_all"]
+    return Notes(
+        f"{reason} {words['some_words']}" if total else reason,
+        [(text, address_with(arguments, q=[text], start=[])) for text in relaxation["proposals"]],
+        [(one["title"], f"/documents?{urlencode({'id': one['id']})}") for one in relaxation["latest"]],
+    )
 
 
 def address_with(arguments: Mapping[str, Sequence[str]], **changed: Sequence[str]) -> str:

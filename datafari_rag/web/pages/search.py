@@ -25,10 +25,10 @@ from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo_users import QUESTIONS
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
-from datafari_rag.web.pages.messages import field_names, script_words, statuses, title_and_hint
+from datafari_rag.web.pages.messages import field_names, relaxed_words, script_words, statuses, title_and_hint
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
-from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, parameters_for
+from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
 from datafari_rag.web.request_values import headers_of, incoming_from
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
@@ -101,7 +101,7 @@ def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Argum
     hits = searched(worker, _incoming(wanted), peer)
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
     answer = answered(worker, PAGE, worker.snapshot(), incoming=_incoming(asked), peer=peer)
-    return _hits(orjson.loads(hits.get_data()), arguments) | _answer(worker, answer, reader)
+    return _hits(orjson.loads(hits.get_data()), arguments, reader) | _answer(worker, answer, reader)
 
 
 def _incoming(parameters: Mapping[str, tuple[str, ...]]) -> Incoming:
@@ -161,7 +161,7 @@ def _counts(content: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _hits(found: Mapping[str, Any], arguments: Arguments) -> dict[str, object]:
+def _hits(found: Mapping[str, Any], arguments: Arguments, reader: PageReader) -> dict[str, object]:
     if "error" in found:
         return {"hits": [], "choices": {}, "total": None}
     total, start = int(found["response"]["numFound"]), int(found["response"]["start"])
@@ -169,6 +169,7 @@ def _hits(found: Mapping[str, Any], arguments: Arguments) -> dict[str, object]:
         "hits": hits_of(found),
         "choices": choices_of(found, arguments),
         "total": total,
+        "notes": notes_of(found, arguments, relaxed_words(reader.translate)),
         "previous": address_with(arguments, start=[str(max(0, start - ROWS))]) if start else None,
         "following": address_with(arguments, start=[str(start + ROWS)]) if start + ROWS < total else None,
     }

@@ -1,0 +1,69 @@
+"""The first ten minutes of a newcomer with three files of his own: a policy, a guide, a text on leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.conftest import Come
+from tests.browser.places import three_files
+from tests.end_to_end.processes import Running
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def three(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with three_files(tmp_path_factory.mktemp("three")) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        ("How much can I spend on a hotel in Berlin?", "Berlin | 150 EUR"),
+        ("What is the gateway for Asia?", "Asia | sg.vpn.example.org"),
+    ],
+)
+def test_a_row_of_a_table_is_quoted_and_marked_as_a_row(three: Running, come: Come, question: str, row: str) -> None:
+    page = come(three.url).ask(question)
+
+    expect(page.locator(".proof.verified q").first).to_have_text(row)
+    page.locator(".prose .badge").first.click()
+    expect(page.locator("#passage-mark")).to_have_text(row)
+    assert page.locator(".hits li").count() >= 1
+    assert "No documents" not in page.locator("#found").inner_text()
+
+
+def test_a_question_that_no_document_answers_is_no_dead_end(three: Running, come: Come) -> None:
+    page = come(three.url).ask("until when can I carry over holidays?")
+    found = page.locator("#found")
+
+    expect(found.locator(".relaxed")).to_have_text("No document has the words carry, holidays.")
+    assert found.locator("ul.instead a").count() == 3
+    found.locator("ul.instead a", has_text="leave").click()
+    expect(page.locator("main")).to_contain_text("31 March")
+
+
+def test_a_misspelt_word_is_proposed_as_it_stands_in_the_documents(three: Running, come: Come) -> None:
+    reader = come(three.url)
+    page = reader.ask("hotle Berlin")
+
+    expect(page.locator(".relaxed")).to_contain_text("No document has the word hotle.")
+    page.locator("ul.instead a", has_text="hotel Berlin").click()
+    reader.ended()
+    assert page.locator("#q").input_value() == "hotel Berlin"
+    assert page.locator(".relaxed").count() == 0
+    expect(page.locator(".proof.verified q").first).to_have_text("Berlin | 150 EUR")
+
+
+def test_the_same_is_said_without_script(three: Running, come: Come) -> None:
+    page = come(three.url, java_script_enabled=False).open("/?q=hotle+Berlin")
+
+    assert "No document has the word hotle." in page.locator(".relaxed").inner_text()
+    page.locator("ul.instead a", has_text="hotel Berlin").click()
+    assert page.locator(".relaxed").count() == 0
+    page = come(three.url, java_script_enabled=False).open("/?q=carry+holidays")
+    assert page.locator("ul.instead a").count() == 3
