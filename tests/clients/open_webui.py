@@ -22,7 +22,7 @@ from pathlib import Path
 import requests
 from playwright.sync_api import Browser, Page
 
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from tests.browser.surfing import browsing
 from tests.end_to_end.processes import free_port, service
 

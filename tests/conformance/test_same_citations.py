@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.bootstrap import retriever_for
-from datafari_rag.commands.demo_index import build_demo_index
+from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import TextChunk
