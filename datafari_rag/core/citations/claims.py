@@ -74,17 +74,16 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     at = 0
     for opener in islice(_OPENER.finditer(answer), MAX_BRACKETS):
         start = opener.start()
-        if start < at:
+        if start < at or len(found) == MAX_MARKS:
             continue
         inside = _span_around(code, start) or _span_around(own, start)
-        mark = None if inside else _mark_at(answer, start, closings, labels)
-        at = inside[1] if inside else opener.end()
-        if mark is not None and _span_around(quotes, start) and is_quoted(answer[start : mark.end]):
+        if inside:
+            at = inside[1]
+        elif (mark := _mark_at(answer, start, closings, labels)) is not None:
             at = mark.end
-        elif mark is not None:
-            found.append(mark)
-            at = mark.end
-    return tuple(found[:MAX_MARKS])
+            if not (_span_around(quotes, start) and is_quoted(answer[start : mark.end])):
+                found.append(mark)
+    return tuple(found)
 
 
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:

@@ -177,3 +177,12 @@ def test_passages_know_their_place() -> None:
     assert isinstance(passage, Passage)
     assert one.text[passage.start : passage.end] == FARE
     assert any((c.start, c.end) == (passage.start, passage.end) for c in selection.candidates)
+
+
+def test_a_node_holds_all_that_fits_however_the_size_is_spread() -> None:
+    uneven = Document(id="d", text="B" * 400 + "a" * 290, title="", url="", score=1.0, language="en")
+    found = nodes(
+        "a?", [uneven], language="en", node_size=100, size_of=lambda text: text.count("B") + text.count("a") // 10
+    )
+    places = sorted((passage.start, passage.end) for _, passage in found)
+    assert places == [(0, 100), (100, 200), (200, 300), (300, 409), (409, 690)]
