@@ -54,7 +54,7 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
 
     The search by meaning is one more where it is configured. Without it words alone answer, so it is never a problem.
     """
-    if worker.service.snapshot().dependencies.meaning is None:
+    if worker.snapshot().dependencies.meaning is None:
         return [_part(worker, what, problems) for what in PARTS]
     known = [*problems, *worker.service.weaknesses()]
     return [_part(worker, what, known) for what in (*PARTS, "meaning")]
