@@ -38,7 +38,6 @@ ELSEWHERE: Mapping[str, str] = {
     "prompt.chunking.strategy": "one request to the model holds all extracts here",
     "rag.chunk.size": "documents are cut into passages at question time here",
     "chunking.chunk.size": "documents are cut into passages at question time here",
-    "solr.topK": "rag.candidates says how many found documents are looked at here",
     "rag.topK": "rag.candidates says how many found documents are looked at here",
 }
 """Keys of other Datafari versions that have no equal here, and what to use in their place."""

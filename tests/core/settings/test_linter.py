@@ -66,7 +66,7 @@ def test_an_alias_and_its_key_are_one_setting_given_twice() -> None:
         pytest.param("rag.maxTokn", "Unknown key rag.maxTokn: did you mean rag.maxTokens?", id="near an alias"),
         pytest.param("zzz", "Unknown key zzz.", id="near nothing"),
         pytest.param("rag.unknown", "Unknown key rag.unknown.", id="alike in its group alone"),
-        pytest.param("solr.topic", "Unknown key solr.topic.", id="alike in a few letters"),
+        pytest.param("solr.tonic.water", "Unknown key solr.tonic.water.", id="alike in a few letters"),
         pytest.param("", "A key is missing before the equals sign.", id="no key"),
         pytest.param(
             "rag.enabled", "Unknown key rag.enabled: RAG is on as long as this service runs.", id="of another version"
