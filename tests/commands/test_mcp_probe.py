@@ -57,7 +57,7 @@ def test_it_shows_the_challenge_that_a_client_is_given() -> None:
         bare = probed(url)
     assert (refused.exit_code, bare.exit_code) == (1, 1)
     assert 'resource_metadata="https://search.example/.well-known' in refused.stderr
-    assert "No client is told" in bare.stderr
+    assert "A client is told: Bearer" in bare.stderr and "resource_metadata" not in bare.stderr
 
 
 def test_a_search_that_fails_is_told() -> None:

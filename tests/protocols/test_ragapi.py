@@ -63,6 +63,17 @@ def test_line_breaks_follow_the_setting_whole_and_streamed(linebreaks: Any, mess
     assert next(line for line in lines if line["type"] == "message.final")["data"]["text"] == message
 
 
+@pytest.mark.parametrize("proposed", [("And then?",), None])
+def test_the_last_message_of_a_stream_has_the_proposals_that_were_wanted(proposed: tuple[str, ...] | None) -> None:
+    events = [Sources(()), Finished("x", followups=proposed)]
+    lines: list[Any] = [
+        list(ragapi.stream(iter(events), context(wants_followups=is_wanted))) for is_wanted in (True, False)
+    ]
+    wanted, plain = (next(line["data"] for line in one if line["type"] == "message.final") for one in lines)
+    assert wanted["followup_questions"] == proposed
+    assert "followup_questions" not in plain
+
+
 def test_a_request_chooses_its_own_line_breaks() -> None:
     asked = ragapi.parse(Incoming("/", {"q": ("x",), "linebreaks": ("newline",)}), Settings())
     reply: Any = ragapi.reply(Answer(Sources(()), Finished("a\nb")), replace(context(), ask=asked))

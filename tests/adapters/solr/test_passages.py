@@ -199,7 +199,7 @@ def test_an_answer_takes_few_requests_and_little_of_long_documents(
     parts = replace(parts, retriever=solr.documents.retriever, meaning=Meaning(WordEmbedder(), passages))
     if not is_joinable:
         monkeypatch.setattr(SolrPassages, "_can_join", lambda self, documents: False)
-    before = found_for(ASKED, User(), settings=solr.settings, parts=parts)
+    before = found_for(ASKED, User(), settings=solr.settings, dependencies=parts)
     sent = list[int]()
     real = Node._whole
 
@@ -209,7 +209,7 @@ def test_an_answer_takes_few_requests_and_little_of_long_documents(
         return body
 
     monkeypatch.setattr(Node, "_whole", counted)
-    found = found_for(ASKED, User(), settings=solr.settings, parts=parts)
+    found = found_for(ASKED, User(), settings=solr.settings, dependencies=parts)
     assert found.by == "both" and found.documents == before.documents and all(one.text for one in found.documents)
     assert len(sent) == (3 if is_joinable else 4) and sum(sent) < 100_000
 

@@ -101,7 +101,7 @@ def test_a_reload_that_replaces_the_search_engine_ends_its_connection_to_zookeep
         house = Runtime(file, Signer())
         access = filter_for(ANONYMOUS, mode="none", anonymous="public")
         with pytest.raises(SearchUnavailable):
-            house.snapshot().parts.retriever.browse(Browse("x"), access)
+            house.snapshot().dependencies.retriever.browse(Browse("x"), access)
         assert keeper.is_met.is_set() and not keeper.is_left.is_set()
 
         conf.write_text(f"solr.url={address}\nsolr.connect_timeout_s=0.6\n", encoding="utf-8")
