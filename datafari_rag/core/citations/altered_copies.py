@@ -48,20 +48,36 @@ def is_scattered(said: Sequence[str], place: Sequence[str], language: str) -> bo
     """Say whether two neighbours of *said*, with nothing that joins them, stand far apart in *place*."""
     if len(said) > MAX_CLAIM_TOKENS or len(place) > MAX_PLACE_TOKENS:
         return False
+    known: dict[str, list[int]] = {}
     last: list[int] = []
     last_at = 0
     for at, word in enumerate(said):
         if not is_content(word, language):
             continue
-        places = [index for index, token in enumerate(place) if is_same_word(word, token, language)]
+        if word not in known:
+            known[word] = [index for index, token in enumerate(place) if is_same_word(word, token, language)]
+        places = known[word]
         if not places:
             continue
         is_joined = any(token in STOPS or token in JOINING for token in said[last_at + 1 : at])
-        gap = min((abs(one - other) for one in last for other in places), default=0)
+        gap = _nearest(last, places) if last else 0
         if gap > max(MAX_GAP, at - last_at) and not is_joined:
             return True
         last, last_at = places, at
     return False
+
+
+def _nearest(some: Sequence[int], others: Sequence[int]) -> int:
+    """Return how near one of *some* comes to one of *others*; both are in order, and read once."""
+    one = other = 0
+    least = abs(some[0] - others[0])
+    while one < len(some) and other < len(others):
+        least = min(least, abs(some[one] - others[other]))
+        if some[one] < others[other]:
+            one += 1
+        else:
+            other += 1
+    return least
 
 
 def _states_other(said: Sequence[str], there: Sequence[str], language: str) -> bool:
