@@ -216,6 +216,8 @@ def _takes_text(function: object) -> bool:
 THROUGH = {
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.claims.stated_in": "core.citations.text_check.checked_against",
+    "core.citations.resolution.citation_at": "core.citations.resolution.resolve, both",
+    "core.citations.resolution.citation_for": "core.citations.resolution.resolve, both",
     "core.citations.statements.is_content": "core.citations.statements.facts_of",
     "core.citations.statements.is_negation": "core.citations.statements.facts_of",
     "core.citations.statements.is_same_word": "core.citations.statements.carries",
