@@ -103,7 +103,7 @@ def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
         words = _one_line(wanted.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
         click.echo(f"{coloured}{words}")
-        for proof in grounding.proofs_of(sentence, wanted):
+        for proof in (*grounding.proofs_of(sentence, wanted), *sentence.against):
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
     for missing in found.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)

@@ -102,9 +102,11 @@ def reply(wanted: Wanted, found: Found) -> Json:
     claims = [_claim(one, wanted, chunks, place) for one, place in _placed(wanted.candidate, found.check.sentences)]
     checked = [one for one in claims if one["groundingCheckRequired"]]
     proved = sum(bool(one["citationIndices"]) for one in checked)
+    against = sum(bool(one["antiCitationIndices"]) for one in checked)
     documents = {document.id: document for document in found.documents}
     return {
         "supportScore": round(proved / len(checked), 4) if checked else None,
+        "contradictionScore": round(against / len(checked), 4) if checked else None,
         "citedChunks": [_chunk(one, documents[one.document_id or ""], is_fact=bool(wanted.facts)) for one in chunks],
         "claims": claims,
         "notFound": list(found.missing),
@@ -200,6 +202,7 @@ def _claim(one: CheckedSentence, wanted: Wanted, chunks: list[Citation], place: 
         "status": status_of(one, wanted),
         "score": max(map(strength_of, proofs), default=0.0),
         "citationIndices": [_index(proof, chunks) for proof in proofs],
+        "antiCitationIndices": [_index(place_against, chunks) for place_against in one.against],
     }
 
 

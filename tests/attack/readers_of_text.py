@@ -9,7 +9,9 @@ from datafari_rag.core.answer import followup_questions, output_filter, prompt, 
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
+    altered_copies,
     claims,
+    contradiction,
     labels,
     markers,
     quotations,
@@ -54,7 +56,7 @@ from datafari_rag.core.text import (
     tokenizer,
     truncation,
 )
-from datafari_rag.protocols import chat, chat_request, ragapi, solr_select
+from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import results as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
@@ -211,6 +213,19 @@ READERS: dict[str, Reader] = {
     ),
     "core.citations.statements.carries": lambda text: statements.carries(
         statements.facts_of(text[:700], "en"), statements.facts_of(text[:1400], "en"), statements.Terms("en")
+    ),
+    "core.citations.altered_copies.is_altered": lambda text: altered_copies.is_altered(
+        statements.tokens_of(text[:300], "en"), statements.tokens_of(text[:1400], "en"), "en"
+    ),
+    "core.citations.altered_copies.is_scattered": lambda text: altered_copies.is_scattered(
+        statements.tokens_of(text[:300], "en"), statements.tokens_of(text[:1400], "en"), "en"
+    ),
+    "core.citations.contradiction.contradicts": lambda text: contradiction.contradicts(text[:1400], text[:700], "en"),
+    "core.citations.text_check.checked": lambda text: text_check.checked(
+        "The ferry leaves at ten.", seen(text + PLAIN), language="en"
+    ),
+    "core.citations.text_check.checked_against": lambda text: text_check.checked_against(
+        text[:2000], [Document("d", PLAIN)], is_cleaned=True
     ),
     "core.citations.statements.facts_of": lambda text: statements.facts_of(text, "en"),
     "core.citations.statements.facts_of, in French": lambda text: statements.facts_of(text, "fr"),
@@ -388,6 +403,9 @@ READERS: dict[str, Reader] = {
     ),
     "protocols.chat_request.ask_of": lambda text: chat.parse(sent(text), Settings()),
     "protocols.chat_request.is_unicode": chat_request.is_unicode,
+    "protocols.grounding.parse": lambda text: grounding.parse(
+        Incoming("", body={"answerCandidate": text[:20_000], "facts": [{"factText": text, "attributes": {"a": text}}]})
+    ),
     "protocols.mcp.messages.decoded": lambda text: (messages.decoded(text), messages.decoded(f"=?base64?{text}?=")),
     "protocols.mcp.messages.message_of": lambda text: messages.message_of(
         {"jsonrpc": "2.0", "id": text, "method": text, "params": {"_meta": {messages.VERSION_KEY: text}}},

@@ -79,6 +79,12 @@ def test_a_place_that_proves_two_sentences_is_one_chunk() -> None:
     assert ([one["citationIndices"] for one in found["claims"]], len(found["citedChunks"])) == ([[0], [0]], 1)
 
 
+def test_what_contradicts_a_sentence_is_a_chunk_of_its_own_list() -> None:
+    found = with_facts("A ticket costs 15 euros. A ticket costs 12 euros.", FERRY)
+    assert [(one["citationIndices"], one["antiCitationIndices"]) for one in found["claims"]] == [([], [0]), ([0], [])]
+    assert (found["supportScore"], found["contradictionScore"]) == (0.5, 0.5)
+
+
 def test_attributes_name_a_fact_and_come_back() -> None:
     attributes = {"title": "Ferry", "uri": "https://a.example/", "author": "Ann"}
     facts = [{"factText": "It costs 12 euros.", "attributes": attributes}]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from datafari_rag.core.answer.targets import is_target
+from datafari_rag.core.citations.claim_facts import ClaimFacts
 from datafari_rag.core.citations.claims import Claim, Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
@@ -18,6 +19,9 @@ from datafari_rag.core.documents import Citation, Extract, stored_span, whole_te
 from datafari_rag.core.places import place_at
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.core.text.folding import folded
+
+CONTRADICTED = "contradicted"
+"""Of a text that is checked, never of a mark: a document says the same otherwise."""
 
 VERIFIED, SUPPORTED, UNSUPPORTED, UNKNOWN = "verified", "supported", "unsupported", "unknown"
 
@@ -33,15 +37,16 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
     """
     if not any(bracket in answer for bracket in "[【［"):
         return ()
-    seen = [CheckedExtract(extract, language) for extract in extracts]
+    facts = ClaimFacts(language)
+    seen = [CheckedExtract(extract, language, facts) for extract in extracts]
     marks = marks_in(
         answer,
         DocumentLabels([extract.label for extract in extracts]),
         lambda words: any(one.has(words) for one in seen),
     )
-    claims = claims_of(answer, marks, lambda words: is_statement(words, language))
+    stated = claims_of(answer, marks, lambda words: is_statement(words, language))
     found: list[Citation] = []
-    for mark, claim in zip(marks, claims, strict=True):
+    for mark, claim in zip(marks, stated, strict=True):
         if not mark.places:
             name = mark.inside.strip()
             found.append(Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim.text))
@@ -52,6 +57,14 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
 def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation:
     """Return what *seen* proves of *claim*, at the place of *mark*; *language* is the answer's."""
     status, place = _proof(claim, seen)
+    return citation_at(mark, seen, (status, place), language)
+
+
+def citation_at(
+    mark: Mark, seen: CheckedExtract, verdict: tuple[str, tuple[int, int] | None], language: str
+) -> Citation:
+    """Return the citation of a *verdict*: its status, and the place of the stored text that gives it, if any."""
+    status, place = verdict
     document = seen.extract.document
     stored = stored_span(document, *place) if place else None
     where = place_at(document.places, whole_text(document), stored[0]) if stored else None

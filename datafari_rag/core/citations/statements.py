@@ -213,9 +213,9 @@ def is_same_word(one: str, other: str, language: str) -> bool:
     """Say whether two folded words differ at most by an ending."""
     if one == other:
         return True
-    common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    if common < _LEAST_COMMON:
+    if one[:_LEAST_COMMON] != other[:_LEAST_COMMON]:
         return False
+    common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return _is_ending(one, common, language) and _is_ending(other, common, language)
 
 

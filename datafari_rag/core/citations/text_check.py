@@ -10,13 +10,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from datafari_rag.core.citations.claim_facts import ClaimFacts
 from datafari_rag.core.citations.claims import Claim, Mark, stated_in
-from datafari_rag.core.citations.resolution import SUPPORTED, UNSUPPORTED, VERIFIED, citation_for
+from datafari_rag.core.citations.resolution import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNSUPPORTED,
+    VERIFIED,
+    citation_at,
+    citation_for,
+)
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.text.language import detect
 from datafari_rag.core.text.sentences import spans
+
+MAX_COMPARED = 20_000
+"""Each sentence is looked for in each text: so many pairs are the most, however short both are."""
 
 QUOTED, IN_ONE, IN_TWO = 1.0, 0.8, 0.6
 """How strong a proof is: words that are quoted, facts in one sentence, facts in two that stand together."""
@@ -34,6 +46,8 @@ class CheckedSentence:
     end: int
     status: str | None
     proofs: tuple[Citation, ...] = ()
+    against: tuple[Citation, ...] = ()
+    """The places that say the same otherwise, when none proves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +67,11 @@ def checked(text: str, extracts: Sequence[Extract], *, language: str = "en") -> 
     """
     Return every sentence of *text* that states something, with what *extracts* prove of it.
 
-    A sentence is verified when the words that it quotes stand in a document, supported when its facts do.
+    A sentence is verified when the words that it quotes stand in a document, supported when its facts do, and
+    contradicted when no document proves it and one says the same with another number, unit, date, name or a negation.
+
+    Raises:
+        BadRequest: the sentences and the documents make more than `MAX_COMPARED` pairs.
     """
     return tuple(one for one in _sentences(text, extracts, language) if one.status is not None)
 
@@ -63,6 +81,9 @@ def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: boo
     Return what the whole of *documents* proves of *text*, in the language that the text seems to be in.
 
     *is_cleaned* is `rag.clean`.
+
+    Raises:
+        BadRequest: the sentences and the documents make more than `MAX_COMPARED` pairs.
     """
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
     extracts = extracts_for(chosen, is_cleaned=is_cleaned, has_paths=False)
@@ -77,8 +98,13 @@ def strength_of(proof: Citation) -> float:
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
-    seen = [CheckedExtract(extract, language) for extract in extracts]
+    claims = ClaimFacts(language)
+    seen = [CheckedExtract(extract, language, claims) for extract in extracts]
     stated = stated_in(text, [extract.label for extract in extracts], lambda words: is_statement(words, language))
+    if len(stated) * len(seen) > MAX_COMPARED:
+        raise BadRequest(
+            f"{len(stated)} sentences against {len(seen)} texts are too many: at most {MAX_COMPARED} pairs."
+        )
     return tuple(_checked(place, claim, seen, language) for place, claim in stated)
 
 
@@ -92,4 +118,9 @@ def _checked(
     for status in (VERIFIED, SUPPORTED):
         if any(one.status == status for one in found):
             return CheckedSentence(*place, status, tuple(one for one in found if one.quote is not None))
-    return CheckedSentence(*place, UNSUPPORTED)
+    against = tuple(
+        citation_at(mark, one, (CONTRADICTED, there), language)
+        for one in seen
+        if (there := one.contradicting(claim.text)) is not None
+    )
+    return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against)

@@ -13,15 +13,18 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
 
+from datafari_rag.core.citations.altered_copies import is_altered, is_scattered
+from datafari_rag.core.citations.claim_facts import ClaimFacts
+from datafari_rag.core.citations.contradiction import contradicts
 from datafari_rag.core.citations.statements import (
     DENYING_WORD,
     NEGATING_CHARACTERS,
     SentenceFacts,
     Terms,
-    beginnings,
     carries,
     facts_of,
     is_negation,
+    tokens_of,
 )
 from datafari_rag.core.citations.term_relations import agrees
 from datafari_rag.core.documents import Extract
@@ -37,6 +40,9 @@ MAX_COMPARED_CHARS = 20_000
 
 MAX_WINDOWS = 80
 """How many places of a claim's rarest word are looked around."""
+
+MAX_ALIGNED = 12
+"""How many places that have all the words of a claim are compared with it word for word."""
 
 NEAR_CHARS = 2 * MAX_CHARS + 200
 """Around a place, in the folded text: its sentence and a neighbour are within, and what folding can make longer."""
@@ -80,8 +86,13 @@ Window = tuple[tuple[int, int], ...]
 class CheckedExtract:
     """What the model saw of one document, made ready once for all the marks of an answer."""
 
-    def __init__(self, extract: Extract, language: str) -> None:
-        """Remember *extract*, which is folded when first looked into; *language* is the answer's."""
+    def __init__(self, extract: Extract, language: str, claims: ClaimFacts | None = None) -> None:
+        """
+        Remember *extract*, which is folded when first looked into; *language* is the answer's.
+
+        *claims* is shared by all the extracts of an answer.
+        """
+        self._claims = ClaimFacts(language) if claims is None else claims
         self.extract = extract
         self.stored = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
         self._language = language
@@ -144,30 +155,65 @@ class CheckedExtract:
 
     def carrying(self, claim: str) -> tuple[int, int] | None:
         """Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do."""
-        stated = facts_of(_without(claim, self.extract.label), self._language)
+        stated = self._claims.of(_without(claim, self.extract.label))
         if not stated.words and not stated.pairs and max(map(len, stated.numbers), default=0) < LEAST_DIGITS:
             return None
         tried: set[Window] = set()
         pair: tuple[int, int] | None = None
-        needed = beginnings(stated, self._known, self._language)
+        left = MAX_ALIGNED
+        needed = self._claims.needed(stated, self._known)
         for window in self._windows(stated, needed):
             if window in tried:
                 continue
+            if not left:
+                break
             tried.add(window)
             if not _has_all(self._text_at(window), needed):
                 continue
             terms = Terms(self._language, self._known, is_pair=len(window) > 1)
-            if carries(stated, self._facts_at(window), terms) and self._agrees(claim, window):
+            if not carries(stated, self._facts_at(window), terms):
+                continue
+            left -= 1
+            if self._agrees(claim, window):
                 if len(window) == 1 or window in self._rows:
                     return self._rows.get(window, window[0])
                 pair = pair or (window[0][0], window[-1][1])
         return pair
 
+    def contradicting(self, claim: str) -> tuple[int, int] | None:
+        """Return the sentence of the stored text that says *claim* with one thing otherwise; None when none does."""
+        words = _without(claim, self.extract.label)
+        stated = self._claims.of(words)
+        # One word may be another there, no more: few documents have all the others, and fewer sentences.
+        needed = self._claims.needed(stated, frozenset())
+        if _missing(self._sought.text, needed) > 1:
+            return None
+        tried: set[Window] = set()
+        for window in self._windows(stated, ()):
+            if len(window) > 1 or window in self._rows or window in tried:
+                continue
+            if _missing(self._text_at(window), needed) > 1:
+                continue
+            tried.add(window)
+            if contradicts(self._stored_at(window), words, self._language):
+                return window[0]
+            if len(tried) == MAX_ALIGNED:
+                break
+        return None
+
     def _agrees(self, claim: str, window: Window) -> bool:
         # A cell and its names belong together in any order; the words of two sentences do not.
         apart = (window,) if window in self._rows else tuple((span,) for span in window)
         sentences = [self._stored_at(part) for part in apart]
-        return agrees(_without(claim, self.extract.label), sentences, self._language)
+        stated = _without(claim, self.extract.label)
+        if window not in self._rows:
+            said = tokens_of(claim, self._language)
+            there = [tokens_of(sentence, self._language) for sentence in sentences]
+            if any(is_altered(said, tokens, self._language) for tokens in there):
+                return False
+            if len(there) > 1 and is_scattered(said, [token for tokens in there for token in tokens], self._language):
+                return False
+        return agrees(stated, sentences, self._language)
 
     def is_statement(self, words: str) -> bool:
         """Say whether *words* state anything that the document's text would have to carry."""
@@ -318,6 +364,10 @@ def _has_all(text: str, beginnings_: Sequence[str]) -> bool:
     return all(one in text for one in beginnings_)
 
 
+def _missing(text: str, beginnings_: Sequence[str]) -> int:
+    return sum(one not in text for one in beginnings_)
+
+
 def _is_uncut(edge: str, letters: re.Pattern[str], beside: str, turning: frozenset[str], is_long: bool) -> bool:
     """Say whether a quotation's edge is a word's, or cuts a long one where the word's rest does not turn its sense."""
     if not edge.isalpha() or _UNSPACED.match(edge):
@@ -329,4 +379,6 @@ def _is_uncut(edge: str, letters: re.Pattern[str], beside: str, turning: frozens
 
 def _without(text: str, label: str) -> str:
     """Return *text* without *label*, which may be a number: of a longer one nothing is taken out."""
+    if label.casefold() not in text.casefold():
+        return text
     return re.sub(rf"(?<!\w){re.escape(label)}(?!\w)", " ", text, flags=re.IGNORECASE)

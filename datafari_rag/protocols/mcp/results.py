@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.text_check import CheckedSentence
-from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.text.truncation import cut_at, longest_prefix
 from datafari_rag.protocols.chat_reply_parts import citation, partial
@@ -186,15 +186,16 @@ def _length_within(text: str, tokens: int, room: Room) -> int:
 
 
 def _claim(text: str, checked: CheckedSentence) -> Json:
-    proofs = [
-        {"document_id": one.document_id, "field": one.field, "start": one.start, "end": one.end, "quote": one.quote}
-        for one in checked.proofs
-    ]
     stated = text[checked.start : checked.end]
     return {
         "text": stated,
         "start": checked.start,
         "end": checked.end,
         "status": checked.status,
-        "proofs": proofs,
+        "proofs": [_place_of(one) for one in checked.proofs],
+        "against": [_place_of(one) for one in checked.against],
     }
+
+
+def _place_of(one: Citation) -> Json:
+    return {"document_id": one.document_id, "field": one.field, "start": one.start, "end": one.end, "quote": one.quote}

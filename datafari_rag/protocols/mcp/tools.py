@@ -155,12 +155,14 @@ _CLAIM = _object(
         "start": _number("Where it begins in the text that was checked, in code points."),
         "end": _number("Where it ends there."),
         "status": _text(
-            "verified: words that it quotes stand there. supported: its facts stand there. unsupported: neither.",
-            enum=["verified", "supported", "unsupported"],
+            "verified: words that it quotes stand there. supported: its facts stand there. contradicted: the same "
+            "stands there with another number, unit, date or name, or denied. unsupported: none of these.",
+            enum=["verified", "supported", "unsupported", "contradicted"],
         ),
         "proofs": _list(_PROOF, "The places that prove it, one for each document that does."),
+        "against": _list(_PROOF, "The places that contradict it, where none proves it."),
     },
-    ("text", "start", "end", "status", "proofs"),
+    ("text", "start", "end", "status", "proofs", "against"),
 )
 
 SEARCH = Tool(

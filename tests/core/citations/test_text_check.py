@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.text_check import checked
+from datafari_rag.core.citations.text_check import checked, checked_against
 from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.passages.extracts import extracts_for
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros.\nDogs are not allowed on deck."
@@ -22,8 +23,8 @@ def extracts(*texts: str) -> tuple[Extract, ...]:
     [
         pytest.param("The ferry leaves at nine on Sundays.", ["supported"], id="the facts"),
         pytest.param("The page says “the ferry leaves at nine on Sundays”.", ["verified"], id="the words"),
-        pytest.param("The ferry leaves at ten on Sundays.", ["unsupported"], id="another number"),
-        pytest.param("Dogs are allowed on deck.", ["unsupported"], id="the contrary"),
+        pytest.param("The ferry leaves at ten on Sundays.", ["contradicted"], id="another number"),
+        pytest.param("Dogs are allowed on deck.", ["contradicted"], id="the contrary"),
         pytest.param("A ticket costs 12 euros. The moon is cheese.", ["supported", "unsupported"], id="two sentences"),
         pytest.param("A ticket costs 12 euros [1]. See [Page 0].", ["supported"], id="marks are left out"),
         pytest.param("… [1]", [], id="nothing is stated"),
@@ -45,6 +46,54 @@ def test_places_are_those_of_the_sentence_and_of_the_stored_text() -> None:
 def test_every_document_that_proves_a_sentence_is_named() -> None:
     (one,) = checked("The ferry leaves at nine on Sundays.", extracts(FERRY, HOUSE, "Nothing of that."))
     assert [proof.document_id for proof in one.proofs] == ["d0", "d1"]
+
+
+def test_what_contradicts_a_sentence_is_named_where_nothing_proves_it() -> None:
+    (one,) = checked("A ticket costs 15 euros.", extracts("No word of it.", FERRY))
+    assert [(place.document_id, place.quote) for place in one.against] == [("d1", "A ticket costs 12 euros.")]
+    (one,) = checked("A ticket costs 15 euros.", extracts(FERRY, "A ticket costs 15 euros."))
+    assert (one.status, one.against) == ("supported", ())
+
+
+def test_only_so_many_places_are_held_against_a_sentence() -> None:
+    text = " ".join(f"A ticket number {place} leaves." for place in range(50)) + " A ticket costs 12 euros."
+    assert [one.status for one in checked("A ticket costs 15 euros.", extracts(text))] == ["contradicted"]
+    text = (
+        " ".join(f"A ticket costs much of {'x' * place} euros." for place in range(3, 60)) + " A ticket costs 12 euros."
+    )
+    assert [one.status for one in checked("A ticket costs 15 euros.", extracts(text))] == ["unsupported"]
+
+
+def test_a_claim_is_not_supported_by_a_copy_with_another_word() -> None:
+    text = "Chemists include the classical liberalism defender Hayek. Nothing more."
+    documents = [Document("d", text, title="University")]
+    read = extracts_for([(one, (Passage(0, len(one.text)),)) for one in documents], is_cleaned=True)
+    (one,) = checked("Chemists include the classical University defender Hayek.", read)
+    assert one.status != "supported"
+
+
+def test_a_claim_is_not_supported_by_pieces_of_two_sentences() -> None:
+    far = "Members communicate needs early and in writing to whoever is in charge of them. Virtual visits help doctors."
+    assert [one.status for one in checked("Members communicate visits help doctors.", extracts(far))] == ["unsupported"]
+
+
+def test_places_that_do_not_agree_are_tried_only_so_often() -> None:
+    claim = "Chemists include the classical University defender Hayek."
+    for altered, status in ((3, "supported"), (30, "unsupported")):
+        wrong = [claim.replace("University", "y" * place) for place in range(4, 4 + altered)]
+        text = "\n\n".join((*wrong, claim))
+        read = extracts_for([(Document("d", text, title="University"), (Passage(0, len(text)),))], is_cleaned=True)
+        assert [one.status for one in checked(claim, read)] == [status]
+
+
+def test_more_pairs_than_are_compared_are_refused() -> None:
+    with pytest.raises(BadRequest, match="300 sentences against 70 texts"):
+        checked("The cat sleeps. " * 300, extracts(*["The dog barks."] * 70))
+
+
+def test_what_states_nothing_is_kept_apart() -> None:
+    found = checked_against("… A ticket costs 12 euros.", [Document("d", FERRY)], is_cleaned=True)
+    assert [one.status for one in found.stated] == ["supported"]
 
 
 def test_without_documents_nothing_is_proved() -> None:
