@@ -614,3 +614,21 @@ def test_charts_have_the_longest_bar_first() -> None:
         ("modelBusy", 25.0, "2"),
     ]
     assert charts.stages == ()
+
+
+@pytest.mark.parametrize("written", [b"", b"{", b"[1]", b'{"runs": 2, "other": 1}'], ids=repr)
+def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_path: Path, written: bytes) -> None:
+    (tmp_path / "p.json").write_bytes(written)
+    client = app_of(fake_snapshot(settings=Settings(demo_progress=str(tmp_path / "p.json")))).test_client()
+    told = client.get("/demo/progress").get_json()
+
+    assert set(told) == {"folder", "isReading", "reading", "percent", "runs"}
+    assert told["runs"] == (2 if b"runs" in written else 0)
+    assert 'id="progress"' in client.get("/").get_data(as_text=True)
+
+
+def test_without_a_folder_there_is_no_progress() -> None:
+    client = app_of(fake_snapshot()).test_client()
+
+    assert client.get("/demo/progress").status_code == 404
+    assert 'id="progress"' not in client.get("/").get_data(as_text=True)
