@@ -98,3 +98,12 @@ def test_an_empty_folder_says_what_to_do_and_takes_up_what_is_put_into_it(
         assert page.get_by_role("heading", name="There is nothing to ask about yet").count() == 0
         # It goes on looking, and the service ends.
         page.goto("about:blank")
+
+
+def test_titles_are_suggested_while_somebody_types(three: Running, come: Come) -> None:
+    page = come(three.url).open()
+    page.locator("#q").press_sequentially("trav pol")
+
+    expect(page.locator("#titles option")).to_have_attribute("value", "Travel policy")
+    page.fill("#q", "zz")
+    expect(page.locator("#titles option")).to_have_count(0)

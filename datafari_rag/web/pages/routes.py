@@ -8,6 +8,7 @@ from flask import Flask, Response
 
 from datafari_rag.web.admin import page
 from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.titles import titles
 from datafari_rag.web.pages.demo_folder import progress
 from datafari_rag.web.pages.demo_menu import choose
 from datafari_rag.web.pages.feedback import give
@@ -32,6 +33,7 @@ PAGES: tuple[tuple[str, str, Callable[[WorkerContext], Response]], ...] = (
     ("/", "GET", search_page),
     ("/talk", "POST", talk),
     ("/demo/user", "POST", choose),
+    ("/search/titles", "GET", titles),
     ("/demo/progress", "GET", progress),
     ("/feedback", "POST", give),
     ("/widget.json", "GET", widget_setup),
