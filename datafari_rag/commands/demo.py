@@ -35,6 +35,7 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
     \b
+    Files of FOLDER that come, change or go while the demo runs are taken up within seconds.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to begin anew.
     """  # noqa: D301 # click reads \b
