@@ -12,19 +12,25 @@ export function suggest(box, list) {
   let timer = 0;
   /** @type {AbortController | null} */
   let running = null;
+  /** The box is a combobox only while there is something to choose. @param {string[]} titles */
+  const show = (titles) => {
+    list.replaceChildren(...titles.map((title) => element("option", { value: straight(title) })));
+    if (titles.length) box.setAttribute("list", list.id);
+    else box.removeAttribute("list");
+  };
   box.addEventListener("input", () => {
     clearTimeout(timer);
     running?.abort();
     const typed = box.value.trim();
-    if (typed.length < SHORTEST || typed.length > LONGEST) return list.replaceChildren();
+    if (typed.length < SHORTEST || typed.length > LONGEST) return show([]);
     timer = window.setTimeout(async () => {
       running = new AbortController();
       try {
         const response = await fetch(`/search/titles?${new URLSearchParams({ q: typed })}`, { signal: running.signal });
         const { titles } = await response.json();
-        list.replaceChildren(...(titles ?? []).map((/** @type {string} */ title) => element("option", { value: straight(title) })));
+        show(titles ?? []);
       } catch {
-        list.replaceChildren();
+        show([]);
       }
     }, PAUSE_MS);
   });
