@@ -189,6 +189,9 @@ class ProblemListener:
     def started(self, total_bytes: int) -> None:
         """Say nothing."""
 
+    def reading(self, path: str) -> None:
+        """Say nothing."""
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Say nothing."""
 
@@ -226,6 +229,9 @@ class ProgressListener:
             file=sys.stderr,
         )
         self._bar.render_progress()
+
+    def reading(self, path: str) -> None:
+        """Say nothing."""
 
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Move the bar."""

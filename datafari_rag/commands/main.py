@@ -24,9 +24,13 @@ COMMANDS = {
     "solr": ("solr:solr", "Start and stop a real Solr for trials."),
     "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
     "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),
+    "demo-watch": ("demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("audit:audit", "Check the audit's chains."),
 }
 """Name → where the command is, and its line in the list."""
+
+HIDDEN = frozenset({"demo-watch"})
+"""Commands that others start, and nobody types."""
 
 EXTRAS = frozenset({"matplotlib", "rich"})
 """Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
@@ -37,7 +41,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order of a newcomer's day."""
-        return list(COMMANDS)
+        return [name for name in COMMANDS if name not in HIDDEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command *cmd_name*, None when there is none."""
@@ -56,7 +60,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list from the table, without reading the commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items() if name not in HIDDEN])
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

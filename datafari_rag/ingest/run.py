@@ -46,6 +46,10 @@ class RunListener(Protocol):
         """Say how many bytes the files of this run have together."""
         ...
 
+    def reading(self, path: str) -> None:
+        """Say that *path* is read now, since it is new or has changed."""
+        ...
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Say that so many bytes were looked through, and so many documents written, since the last call."""
         ...
@@ -192,6 +196,7 @@ class IndexRun:
             self.listener.advanced(file.size_bytes, 0)
             return True
         self._refused.pop(path, None)
+        self.listener.reading(path)
         problems_before, known = self.outcome.problems, self.manifest.digests_of(path)
         try:
             seen = self._read(file, known, seconds)

@@ -221,9 +221,6 @@ READERS: dict[str, Reader] = {
         statements.tokens_of(text[:300], "en"), statements.tokens_of(text[:1400], "en"), "en"
     ),
     "core.citations.contradiction.contradicts": lambda text: contradiction.contradicts(text[:1400], text[:700], "en"),
-    "core.citations.text_check.checked": lambda text: text_check.checked(
-        "The ferry leaves at ten.", seen(text + PLAIN), language="en"
-    ),
     "core.citations.text_check.checked_against": lambda text: text_check.checked_against(
         text[:2000], [Document("d", PLAIN)], is_cleaned=True
     ),

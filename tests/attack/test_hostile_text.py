@@ -219,7 +219,6 @@ def _takes_text(function: object) -> bool:
 
 
 THROUGH = {
-    "core.citations.resolution.citation_for": "core.citations.resolution.resolve, both",
     "core.documents.whole_text": "core.citations.resolution.resolve, both",
     "core.citations.claims.claims_of": "core.citations.claims.marks_in",
     "core.citations.claims.stated_in": "core.citations.text_check.checked_against",
@@ -271,7 +270,6 @@ THROUGH = {
     "core.text.stopwords.is_function_word": "core.text.stopwords.is_empty_word",
     "core.text.tokenizer.is_unspaced": "core.citations.statements.facts_of",
     "core.text.tokenizer.pieces_of": "core.text.tokenizer.sought_in",
-    "core.citations.claims.stated_in": "core.citations.text_check.checked",
     "protocols.chat.parse": "protocols.chat_request.ask_of",
     "protocols.chat_request.body_of": "protocols.chat_request.ask_of",
     "protocols.chat_request.object_at": "protocols.chat_request.ask_of",

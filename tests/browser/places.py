@@ -16,7 +16,7 @@ from pathlib import Path
 import docx
 
 from datafari_rag.commands.demo.index import build_demo_index
-from tests.end_to_end.processes import Running, service, stub_llm, write_settings
+from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
 
 DEMO = {
     "rag.model": "",
@@ -157,12 +157,22 @@ def write_three_files(folder: Path) -> None:
 
 
 @contextmanager
+def folder_demo(folder: Path) -> Iterator[Running]:
+    """Run `datafari-rag demo` over *folder*/files, as a newcomer does."""
+    port = free_port()
+    command = ("demo", str(folder / "files"), "--port", str(port))
+    environ = {"DATAFARI_RAG_HOME": str(folder / "home")}
+    with running(folder, "demo", *command, port=port, health="/health/live", environ=environ) as found:
+        yield found
+
+
+@contextmanager
 def three_files(folder: Path) -> Iterator[Running]:
-    """Serve three small files without a model."""
+    """Run `datafari-rag demo` over three small files, and return when they are read."""
     write_three_files(folder / "files")
-    settings = {"solr.url": "embedded:index", "rag.model": "", "rag.api.endpoint": "builtin:extractive"}
-    write_settings(folder, settings)
-    command = [sys.executable, "-m", "datafari_rag", "index", "files", "--conf", "rag.properties"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    with service(folder, settings) as found:
+    with folder_demo(folder) as found:
+        limit = time.monotonic() + 60
+        while not found.get("/demo/progress").json()["runs"]:
+            assert time.monotonic() < limit, found.logged()
+            time.sleep(0.1)
         yield found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import Come
-from tests.browser.places import three_files
+from tests.browser.places import folder_demo, three_files
 from tests.end_to_end.processes import Running
 
 pytestmark = pytest.mark.browser
@@ -67,3 +68,42 @@ def test_the_same_is_said_without_script(three: Running, come: Come) -> None:
     assert page.locator(".relaxed").count() == 0
     page = come(three.url, java_script_enabled=False).open("/?q=carry+holidays")
     assert page.locator("ul.instead a").count() == 3
+
+
+def test_the_questions_to_try_are_of_the_folder_and_nobody_else_is_offered(three: Running, come: Come) -> None:
+    reader = come(three.url)
+    page = reader.open()
+    tried = page.locator(".examples a").all_inner_texts()
+
+    assert "What does “Travel policy” say about “Hotels”?" in tried
+    assert len(tried) == 3
+    assert page.locator("#user").count() == 0
+    assert not {"alice", "bob"} & set(page.locator("body").inner_text().split())
+    page.locator(".examples a", has_text="Hotels").click()
+    reader.ended()
+    assert "hotel" in page.locator(".prose").inner_text()
+
+
+def test_an_empty_folder_says_what_to_do_and_takes_up_what_is_put_into_it(
+    browser: Browser, tmp_path: Path, come: Come
+) -> None:
+    (tmp_path / "files").mkdir()
+    with folder_demo(tmp_path) as running:
+        page = come(running.url).open()
+        page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
+        assert str(tmp_path / "files") in page.locator("#progress").inner_text()
+        (tmp_path / "files" / "zebra.md").write_text("# Zebra rules\n\n## Stripes\n\nTwelve.\n", encoding="utf-8")
+
+        page.locator(".examples a", has_text="Stripes").wait_for()
+        assert page.get_by_role("heading", name="There is nothing to ask about yet").count() == 0
+        # It goes on looking, and the service ends.
+        page.goto("about:blank")
+
+
+def test_titles_are_suggested_while_somebody_types(three: Running, come: Come) -> None:
+    page = come(three.url).open()
+    page.locator("#q").press_sequentially("trav pol")
+
+    expect(page.locator("#titles option")).to_have_attribute("value", "Travel policy")
+    page.fill("#q", "zz")
+    expect(page.locator("#titles option")).to_have_count(0)

@@ -65,6 +65,9 @@ class Heard:
     def started(self, total_bytes: int) -> None:
         self.total_bytes += total_bytes
 
+    def reading(self, path: str) -> None:
+        pass
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         self.done_bytes += size_bytes
         self.documents += documents

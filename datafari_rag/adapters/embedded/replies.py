@@ -31,7 +31,7 @@ SENTENCE_CHARS = 1000
 
 BROWSE_FRAGMENT_CHARS = 200
 
-NEAR_CHARS = 100_000
+NEAR_CHARS = 20_000
 """How far into a text words that are spelt nearly as another are looked for."""
 
 COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")

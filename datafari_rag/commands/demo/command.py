@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
+from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
@@ -32,6 +35,7 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
     \b
+    Files of FOLDER that come, change or go while the demo runs are taken up within seconds.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to begin anew.
     """  # noqa: D301 # click reads \b
@@ -42,9 +46,9 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
     _set_up(place)
     if folder is None:
         _index_demo(place / "index")
-    else:
-        _index_folder(folder, place)
     options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
+    if folder is not None:
+        options |= _watched(folder, place)
     start(place / "rag.properties", options, on_ready=lambda: _tell(port, is_demo=folder is None))
 
 
@@ -74,11 +78,22 @@ def _index_demo(index: Path) -> None:
     build_demo_index(index)
 
 
-def _index_folder(folder: Path, place: Path) -> None:
-    """Put what is new or changed in *folder* into its index, with a progress bar."""
-    from datafari_rag.commands.index import index
+def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
+    """
+    Start what reads *folder* and takes up its changes; return the settings of a demo over one's own files.
 
-    index.main([str(folder), "--conf", str(place / "rag.properties")], standalone_mode=False)
+    There are no users but the one at this machine, who may see everything.
+    """
+    from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+
+    progress, conf = place / "progress.json", place / "rag.properties"
+    progress.unlink(missing_ok=True)
+    # Pages can be asked for before the first file is read.
+    with closing(EmbeddedWriter(place / "index")) as writer:
+        writer.commit()
+    command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
+    subprocess.Popen([*command, "--progress", str(progress), "--parent", str(os.getpid())])  # noqa: S603 # our own program
+    return {"demo.users": "false", "security.identity": "anonymous", "demo.progress": str(progress)}
 
 
 def _tell(port: int, *, is_demo: bool) -> None:

@@ -26,6 +26,9 @@ class SilentListener:
     def started(self, total_bytes: int) -> None:
         """Say nothing."""
 
+    def reading(self, path: str) -> None:
+        """Say nothing."""
+
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Say nothing."""
 

@@ -9,6 +9,7 @@ its place in the answer: another bracket that looks like a mark may be a documen
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from datafari_rag.core.answer.targets import is_target
 from datafari_rag.core.citations.claim_facts import ClaimFacts
@@ -57,7 +58,7 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
 def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation:
     """Return what *seen* proves of *claim*, at the place of *mark*; *language* is the answer's."""
     status, place = _proof(claim, seen)
-    return citation_at(mark, seen, (status, place), language)
+    return replace(citation_at(mark, seen, (status, place), language), claim=claim.text)
 
 
 def citation_at(
@@ -74,7 +75,6 @@ def citation_at(
         document.id,
         answer_start=mark.start,
         answer_end=mark.end,
-        claim=claim.text,
         url=document.url if document.url and is_target(document.url) else None,
         title=None if document.title is None else without_invisible(document.title),
         field=document.field if place else None,

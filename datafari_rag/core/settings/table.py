@@ -184,6 +184,12 @@ class Settings(SearchSettings):
         check=checks.flag(),
         help="Show a menu of demo users on the page. Refused unless server.host is the machine itself.",
     )
+    demo_progress: str = setting(
+        "demo.progress",
+        "",
+        check=checks.path(),
+        help="File in which the watcher of `datafari-rag demo FOLDER` says how far it is; that command sets it.",
+    )
 
     def __repr__(self) -> str:
         """Name what differs from the defaults, secrets hidden."""

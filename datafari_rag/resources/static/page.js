@@ -9,6 +9,7 @@ import { openPassage } from "./passage.js";
 import { straight } from "./prose.js";
 import { proposalsOf } from "./proposals.js";
 import { thumbsOf } from "./thumbs.js";
+import { suggest } from "./titles.js";
 
 /** @typedef {import("./types.js").Answer} Answer */
 
@@ -288,6 +289,7 @@ again.addEventListener("submit", (event) => {
 document.cookie = "datafari_rag_script=1; path=/; SameSite=Strict";
 document.body.classList.add("scripted");
 app.append(spoken);
+suggest(box, byId("titles"));
 if (app.dataset.answer) {
   const made = JSON.parse(app.dataset.answer);
   const question = box.value;

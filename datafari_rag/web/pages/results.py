@@ -94,8 +94,11 @@ def notes_of(
     reason = words["missing"][len(missing) != 1].format(words=", ".join(missing)) if missing else words["not_all"]
     return Notes(
         f"{reason} {words['some_words']}" if total else reason,
-        [(text, address_with(arguments, q=[text], start=[])) for text in relaxation["proposals"]],
-        [(one["title"], f"/documents?{urlencode({'id': one['id']})}") for one in relaxation["latest"]],
+        [(without_directions(text), address_with(arguments, q=[text], start=[])) for text in relaxation["proposals"]],
+        [
+            (without_directions(one["title"]), f"/documents?{urlencode({'id': one['id']})}")
+            for one in relaxation["latest"]
+        ],
     )
 
 

@@ -23,6 +23,7 @@ from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered, 
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.pages import search_dialect
+from datafari_rag.web.pages.demo_folder import folder_values
 from datafari_rag.web.pages.demo_users import QUESTIONS
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import field_names, relaxed_words, script_words, statuses, title_and_hint
@@ -52,7 +53,8 @@ def search_page(worker: WorkerContext) -> Response:
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
     made = {} if not question or is_scripted else _answer_and_hits(worker, reader, arguments)
-    return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **made})
+    of_folder = {} if question else folder_values(worker, reader.translate)
+    return page(worker, reader, "search.html", {**_frame(worker, reader, arguments), **of_folder, **made})
 
 
 def talk(worker: WorkerContext) -> Response:

@@ -371,3 +371,18 @@ def test_a_document_is_looked_up_by_a_parameter() -> None:
 
     assert (params["q"], params["document"], params["rows"]) == ("{!term f=id v=$document}", "{!func}1", "1")
     assert "exactContent" in str(params["fl"]).split(",")
+
+
+def test_near_words_and_beginnings_are_marks_of_ours_behind_an_escaped_word() -> None:
+    near = words_params(Step("near", ("hot~le",), match="near"), "en", SCHEMA)
+    typed = words_params(Step("titles", ("tra*", "pol"), match="prefix"), "en", SCHEMA)
+
+    assert near["q"] == "hot\\~le~2"
+    assert typed["q"] == "tra\\** pol*"
+    assert "content" not in str(typed["qf"]).lower() and "title_en" in typed["qf"]
+
+
+def test_a_collection_without_titles_has_no_titles_that_begin_so() -> None:
+    bare = Schema(kinds={"id": "text", "exactContent": "text"})
+
+    assert words_params(Step("titles", ("tra",), match="prefix"), "en", bare)["q"] == "-*:*"

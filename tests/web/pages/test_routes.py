@@ -23,7 +23,17 @@ from datafari_rag.web.admin.charts import charts_of, counts_of, quantile
 from datafari_rag.web.app import register
 from datafari_rag.web.pages.demo_menu import _own_address
 from datafari_rag.web.runtime import ServiceSnapshot
-from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeService, app_of, fake_snapshot
+from tests.fakes import (
+    FLIGHT,
+    RABBIT,
+    FakeIdentity,
+    FakeModel,
+    FakeRetriever,
+    FakeRights,
+    FakeService,
+    app_of,
+    fake_snapshot,
+)
 
 HTML = {"Accept": "text/html"}
 
@@ -614,3 +624,48 @@ def test_charts_have_the_longest_bar_first() -> None:
         ("modelBusy", 25.0, "2"),
     ]
     assert charts.stages == ()
+
+
+@pytest.mark.parametrize("written", [b"", b"{", b"[1]", b'{"runs": 2, "other": 1}'], ids=repr)
+def test_progress_of_a_folder_is_what_its_watcher_wrote_or_nothing_known(tmp_path: Path, written: bytes) -> None:
+    (tmp_path / "p.json").write_bytes(written)
+    client = app_of(fake_snapshot(settings=Settings(demo_progress=str(tmp_path / "p.json")))).test_client()
+    told = client.get("/demo/progress").get_json()
+
+    assert set(told) == {"folder", "isReading", "reading", "percent", "runs"}
+    assert told["runs"] == (2 if b"runs" in written else 0)
+    assert 'id="progress"' in client.get("/").get_data(as_text=True)
+
+
+def test_without_a_folder_there_is_no_progress() -> None:
+    client = app_of(fake_snapshot()).test_client()
+
+    assert client.get("/demo/progress").status_code == 404
+    assert 'id="progress"' not in client.get("/").get_data(as_text=True)
+
+
+def test_suggestions_are_a_search_as_the_user_who_types() -> None:
+    retriever = FakeRetriever(FLIGHT, RABBIT)
+    client = app_of(fake_snapshot(retriever, rights=FakeRights({"ann": ["s1"]}))).test_client()
+    reply = client.get("/search/titles?q=boar", headers={"X-User": "ann"})
+
+    # The pages of this retriever have ids alone, and an id is no title.
+    assert reply.get_json() == {"titles": []}
+    assert reply.headers["Cache-Control"] == "no-store"
+    assert [access.tokens for _, access in retriever.browsed] == [("s1",)]
+
+
+@pytest.mark.parametrize("typed", ["", "ab", "%ED%A0%80", "x" * 300])
+def test_what_nobody_types_as_a_title_is_not_searched_for(typed: str) -> None:
+    retriever = FakeRetriever(FLIGHT)
+
+    assert app_of(fake_snapshot(retriever)).test_client().get(f"/search/titles?q={typed}").status_code == 200
+    assert retriever.browsed == []
+
+
+def test_suggestions_fail_as_a_search_does() -> None:
+    client = app_of(fake_snapshot(FakeRetriever(error=SearchUnavailable()))).test_client()
+
+    assert client.get("/search/titles?q=boar").status_code == SearchUnavailable.code
+    refused = app_of(fake_snapshot(identity=FakeIdentity(error=NotAuthenticated()))).test_client()
+    assert refused.get("/search/titles?q=boar").status_code == 401

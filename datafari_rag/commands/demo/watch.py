@@ -1,0 +1,99 @@
+"""
+The watcher of `datafari-rag demo FOLDER`: reads the folder, then takes up what changes in it, until its parent ends.
+
+A process of its own: the server's first page does not wait for it. It polls, since notices of changes do not come from
+network drives; a look costs one status of each file, at most `MAX_LOOKED_AT` of them and a tenth of its time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import click
+
+from datafari_rag.adapters.embedded.files import write_whole
+from datafari_rag.commands.index import ProblemListener, indexed, settings_for
+from datafari_rag.core.errors import RagError
+from datafari_rag.ingest.documents import Rights
+from datafari_rag.ingest.files import File, files_of
+from datafari_rag.ingest.manifest import ManifestError
+
+EVERY_S = 1.0
+MAX_LOOKED_AT = 20_000
+TOLD_EVERY_S = 0.2
+NICE = 5
+
+
+class ProgressFile(ProblemListener):
+    """Writes how far a run is into a file, for the page; problems go to stderr."""
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        """Say nothing yet."""
+        self._path, self._folder = path, folder
+        self._total = self._done = self._runs = 0
+        self._told_s = 0.0
+
+    def started(self, total_bytes: int) -> None:
+        """Begin a new run."""
+        self._total, self._done = total_bytes, 0
+        self._tell("", is_reading=True)
+
+    def reading(self, path: str) -> None:
+        """Name the file that is being read, but not more often than anybody looks."""
+        if time.monotonic() - self._told_s >= TOLD_EVERY_S:
+            self._tell(path.rpartition("/")[2], is_reading=True)
+
+    def advanced(self, size_bytes: int, documents: int) -> None:
+        """Count."""
+        self._done += size_bytes
+
+    def ended(self) -> None:
+        """Say that all files are read."""
+        self._runs += 1
+        self._tell("", is_reading=False)
+
+    def _tell(self, name: str, *, is_reading: bool) -> None:
+        self._told_s = time.monotonic()
+        percent = min(100, 100 * self._done // self._total) if self._total else 0
+        known = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
+        write_whole(self._path, json.dumps({**known, "runs": self._runs}))
+
+
+@click.command(hidden=True)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--conf", required=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--progress", required=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--parent", required=True, type=int, help="Process whose end ends this one.")
+def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
+    """Read FOLDER, and again whenever it changes (`datafari-rag demo FOLDER` starts this)."""
+    # The server beside it is waited for by somebody.
+    os.nice(NICE)
+    listener, seen = ProgressFile(progress, folder), None
+    try:
+        while os.getppid() == parent:
+            began = time.monotonic()
+            state = state_of(folder)
+            if state != seen:
+                seen = state if _is_read(folder, conf, listener) else None
+            time.sleep(max(EVERY_S, 10 * (time.monotonic() - began) if state == seen else 0))
+    except KeyboardInterrupt:
+        return
+
+
+def state_of(folder: Path) -> int:
+    """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folder*."""
+    files = (one for one in files_of(folder.resolve()) if isinstance(one, File))
+    return hash(tuple((one.key, one.stamp) for _, one in zip(range(MAX_LOOKED_AT), files, strict=False)))
+
+
+def _is_read(folder: Path, conf: Path, listener: ProgressFile) -> bool:
+    try:
+        indexed([folder], settings=settings_for(conf), rights=Rights(), listener=listener)
+    except (RagError, ManifestError) as error:
+        listener.failed(str(folder), str(error))
+        return False
+    listener.ended()
+    return True
