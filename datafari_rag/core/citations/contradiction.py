@@ -48,7 +48,7 @@ def contradicts(sentence: str, claim: str, language: str) -> bool:
     if is_negation(word, language):
         return start <= end and not _negations(others, language)
     names = _names(claim, sentence) if language != "de" else frozenset[str]()
-    before = said[len(ahead) - 1] if ahead else ""
+    before = ("", *said)[len(ahead)]
     return any(_is_otherwise(word, other, before, names) for other in others)
 
 
