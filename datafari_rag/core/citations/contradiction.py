@@ -36,7 +36,7 @@ def contradicts(sentence: str, claim: str, language: str) -> bool:
         return False
     ahead = _matched(said, there, language)
     behind = [len(there) - 1 - at for at in reversed(_matched(said[::-1], there[::-1], language))]
-    same = sum(not _is_small(word, language) for word in (*said[: len(ahead)], *said[len(said) - len(behind) :]))
+    same = _stating((*said[: len(ahead)], *said[len(said) - len(behind) :]), language)
     if len(ahead) == len(said):
         # All of it stands there in its order: only a negation of the sentence's own can turn it.
         between = there[ahead[0] : ahead[-1] + 1]
@@ -45,11 +45,15 @@ def contradicts(sentence: str, claim: str, language: str) -> bool:
         return False
     start, end = ahead[-1] + 1 if ahead else 0, behind[0] if behind else len(there)
     word, others = said[len(ahead)], there[start:end]
-    if is_negation(word, language) or word == "not":
+    if is_negation(word, language):
         return start <= end and not _negations(others, language)
-    names = frozenset(folded(name) for text in (claim, sentence) for name in _NAME.findall(text))
-    before = said[len(ahead) - 1] if ahead else ""
-    return any(_is_otherwise(word, other, before, names if language != "de" else frozenset()) for other in others)
+    names = _names(claim, sentence) if language != "de" else frozenset[str]()
+    before = ("", *said)[len(ahead)]
+    return any(_is_otherwise(word, other, before, names) for other in others)
+
+
+def _names(*texts: str) -> frozenset[str]:
+    return frozenset(folded(name) for text in texts for name in _NAME.findall(text))
 
 
 def _telling(text: str, language: str) -> list[str]:
@@ -75,6 +79,10 @@ def _matched(said: Sequence[str], there: Sequence[str], language: str) -> list[i
             break
         found.append(at)
     return found
+
+
+def _stating(tokens: Sequence[str], language: str) -> int:
+    return sum(not _is_small(token, language) for token in tokens)
 
 
 def _negations(tokens: Sequence[str], language: str) -> int:
