@@ -19,8 +19,8 @@ def stub_llm(port: int, host: str, token: str) -> None:
     \b
     What it says      echo, cite, quote, miscite, links, followups, gullible, words-40, refusal, null, empty, tools
     When              first-500ms, gap-20ms, slow-headers, slow-headers-200ms, chars-3 (pieces of 3 characters)
-    How it fails      status-429, retry-2, times-1 (only the first), policy, window, hangup, cut-after-3, stall-after-3,
-                      garbage, garbage-after-3, error-500-after-3
+    How it fails      status-429, retry-2, times-1 (only the first), policy, window, nosuchmodel, hangup, cut-after-3,
+                      stall-after-3, garbage, garbage-after-3, error-500-after-3
     How it ends       length, filter, nofinish, nodone
     How it is sent    crlf, cr, comments, norole, unchunked
     \b

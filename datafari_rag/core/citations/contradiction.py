@@ -37,18 +37,23 @@ def contradicts(sentence: str, claim: str, language: str) -> bool:
     ahead = _matched(said, there, language)
     behind = [len(there) - 1 - at for at in reversed(_matched(said[::-1], there[::-1], language))]
     same = _stating((*said[: len(ahead)], *said[len(said) - len(behind) :]), language)
+    if same < LEAST_SAME:
+        return False
     if len(ahead) == len(said):
         # All of it stands there in its order: only a negation of the sentence's own can turn it.
         between = there[ahead[0] : ahead[-1] + 1]
-        return same >= LEAST_SAME and _negations(between, language) != _negations(said, language)
-    if len(ahead) + len(behind) != len(said) - 1 or same < LEAST_SAME:
+        return _negations(between, language) != _negations(said, language)
+    if len(ahead) + len(behind) != len(said) - 1:
         return False
     start, end = ahead[-1] + 1 if ahead else 0, behind[0] if behind else len(there)
     word, others = said[len(ahead)], there[start:end]
     if is_negation(word, language):
         return start <= end and not _negations(others, language)
     names = _names(claim, sentence) if language != "de" else frozenset[str]()
-    before = ("", *said)[len(ahead)]
+    return _has_another_value(word, others, before=("", *said)[len(ahead)], names=names)
+
+
+def _has_another_value(word: str, others: Sequence[str], *, before: str, names: frozenset[str]) -> bool:
     return any(_is_otherwise(word, other, before, names) for other in others)
 
 
