@@ -63,7 +63,8 @@ def believed_name(
 
 def naming_headers(headers: Iterable[str], own: str) -> tuple[str, ...]:
     """Return those of *headers*, lower-case names, that name a user in plain text; *own* is `security.header`."""
-    return tuple(name for name in headers if name in NAMING_HEADERS or name == own.lower())
+    names = NAMING_HEADERS | {own.lower()}
+    return tuple(name for name in headers if name in names)
 
 
 NAMING_HEADERS = frozenset(

@@ -36,6 +36,14 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
 """Functions that take longer: how long, and why."""
 
 WORST = {
+    "core.citations.links.passage_link": "'\\U000e0041'",
+    "core.identity.naming_headers": "'\\u0130'",
+    "core.model.caller_errors.callers_error": "'\\u0130'",
+    "protocols.openai.chat_completions.parse": "'\\tA'",
+    "protocols.openai.chat_completions.parse, a model of ours": "compatible",
+    "protocols.openai.models.our_model": "'\\u4e2d'",
+    "protocols.openai.responses.parse": "'\\uff3b'",
+    "protocols.openai.task_prompts.task_of": "'\\u2022'",
     "core.answer.followup_questions.Followups": "'<<a>>'",
     "core.answer.followup_questions.Followups, by characters": "'<<a>>'",
     "core.answer.output_filter.OutputFilter": "'[]('",
@@ -177,7 +185,6 @@ WORST = {
     "protocols.mcp.results.address_of": "'\\U0001f1eb\\U0001f1f7'",
     "protocols.mcp.results.check_result": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
     "protocols.mcp.results.fetched": "'\\n\\u201d'",
-    "protocols.openai.parse": "'a [1]. '",
     "protocols.ragapi.parse": "'\\u201c'",
     "protocols.solr_select.parse": "'\\u3010'",
     "protocols.solr_select.reply": "'\\n\\u3002'",

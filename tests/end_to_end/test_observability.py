@@ -131,7 +131,7 @@ def test_every_line_of_a_request_has_its_id_and_each_step_has_one(scene: Scene, 
     lines = scene.lines(f"r-lines-{is_streamed}")
     messages = [str(line["message"]) for line in lines]
 
-    assert [message.split()[0] for message in messages] == ["search", "documents", "passages", "answer"]
+    assert [message.split()[0] for message in messages] == ["search", "documents", "passages", "model", "answer"]
     assert re.search(r"outcome=ok documents=1 ms=\d+ tries=1 fallback=0", messages[-1])
     assert all(set(line) == {"time", "level", "logger", "request_id", "message"} for line in lines)
 

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from datafari_rag.protocols.openai_source_nodes import nodes_of
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
@@ -17,6 +16,7 @@ from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.ingest.documents import Rights, from_file, from_line
 from datafari_rag.protocols.chat_reply_parts import citation
+from datafari_rag.protocols.openai.source_nodes import nodes_of
 from tests.ingest.parsers.test_registry import parse
 from tests.ingest.parsers.written import ROW, WRITERS
 

@@ -82,6 +82,7 @@ def requests_for(text: str) -> Mapping[str, Request]:
         return urlencode(values, errors="surrogatepass")
 
     messages = [{"role": "user", "content": text}]
+    called = {"name": "search", "arguments": {"query": text}}
     return dict(
         zip(
             DIALECTS,
@@ -96,6 +97,7 @@ def requests_for(text: str) -> Mapping[str, Request]:
                 posted("/v1/chat/completions", {"model": "m", "index_name": "default", "messages": messages}),
                 Request("GET", "/documents?" + encoded(id=text[:8000]), None, {"Accept": "application/json"}),
                 Request("GET", "/?" + encoded(q=text[:15_000]), None, {"Accept": "text/html"}),
+                posted("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}),
             ),
             strict=True,
         )

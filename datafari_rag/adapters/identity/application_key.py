@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.ports import Identity, VerifiedIdentity
@@ -26,7 +26,7 @@ class KeyedIdentity:
     """
 
     proved: Identity
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = field(repr=False)
     reads_tokens: bool
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
