@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from datafari_rag.core import hosts, identity, places
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
@@ -40,7 +41,17 @@ from datafari_rag.core.passages import (
     term_matching,
 )
 from datafari_rag.core.passages.extracts import HIGHLIGHTING, extracts_for
-from datafari_rag.core.query import chat_overrides, conversation, dates, plan, rewriting, select_parameters, steps
+from datafari_rag.core.query import (
+    chat_overrides,
+    conversation,
+    dates,
+    example_questions,
+    plan,
+    proposals,
+    rewriting,
+    select_parameters,
+    steps,
+)
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
 from datafari_rag.core.text import (
@@ -76,6 +87,13 @@ LARGE = Settings(rag_max_json_length=40_000)
 
 def document(text: str, *, title: str = "Public handbook", field: str = "exactContent") -> Document:
     return Document(id="d", text=text, field=field, title=title, url="http://x/y", score=1.0, language="en")
+
+
+def hits_with(text: str) -> dict[str, Any]:
+    """Return a page of hits as Solr has it, with *text* in a title and in a highlight."""
+    docs = [{"id": "d", "title": [text]}]
+    marked = {"d": {"exactContent": [f'<span class="em">{text[:20_000]}</span>']}}
+    return {"response": {"numFound": 1, "start": 0, "docs": docs}, "highlighting": marked}
 
 
 def seen(text: str) -> tuple[Extract, ...]:
@@ -262,6 +280,13 @@ READERS: dict[str, Reader] = {
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
     ],
     "core.query.dates.moment_of": dates.moment_of,
+    "core.query.example_questions.topics_of": lambda text: example_questions.topics_of(
+        [(text, text), (text, f"## {text}")]
+    ),
+    "core.query.proposals.near_word": lambda text: proposals.near_word("holidays", hits_with(text)),
+    "core.query.proposals.spelt_better": lambda text: proposals.spelt_better(text, {"holidays": "holiday"}, "en"),
+    "core.query.proposals.titles_search": proposals.titles_search,
+    "core.query.steps.content_words": lambda text: steps.content_words(text, "en"),
     "core.passages.answer_types.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
     ],

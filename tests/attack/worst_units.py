@@ -36,6 +36,11 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
 """Functions that take longer: how long, and why."""
 
 WORST = {
+    "core.query.example_questions.topics_of": "'\\u201ca\\n\\n'",
+    "core.query.proposals.near_word": "'a#'",
+    "core.query.proposals.spelt_better": "'a#'",
+    "core.query.proposals.titles_search": "'a#'",
+    "core.query.steps.content_words": "'|\\u4e2d'",
     "core.citations.links.passage_link": "'\\U000e0041'",
     "core.identity.naming_headers": "'\\u0130'",
     "core.model.caller_errors.callers_error": "'\\u0130'",

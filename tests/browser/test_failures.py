@@ -99,7 +99,7 @@ def test_a_cut_answer_says_so(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("words-10-length")
     page = come(zoo_service.url).ask("giraffe fence")
 
-    assert "longest length" in page.locator(".warn").inner_text()
+    assert "maximum length" in page.locator(".warn").inner_text()
 
 
 @pytest.mark.parametrize("has_script", [True, False], ids=["with script", "without script"])

@@ -105,7 +105,7 @@ def test_no_secret_reaches_the_browser_and_none_can_be_sent_elsewhere(own_demo: 
     assert page.get_by_label("rag.api.token", exact=True).get_attribute("placeholder") == "is set"
     for key in ("rag.api.endpoint", "openai.indexes", "security.mode", "rag.instructions.file"):
         assert page.get_by_label(key, exact=True).is_disabled(), key
-        assert "no browser changes it" in page.locator(f"[data-key='{key}'] .notes").inner_text()
+        assert "cannot be changed in a browser" in page.locator(f"[data-key='{key}'] .notes").inner_text()
 
 
 def test_a_field_that_was_opened_by_hand_changes_nothing(own_demo: Running, come: Come) -> None:
@@ -118,7 +118,7 @@ def test_a_field_that_was_opened_by_hand_changes_nothing(own_demo: Running, come
     problem = page.locator("[data-key='rag.api.endpoint'] .problem:not(:empty)")
     problem.wait_for()
 
-    assert "settings file only" in problem.inner_text()
+    assert "can only be changed in the settings file" in problem.inner_text()
     page.evaluate("document.getElementById('settings').requestSubmit()")
     page.wait_for_selector("[role=alert]")
     assert conf_of(own_demo).read_bytes() == before
@@ -166,7 +166,7 @@ def test_the_last_minutes_are_drawn_as_they_go_by(own_demo: Running, come: Come)
         page.clock.run_for(5_000)
 
     expect(page.locator("#rates")).to_contain_text("8 answers and searches in the last minute, 0 failed")
-    expect(page.locator("#waits")).to_contain_text("Half of the answers were whole within")
+    expect(page.locator("#waits")).to_contain_text("Half of the answers were complete within")
     assert page.locator("#rates rect").count() == 1
     expect(page.locator("#outcomes")).to_contain_text("answered")
     for _ in range(13):
