@@ -71,7 +71,8 @@ def _is_on_disk(encoding: str) -> bool:
     """Say whether the file is where tiktoken looks for it, under the hash of its address, and has its content."""
     address, content = VOCABULARIES.get(encoding, ("", ""))
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", "")
-    path = Path(folder) / hashlib.sha1(address.encode()).hexdigest()  # noqa: S324 # the name that tiktoken gives it
+    name = hashlib.sha1(address.encode(), usedforsecurity=False).hexdigest()  # the name that tiktoken gives it
+    path = Path(folder) / name
     return bool(folder and content) and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == content
 
 

@@ -80,9 +80,9 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-_KNOWN = """a article b body br button code datalist dd details dialog div dl dt em footer form h1 h2 h3 h4 head header html img
-    input label li link main mark meta nav noscript ol option p pre q rect script section select span strong summary svg
-    table tbody td th thead time title tr ul"""
+_KNOWN = """a article b body br button code datalist dd details dialog div dl dt em footer form h1 h2 h3 h4 head
+    header html img input label li link main mark meta nav noscript ol option p pre q rect script section select
+    span strong summary svg table tbody td th thead time title tr ul"""
 KNOWN = frozenset(_KNOWN.split())
 LINKS = ("href", "src", "action", "formaction", "srcdoc", "data", "poster", "background", "xlink:href")
 
