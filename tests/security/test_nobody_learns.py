@@ -189,7 +189,7 @@ def run(running: World, number: int) -> str:
 
     (seed(int(SEED))(holds) if SEED else holds)()
     counts = {dialect: COUNTED[(running.engine, dialect)] for dialect in DIALECTS}
-    assert CORPORA[running.engine] >= number // 25
+    assert CORPORA[running.engine] >= number // (A_CORPUS * len(DIALECTS))
     assert min(counts.values()) >= number // len(DIALECTS)
     return (
         f"PROPERTY {running.engine}: {sum(counts.values())} cases over {CORPORA[running.engine]} corpora, "
