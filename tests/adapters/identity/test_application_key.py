@@ -58,12 +58,15 @@ def test_nothing_is_nobody() -> None:
     assert identify() == VerifiedIdentity()
 
 
+LATER = int(time.time()) + 86_400
+"""Tokens of this table are made when the tests are collected, which may be long before they run."""
+
 REFUSED = [
     ("a key that is not known", {"authorization": "Bearer another-key-of-an-app"}, UNKNOWN_KEY),
     ("half a key", {"authorization": f"Bearer {KEYS[0][:-1]}"}, UNKNOWN_KEY),
     ("a key of another scheme", {"authorization": f"Basic {KEYS[0]}"}, UNKNOWN_KEY),
     ("half a character", {"authorization": "Bearer \udcff"}, UNKNOWN_KEY),
-    ("a wrong signature", {"x_openwebui_user_jwt": user_token(secret=SECRET + "!")}, InvalidSignIn.sentence),
+    ("a wrong signature", {"x_openwebui_user_jwt": user_token(secret=SECRET + "!", exp=LATER)}, InvalidSignIn.sentence),
     ("an old token", {"x_openwebui_user_jwt": user_token(exp=int(time.time()) - 301)}, ExpiredSignIn.sentence),
     (
         "an old token with a wrong signature",
@@ -71,8 +74,8 @@ REFUSED = [
         InvalidSignIn.sentence,
     ),
     ("no signature", {"x_openwebui_user_jwt": jwt.encode({"email": "a"}, None, "none")}, InvalidSignIn.sentence),
-    ("another issuer", {"x_openwebui_user_jwt": user_token(iss="else")}, InvalidSignIn.sentence),
-    ("no user", {"x_openwebui_user_jwt": user_token(None)}, NO_USER),
+    ("another issuer", {"x_openwebui_user_jwt": user_token(iss="else", exp=LATER)}, InvalidSignIn.sentence),
+    ("no user", {"x_openwebui_user_jwt": user_token(None, exp=LATER)}, NO_USER),
     ("no token at all", {"x_openwebui_user_jwt": ""}, InvalidSignIn.sentence),
     ("a name in place of a token", {"x_openwebui_user_jwt": "alice@example.org"}, InvalidSignIn.sentence),
     ("a very long one", {"x_openwebui_user_jwt": "x" * 40_000}, InvalidSignIn.sentence),
