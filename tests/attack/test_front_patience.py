@@ -172,6 +172,10 @@ def test_settings_that_are_rewritten_all_the_time_show_nobody_more(tmp_path: Pat
                 written += 1
                 time.sleep(0.002)
 
+        # A worker that starts with settings that are wrong refuses to start, and the service with it.
+        ends = time.monotonic() + 60
+        while len(found.workers()) < 2 and time.monotonic() < ends:
+            time.sleep(0.05)
         writer = threading.Thread(target=rewrite)
         writer.start()
         ends = time.monotonic() + 8

@@ -17,7 +17,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from datafari_rag.bootstrap import create_app
 from datafari_rag.core.errors import NoAnswer
-from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, MISSING_CAPABILITY, Request
+from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, MISSING_CAPABILITY, RpcRequest
 from datafari_rag.protocols.mcp.replies import progress, succeeded
 from datafari_rag.protocols.mcp.tools import Tool
 from datafari_rag.web.api.answers import json_response
@@ -66,7 +66,7 @@ def _streams(call: Call) -> Response:
     return Response(_events(call.message), mimetype=EVENTS.stream_type)
 
 
-def _events(message: Request) -> Iterator[bytes]:
+def _events(message: RpcRequest) -> Iterator[bytes]:
     token = message.progress_token
     if token is not None:
         for done in (0, 50, 100):
