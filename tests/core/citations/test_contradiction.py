@@ -48,3 +48,7 @@ def test_other_things_do_not(claim: str, sentence: str) -> None:
 
 def test_german_nouns_are_no_names() -> None:
     assert not contradicts("Der Hund sieht den Garten.", "Der Hund sieht den Wald.", "de")
+
+
+def test_on_too_little_that_is_the_same_nothing_is_contradicted() -> None:
+    assert not contradicts("Ten boats.", "Nine boats.", "en")

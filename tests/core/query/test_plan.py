@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.ask import Ask, TokenBudget
-from datafari_rag.core.query.plan import language_for, prompt_for, question_language_for, searches_for
+from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
 from datafari_rag.core.settings.table import Settings
 
 ASK = Ask("Where is the harbour master's office?")
@@ -100,3 +100,10 @@ def test_the_asks_model_temperature_and_tokens_win_and_v1_sends_no_default() -> 
     assert (told.model, told.temperature, told.max_tokens) == ("m", 0.0, 7)
     assert (plain.model, plain.temperature, plain.max_tokens) == ("gpt-3.5-turbo", 0.7, 250)
     assert v1.max_tokens is None
+
+
+def test_a_bare_prompt_is_the_request_as_it_stands() -> None:
+    prompt = bare_prompt_for(Ask("A title, please", temperature=0.5), model="m", nonce="n")
+
+    assert (prompt.question, prompt.model, prompt.temperature) == ("A title, please", "m", 0.5)
+    assert (prompt.extracts, prompt.instructions, prompt.chosen) == ((), None, frozenset({"temperature"}))

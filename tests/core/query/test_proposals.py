@@ -12,6 +12,7 @@ from datafari_rag.core.query.proposals import (
     count_of_all,
     counts_of_each,
     documents_on,
+    latest_search,
     near_search,
     near_word,
     spelt_better,
@@ -123,3 +124,7 @@ def test_titles_are_searched_for_by_the_beginnings_of_their_words() -> None:
     assert titles_search("Tra po") == Browse(
         "Tra po", rows=6, fields=("id", "title"), step=Step("titles", ("Tra", "po"), match="prefix")
     )
+
+
+def test_the_latest_documents_are_those_that_changed_last() -> None:
+    assert latest_search().sort == ("last_modified", True)
