@@ -52,3 +52,11 @@ def test_german_nouns_are_no_names() -> None:
 
 def test_on_too_little_that_is_the_same_nothing_is_contradicted() -> None:
     assert not contradicts("Ten boats.", "Nine boats.", "en")
+
+
+def test_a_claim_with_two_things_otherwise_is_not_contradicted() -> None:
+    assert not contradicts(
+        "The ferry leaves the northern harbour at nine from the pier.",
+        "The ferry leaves the southern harbour at ten from the pier.",
+        "en",
+    )
