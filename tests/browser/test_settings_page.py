@@ -143,7 +143,11 @@ def test_settings_are_tried_side_by_side_before_they_are_saved(own_demo: Running
 
 
 def test_the_state_is_shown_and_the_model_tried(own_demo: Running, come: Come) -> None:
-    page = office(own_demo, come)
+    reader = administrator(own_demo, come)
+    reader.open()
+    reader.ask("How do I copy a file in Python?")
+    reader.open("/admin")
+    page = reader.page
     assert page.locator(".state .good").count() == 5
     page.get_by_role("button", name="Test the language model now").click()
     expect(page.locator("#model-state [role=status]")).to_contain_text("It answered in")

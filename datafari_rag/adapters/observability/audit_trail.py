@@ -129,7 +129,7 @@ def key_in(folder: Path) -> bytes:
         new = folder / f"{KEY_FILE}.{os.getpid()}.{secrets.token_hex(4)}"
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            os.write(handle, secrets.token_hex(KEY_BYTES).encode("ascii"))
+            _write_whole(handle, secrets.token_hex(KEY_BYTES).encode("ascii"))
             # Whole or not at all, and never over one that another worker has made meanwhile.
             with suppress(FileExistsError):
                 os.link(new, path)
@@ -173,9 +173,7 @@ class _ChainFile:
             self._open()
         line, head = chained(record, self._head)
         try:
-            written = 0
-            while written < len(line):
-                written += os.write(self._line_file, line[written:])
+            _write_whole(self._line_file, line)
         except OSError:
             os.ftruncate(self._line_file, self._size)
             raise
@@ -205,6 +203,13 @@ class _ChainFile:
             raise
         self._head_file, self._path = head_file, self._folder / f"{name}.jsonl"
         self._head, self._size = ChainHead(), 0
+
+
+def _write_whole(handle: int, data: bytes) -> None:
+    """Write all of *data*, of which a disk that is nearly full takes a part first. Raises: OSError."""
+    written = 0
+    while written < len(data):
+        written += os.write(handle, data[written:])
 
 
 def _existing(path: Path) -> Path:

@@ -132,6 +132,25 @@ def test_a_full_disk_is_said_delays_nobody_and_leaves_no_half_line(
     assert problems(chain) == []
 
 
+@pytest.mark.parametrize("limit", [0, 1, 40])
+def test_a_key_first_needed_on_a_full_disk_is_made_whole_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(audit_trail, "RETRY_S", 0.05)
+    trail = AuditTrail(tmp_path)
+    with full_disk(limit):
+        trail.append({"id": 1}, question="common report")
+        wait_for(trail, is_well=False)
+        assert not (tmp_path / "audit.key").exists()
+    wait_for(trail, is_well=True)
+    trail.close()
+    (chain,) = chains(tmp_path)
+    assert [one["question_hmac"] for one in records(chain)] == [
+        keyed("common report", (tmp_path / "audit.key").read_bytes())
+    ]
+    assert problems(chain) == []
+
+
 def test_what_was_lost_while_the_disk_was_full_is_told_in_the_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
