@@ -65,11 +65,7 @@ def test_a_forgery_changes_nothing_and_is_counted(running: World, dialect: str, 
     usual_status, _, usual = answer(running, case(dialect, (), {}))
     assert (status, words) == (usual_status, usual)
     assert "zxhidden" not in body
-    is_attempt = forgery[0].startswith(NAMING) and dialect not in (
-        "documents",
-        "page",
-        "mcp",
-    )  # which read no such names
+    is_attempt = forgery[0].startswith(NAMING) and dialect not in ("documents", "page")  # which read no such names
     assert attempts >= is_attempt
 
 

@@ -36,6 +36,8 @@ IDENTITY_NAMES = frozenset(
 """Names with which a caller can only have meant to be somebody else, or to go round the filter."""
 
 _IDENTITY_PREFIX = "AuthenticatedUser"
+_SESSION_STATE = "session_state"
+_LEVELS_WITH_NAMES = 3
 _MAX_NOTED = 40
 _MAX_NOTED_CHARS = 60
 
@@ -128,16 +130,18 @@ def identity_attempts(names: Collection[str]) -> int:
 
 def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
     """
-    Return the names in a chat request with which its sender tried to be somebody else, once each.
+    Return the names in a request with which its sender tried to be somebody else, once each.
 
-    *body* is the decoded JSON; its own keys and those of its context and overrides are looked at. Session state is
-    a key of its own there and no attempt.
+    *body* is the decoded JSON; its own keys and those of the objects in it are looked at, two levels deep: there a
+    chat has its overrides, and a tool its arguments. Session state is a key of its own there and no attempt.
     """
-    context = body.get("context") if isinstance(body, Mapping) else None
-    overrides = context.get("overrides") if isinstance(context, Mapping) else None
-    objects = [part for part in (body, context, overrides) if isinstance(part, Mapping)]
-    keys = [str(name) for part in objects for name in part if name != "session_state"]
-    return tuple(dict.fromkeys(name for name in (*query, *keys) if identity_attempts((name,))))
+    objects = [body] if isinstance(body, Mapping) else []
+    names = list(query)
+    for _ in range(_LEVELS_WITH_NAMES):
+        names += [str(name) for one in objects for name in one if name != _SESSION_STATE]
+        inner = [value for one in objects for name, value in one.items() if name != _SESSION_STATE]
+        objects = [value for value in inner if isinstance(value, Mapping)]
+    return tuple(dict.fromkeys(name for name in names if identity_attempts((name,))))
 
 
 def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:

@@ -24,7 +24,7 @@ from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import StartedAnswer, answer, collect, started
-from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.ports import Identity, VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, task_events
 from datafari_rag.web.json_bytes import Encoding
@@ -191,13 +191,19 @@ def _refused(
     return failed(worker, row, error, snapshot.settings)
 
 
-def identified_by(worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming, peer: str) -> VerifiedIdentity:
-    """Return who is asking, and count the headers that name a user and prove nothing. Raises: NotAuthenticated."""
+def identified_by(
+    worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming, peer: str, by: Identity | None = None
+) -> VerifiedIdentity:
+    """
+    Return who is asking, and count the headers that name a user and prove nothing.
+
+    *by* proves who it is, when that is not the service's own identity provider. Raises: NotAuthenticated.
+    """
     settings = snapshot.settings
     names = naming_headers(incoming.headers, settings.security_header)
     if names and not (settings.security_identity == "header" and _is_proxy(peer, settings)):
         worker.metrics.count_ignored(others=0, identity=len(names))
-    return snapshot.identity.identify(incoming.headers, peer)
+    return (by or snapshot.identity).identify(incoming.headers, peer)
 
 
 def _is_proxy(peer: str, settings: Settings) -> bool:

@@ -20,7 +20,7 @@ from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, json_response
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, json_response
 from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops import request_context
@@ -77,7 +77,7 @@ def _answered(worker: WorkerContext, snapshot: ServiceSnapshot, offered: Mapping
         raise NotFound
     _check_origin(settings)
     incoming = _incoming(worker)
-    identified = _identified(snapshot, incoming)
+    identified = _identified(worker, snapshot, incoming)
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
         return Response(status=202)
@@ -103,11 +103,11 @@ def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
     return tools[name].run(call)
 
 
-def _identified(snapshot: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
+def _identified(worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
     """Return who asks. Raises: NotAuthenticated, BadSetting, and what the identity provider's failures are."""
     if snapshot.agent_identity is None:
         raise BadSetting(_NO_AUDIENCE)
-    identified = snapshot.agent_identity.identify(incoming.headers, request.remote_addr or "")
+    identified = identified_by(worker, snapshot, incoming, request.remote_addr or "", snapshot.agent_identity)
     if identified.name is None and snapshot.settings.security_anonymous == "refuse":
         raise NotAuthenticated
     return identified

@@ -15,6 +15,7 @@ from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments, NotFound, RagError
 from datafari_rag.core.events import Sources
+from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.ports import VerifiedIdentity
@@ -26,7 +27,7 @@ from datafari_rag.protocols.mcp.replies import succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, json_response
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, json_response, note_ignored
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -144,7 +145,8 @@ def _check(call: Call) -> Done:
     read = {one: _read(call, one, field, user) for one in ids}
     documents = [document for document in read.values() if document is not None]
     missing = [one for one, document in read.items() if document is None]
-    chars = len(text) + sum(len(document.text) for document in documents)
+    # Each sentence is looked for in each document, however short those are.
+    chars = sum(len(document.text) + len(text) for document in documents)
     prove = partial(checked_against, text, documents, is_cleaned=settings.rag_clean)
     found = call.snapshot.dependencies.offload(prove, chars)
     return Done(results.check_result(text, found.stated, documents, missing, call.room()), found.extracts, documents)
@@ -168,6 +170,7 @@ def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
         audited = Audited(call.incoming.now_s, worker.new_id(), NAME, name)
         try:
             worker.limits.check_user(snapshot.settings, name)
+            note_ignored(worker, forged_names(call.incoming.query, call.incoming.body))
             if snapshot.bad_setting is not None:
                 raise snapshot.bad_setting
             done = work(call)
@@ -177,7 +180,7 @@ def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
         worker.metrics.count_answer(NAME, "ok")
         audit(snapshot, replace(audited, question=done.question), "ok", extracts=done.read)
         took_ms = (snapshot.dependencies.clock() - started) * 1000
-        log.info("mcp id=%s tool=%s documents=%d ms=%.0f", worker.new_id(), tool.name, len(done.read), took_ms)
+        log.info("mcp id=%s tool=%s documents=%d ms=%.0f", audited.request_id, tool.name, len(done.read), took_ms)
         links = results.links(done.linked, call.room())
         return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))
 

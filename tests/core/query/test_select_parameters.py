@@ -263,6 +263,9 @@ FORGED = {
     "in the overrides": ((), {"context": {"overrides": {"shards": "x", "top": 3}}}, ("shards",)),
     "once each": (("mcf",), {"mcf": 1, "context": {"mcf": 2}}, ("mcf",)),
     "session state is the client's own": ((), {"session_state": {"user": "root"}}, ()),
+    "in the arguments of a tool": ((), {"params": {"arguments": {"mcf": 1}, "_meta": {"qt": "x"}}}, ("mcf", "qt")),
+    "session state of a context": ((), {"context": {"session_state": {"mcf": 1}}}, ()),
+    "deeper than names stand": ((), {"a": {"b": {"c": {"mcf": 1}}}}, ()),
     "a body of another form": ((), [1, {"mcf": 1}], ()),
     "a context of another form": ((), {"context": "mcf"}, ()),
 }
