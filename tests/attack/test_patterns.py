@@ -18,8 +18,8 @@ from tests.attack.test_hostile_text import TooSlow, limited
 
 CHARS, LONG_CHARS, LIMIT_S = 2_000, 30_000, 0.5
 
-PARTS = 20
-"""One in so many short texts is tried on a pattern; the slow test tries all of them, and longer ones."""
+PARTS, LONG_PARTS = 20, 12
+"""One in so many texts is tried on a pattern, short ones and in the slow test long ones: all pairs take an hour."""
 
 BOUNDED = {
     "core.answer.followup_questions._BULLET[0]": "it reads 40 characters",
@@ -85,29 +85,17 @@ def every(chars: int) -> dict[str, str]:
     return {name: text_of(unit, chars) for name, unit in units().items()} | dict(grown(chars))
 
 
-def test_no_pattern_is_slow_on_short_hostile_texts(record_property: Record) -> None:
-    texts, found = every(CHARS), patterns()
+@pytest.mark.parametrize(
+    ("chars", "parts"), [(CHARS, PARTS), pytest.param(LONG_CHARS, LONG_PARTS, marks=pytest.mark.slow)]
+)
+def test_no_pattern_is_slow_on_hostile_texts(chars: int, parts: int, record_property: Record) -> None:
+    texts = list(every(chars).items())
+    found = [(name, one) for name, one in patterns().items() if chars == CHARS or name not in BOUNDED]
     holes = [
-        hole
-        for place, (name, one) in enumerate(found.items())
-        for hole in slow(name, one, dict(list(texts.items())[place % PARTS :: PARTS]))
+        hole for place, (name, one) in enumerate(found) for hole in slow(name, one, dict(texts[place % parts :: parts]))
     ]
-    judge(
-        record_property,
-        "patterns on short texts",
-        against="pure functions",
-        tried=len(texts) * len(found) // PARTS,
-        holes=holes,
-    )
-
-
-@pytest.mark.slow
-def test_no_pattern_is_slow_on_long_hostile_texts(record_property: Record) -> None:
-    texts, found = every(LONG_CHARS), patterns()
-    holes = [hole for name, one in found.items() if name not in BOUNDED for hole in slow(name, one, texts)]
-    judge(
-        record_property, "patterns on long texts", against="pure functions", tried=len(texts) * len(found), holes=holes
-    )
+    tried = len(texts) * len(found) // parts
+    judge(record_property, f"patterns on texts of {chars:,}", against="pure functions", tried=tried, holes=holes)
 
 
 def test_no_pattern_repeats_in_a_repetition_or_next_to_another() -> None:
