@@ -355,7 +355,7 @@ def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
 
 def _warn(settings: Settings) -> None:
     if settings.security_mode == "none":
-        log.warning("SECURITY IS OFF: security.mode=none shows every document to everybody")
+        log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
     for name in ("solr", "llm"):
         if not getattr(settings, f"{name}_tls_verify"):
             log.warning("%s.tls.verify=false: the certificate of this server is NOT checked", name)

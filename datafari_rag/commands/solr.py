@@ -15,7 +15,7 @@ FOLDER = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("var/solr"),
     show_default=True,
-    help="Folder for data, logs and the list of what runs.",
+    help="Folder for data, logs and the list of processes.",
 )
 
 
@@ -33,9 +33,11 @@ Examples:
 )
 @FOLDER
 @click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port of the (first) node. [default: as last time, or free]"
+    "--port", type=click.IntRange(1, 65535), help="Port of the (first) node. [default: the last one, or any free port]"
 )
-@click.option("--cloud", "nodes", type=click.IntRange(1, 8), help="A SolrCloud of so many nodes, with a ZooKeeper.")
+@click.option(
+    "--cloud", "nodes", type=click.IntRange(1, 8), help="Start SolrCloud with this many nodes and a ZooKeeper."
+)
 def start(folder: Path, port: int | None, nodes: int | None) -> None:
     """Start it and return when the collection FileShare can be searched.
 

@@ -9,7 +9,7 @@ import click
 
 
 @click.command("stub-llm")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free port.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--token", default="", help="Answer 401 to requests without this bearer token.")
 def stub_llm(port: int, host: str, token: str) -> None:

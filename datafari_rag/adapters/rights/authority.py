@@ -76,7 +76,10 @@ class AuthorityRights:
         try:
             self._asked("datafari-rag-probe")
         except (AuthorityUnavailable, AuthorityTimeout) as error:
-            return message("The authority service (security.authority.url) gives no rights: {cause}.", cause=error.log)
+            return message(
+                "The authority service (security.authority.url) did not return the access rights: {cause}.",
+                cause=error.log,
+            )
         return None
 
     def _remembered(self, name: str) -> tuple[str, ...] | None:

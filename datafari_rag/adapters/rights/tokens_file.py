@@ -72,7 +72,8 @@ class RightsFile:
             self.users()
         except AuthorityUnavailable:
             return message(
-                "The users file (security.tokens.file) cannot be read, or is not JSON of user to list of tokens."
+                "The users file (security.tokens.file) cannot be read, or is not a JSON object of users and their "
+                "lists of tokens."
             )
         return None
 

@@ -19,7 +19,7 @@ _BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEAD = re.compile(r"\s*[^\s=:\\]+\s*[=:][ \t\f]*")
 
-FLAW = "A backslash is written as two; \\u needs four hexadecimal digits."
+FLAW = "Write a backslash twice; \\u needs four hexadecimal digits."
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,8 @@ class SolrPassageStore:
         theirs = self._schemas()[1]
         if theirs.kinds is None or not theirs.has("parent_version"):
             raise SearchUnavailable(
-                "The collection of solr.vector.collection was not made of the config set solr-passages, as a VectorMain"
-                " that Datafari fills. Name another one."
+                "The collection in solr.vector.collection was not created with the config set solr-passages; "
+                "Datafari's own VectorMain cannot be used here. Set another collection."
             )
         if not theirs.has(f"vector_{made.dimensions}"):
             raise SearchUnavailable(f"The collection of passages has no field vector_{made.dimensions}.")
@@ -200,7 +200,8 @@ class SolrPassageStore:
                 theirs = described(Schema(languages=self._named.languages), self._passages)
             except SearchUnavailable as error:
                 raise SearchUnavailable(
-                    "solr.vector.collection does not answer; it is made of the config set solr-passages.",
+                    "The collection in solr.vector.collection does not respond; create it with the config set "
+                    "solr-passages.",
                     log=error.log,
                 ) from error
             self._known = (described(self._named, self._documents), theirs)

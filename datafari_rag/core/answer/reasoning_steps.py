@@ -125,7 +125,7 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
         "turns": len(prompt.history),
     }
     if not is_admin:
-        return Thought(TITLES[3], f"{len(prompt.extracts)} documents, {chars} characters of them.", props)
+        return Thought(TITLES[3], f"{len(prompt.extracts)} documents, {chars} characters.", props)
     props |= {
         "model": prompt.model,
         "temperature": prompt.temperature,

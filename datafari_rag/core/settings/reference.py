@@ -16,10 +16,10 @@ from datafari_rag.core.settings.table import FIELD_NAMES, ROWS
 GROUPS: Mapping[str, str] = {
     "rag": "Answers",
     "retrieval": "Retrieval",
-    "rrf": "Fusion by ranks",
-    "embeddings": "Meaning: the embedding model",
+    "rrf": "Rank fusion",
+    "embeddings": "Embedding model (search by meaning)",
     "llm": "The language model",
-    "token": "Counting tokens",
+    "token": "Token counting",
     "openai": "OpenAI-compatible callers (/v1)",
     "chat": "Chat callers (/chat, /ask, /api/chat)",
     "mcp": "Agents (/mcp)",

@@ -65,17 +65,15 @@ class Metrics:
             ("dialect", "outcome"),
         )
         self._seconds = timed(
-            "datafari_rag_answer_seconds", "Seconds from a request to the end of its good answer.", ("dialect",)
+            "datafari_rag_answer_seconds", "Seconds from a request to the end of its successful answer.", ("dialect",)
         )
         self._first = timed(
-            "datafari_rag_first_words_seconds", "Seconds from a request to its stream's first words.", ("dialect",)
+            "datafari_rag_first_words_seconds", "Seconds from a request to the first words of its stream.", ("dialect",)
         )
         self._stages = timed(
-            "datafari_rag_stage_seconds", "Seconds of each stage of a good answer.", ("dialect", "stage")
+            "datafari_rag_stage_seconds", "Seconds of each stage of a successful answer.", ("dialect", "stage")
         )
-        self._open = Gauge(
-            "datafari_rag_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
-        )
+        self._open = Gauge("datafari_rag_open_streams", "Open streams.", registry=registry, multiprocess_mode="livesum")
         self._models = counted(
             "datafari_rag_model_answers",
             "Answers by model (a name of the settings, or other) and outcome.",
@@ -84,12 +82,12 @@ class Metrics:
         self._tries = counted("datafari_rag_model_tries", "Requests to models for those answers.", ("model",))
         self._tokens = counted(
             "datafari_rag_model_tokens",
-            "Tokens by model and kind (prompt, completion), where the model's server said how many.",
+            "Tokens by model and kind (prompt, completion), where the model's server reports them.",
             ("model", "kind"),
         )
         self._ignored = counted(
             "datafari_rag_ignored_parameters",
-            "Parameters that have no effect here; kind identity tried to name a user or to go round the filter.",
+            "Parameters that have no effect here; kind identity: attempts to name a user or to bypass the filter.",
             ("kind",),
         )
 
