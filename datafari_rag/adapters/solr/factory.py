@@ -113,7 +113,7 @@ def connection_of(settings: Settings) -> SolrConnection:
 
 def schema_of(settings: Settings) -> Schema:
     """Return the configured names, of which the collection may have all or some."""
-    return Schema(fields_of(settings), settings.solr_languages)
+    return Schema(fields_of(settings.solr_field), settings.solr_languages)
 
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:

@@ -153,7 +153,7 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("With true, chat.memory.secret is expected."),
     )
     yield (
-        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings).acl.values()},
+        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings.solr_field).acl.values()},
         "chat.category.field",
         message("A field without access rights is expected."),
     )
@@ -215,7 +215,7 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("With authority, security.authority.url is expected."),
     )
     yield (
-        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
+        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings.solr_field).acl.values()}),
         "solr.facets",
         message("Fields with access rights cannot be used as facets."),
     )

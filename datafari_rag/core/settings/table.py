@@ -238,9 +238,9 @@ def without_password(text: str) -> str:
     return re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", text)
 
 
-def fields_of(settings: Settings) -> Fields:
-    """Return the schema's field names: Datafari's, with `solr.field.*` in their place."""
-    named = dict(settings.solr_field)
+def fields_of(solr_field: Mapping[str, str]) -> Fields:
+    """Return the schema's field names: Datafari's, except those that *solr_field* (`solr.field.*`) replaces."""
+    named = dict(solr_field)
     acl = {name: named.pop(name) for name in ACL_FIELDS if name in named}
     fields: dict[str, Any] = {field_of(name): text for name, text in named.items()}
     return Fields(**fields, acl=acl)
