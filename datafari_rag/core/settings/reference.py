@@ -64,7 +64,7 @@ def as_markdown() -> str:
     """Return `docs/settings.md`: one table for each group."""
     parts = [
         "# Settings\n\n"
-        "All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties` are generated from one\n"
+        "All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties` are generated from a\n"
         "table in the code; `datafari-rag check FILE` checks a file against the same table.\n\n"
         "- Changes take effect within two seconds in every worker, except those of `server.*`, which need a restart.\n"
         "- A file with an error is not used: the previous settings stay in effect, and `/health/ready` reports it.\n"
