@@ -1,4 +1,4 @@
-"""`datafari-rag check-answer`: is a text proved by some files, or by documents of the search engine? No model."""
+"""`datafari-rag check-answer`: checks whether files or documents prove a text, without a model."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def indexed(
     Bring the search engine of *settings* to what *paths* hold, one after the other; return what was done, summed up.
 
     Raises:
-        RagError: the engine refuses, is gone, damaged, or written to by somebody else.
+        RagError: the engine refuses, cannot be reached, is damaged, or another program is writing to it.
         ManifestError: the list of what was indexed cannot be kept.
     """
     total, how = RunOutcome(), how or IndexOptions()

@@ -30,7 +30,7 @@ COMMANDS = {
 """Name → where the command is, and its line in the list."""
 
 HIDDEN = frozenset({"demo-watch"})
-"""Commands that others start, and nobody types."""
+"""Commands that only other commands start."""
 
 EXTRAS = frozenset({"matplotlib", "rich"})
 """Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
@@ -72,7 +72,7 @@ def main() -> None:
     \b
     Examples:
       datafari-rag demo                          try it: demo documents, page on http://127.0.0.1:8080
-      datafari-rag demo ~/Documents              the same over a folder of yours
-      datafari-rag check conf/rag.properties     find every mistake in a settings file
+      datafari-rag demo ~/Documents              the same over a folder of your own
+      datafari-rag check conf/rag.properties     check a settings file for errors
       datafari-rag serve --conf conf/rag.properties
     """  # noqa: D301 # click reads \b

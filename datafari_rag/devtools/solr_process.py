@@ -294,7 +294,7 @@ def _free_ports(number: int) -> list[int]:
     Return free ports below those that systems hand out to clients.
 
     One of the clients' could be taken when we start again; worse, a client that knocks at it again and again while
-    nobody listens may be given the same number and reach itself.
+    no program listens may be given the same number and reach itself.
     """
     found: list[int] = []
     while len(found) < number:

@@ -1,4 +1,4 @@
-"""The readers' thumbs as questions: what was liked must stay right, what was not is asked again and looked at."""
+"""Readers' feedback as questions: good answers must stay right, bad ones are tried again."""
 
 from __future__ import annotations
 

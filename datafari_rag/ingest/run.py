@@ -36,7 +36,7 @@ FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
 
 MAX_TOLD_LINES = 20
-"""Bad lines of one file that are told one by one."""
+"""Bad lines of one file that are reported one by one."""
 
 
 class RunListener(Protocol):
@@ -61,7 +61,7 @@ class RunListener(Protocol):
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What a run did: documents *written* and *removed*, files *unchanged*, *problems* told."""
+    """What a run did: documents *written* and *removed*, files *unchanged*, *problems* reported."""
 
     written: int = 0
     removed: int = 0
@@ -138,7 +138,7 @@ class IndexRun:
     _has_other_rights: bool = False
     """Whether what was taken before may have rights that differ from those of this run."""
     _is_sent: bool = False
-    """Whether the engine has been told something since the last commit."""
+    """Whether something was sent to the engine since the last commit."""
     _committed_s: float = 0.0
 
     def go(self) -> RunOutcome:

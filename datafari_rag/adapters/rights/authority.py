@@ -50,7 +50,7 @@ class AuthorityRights:
         clock: Callable[[], float] = time.monotonic,
         headers: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """Remember where to ask; nothing is asked yet. *headers* go along with each request."""
+        """Remember the address; nothing is sent yet. *headers* are sent with each request."""
         self._headers = headers
         self._limits = limits or AuthorityLimits()
         timeout_s = (self._limits.connect_s, self._limits.total_s)

@@ -23,7 +23,7 @@ _SETTLED_NS = 2_000_000_000
 
 
 class NoRights:
-    """`security.tokens=file` with no file named: nobody has tokens."""
+    """`security.tokens=file` without a file: no user has tokens."""
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """Return none."""

@@ -20,7 +20,7 @@ WRITE_TIMEOUT_S = 300.0
 """Longest wait for Solr while indexing: a commit of a large collection takes its time."""
 
 SEND_TIMEOUT_S = 30.0
-"""Longest wait for a connection while indexing: nobody waits for an answer, and Solr has its hands full."""
+"""Longest wait for a connection while indexing: no user waits, and Solr is busy."""
 
 
 def retriever_for(

@@ -16,7 +16,7 @@ import click
 from datafari_rag import server
 
 TRIES = (
-    ("anybody", "", "How+do+I+copy+a+file+in+Python%3F"),
+    ("anyone", "", "How+do+I+copy+a+file+in+Python%3F"),
     ("alice, who may read the Python manual", "-H 'X-Remote-User: alice' ", "How+are+Enums+and+Flags+different%3F"),
     ("bob, who may not", "-H 'X-Remote-User: bob' ", "How+are+Enums+and+Flags+different%3F"),
 )
@@ -37,7 +37,7 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
     \b
     Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
-    Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to begin anew.
+    Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
     """  # noqa: D301 # click reads \b
     server.prepare()
     from datafari_rag.commands.serve import start
@@ -62,7 +62,7 @@ def _place(folder: Path | None) -> Path:
 
 
 def _set_up(place: Path) -> None:
-    """Copy settings and users once: what somebody changed in them stays."""
+    """Copy settings and users once: changes to them are kept."""
     place.mkdir(parents=True, exist_ok=True)
     for name in ("rag.properties", "users.json"):
         if not (place / name).exists():

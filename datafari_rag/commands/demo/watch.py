@@ -43,7 +43,7 @@ class ProgressFile(ProblemListener):
         self._tell("", is_reading=True)
 
     def reading(self, path: str) -> None:
-        """Name the file that is being read, but not more often than anybody looks."""
+        """Name the file that is being read, but not more often than the page reads it."""
         if time.monotonic() - self._told_s >= TOLD_EVERY_S:
             self._tell(path.rpartition("/")[2], is_reading=True)
 
@@ -70,7 +70,7 @@ class ProgressFile(ProblemListener):
 @click.option("--parent", required=True, type=int, help="Process whose end ends this one.")
 def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
     """Read FOLDER, and again whenever it changes (`datafari-rag demo FOLDER` starts this)."""
-    # The server beside it is waited for by somebody.
+    # Users wait for the server that runs beside this process.
     os.nice(NICE)
     listener, seen = ProgressFile(progress, folder), None
     try:

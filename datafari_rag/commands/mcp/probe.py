@@ -1,4 +1,4 @@
-"""`datafari-rag mcp-probe`: what an agent sees at /mcp, and as whom; for whoever sets a client up."""
+"""`datafari-rag mcp-probe`: what an agent sees at /mcp, and as which user; for setting up a client."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Refused(Exception):
 
 @click.command(name="mcp-probe")
 @click.argument("url")
-@click.option("--header", "headers", multiple=True, metavar="NAME: VALUE", help="Send this header; may be repeated.")
+@click.option("--header", "headers", multiple=True, metavar="NAME: VALUE", help="Send this header; repeatable.")
 @click.option("--token", help="Send this token: Authorization: Bearer TOKEN.")
 @click.option("--query", help="Also search for this, and show which documents this user finds.")
 def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str | None) -> None:
     """
-    Say what an agent sees at URL (…/mcp), and as which user.
+    Show what an agent sees at URL (…/mcp), and as which user.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str 
       datafari-rag mcp-probe http://127.0.0.1:8080/mcp --header "X-Remote-User: alice" --query "enum"
       datafari-rag mcp-probe https://search.example.org/mcp --token "$TOKEN"
     \b
-    Exit codes: 0 a client can work with it; 1 it cannot, the reason is on stderr; 2 wrong usage.
+    Exit codes: 0 a client can use it; 1 it cannot, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     given = _headers(headers, token)
     try:

@@ -1,4 +1,4 @@
-"""When a question is searched by meaning, for what, and how that and the search by words become one list."""
+"""Whether a question is also searched by meaning, that search, and one list of its results and those by words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes:
 
 
 def near_search_for(search: Search, vector: Vector, *, settings: Settings, model_key: str) -> NearSearch:
-    """Return what is asked of the index of vectors beside *search*."""
+    """Return the search of the index of vectors that goes with *search*."""
     documents = {"hybrid": -(-search.rows // NEAR_SHARE), "vector": search.rows, "rrf": settings.rrf_top_k}
     return NearSearch(
         vector=vector,

@@ -33,7 +33,7 @@ SORTS = ("score", "title", "last_modified")
 IDENTITY_NAMES = frozenset(
     {"mcf", "userTokens", "UserTokens", "shards", "shards.qt", "qt", "auth_claims", "session_state", "collection"}
 )
-"""Names with which a caller can only have meant to be somebody else, or to go round the filter."""
+"""Names that a caller can only have sent to act as another user, or to bypass the filter."""
 
 _IDENTITY_PREFIX = "AuthenticatedUser"
 _MAX_NOTED = 40
@@ -128,7 +128,7 @@ def identity_attempts(names: Collection[str]) -> int:
 
 def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
     """
-    Return the names in a chat request with which its sender tried to be somebody else, once each.
+    Return the names in a chat request with which its sender tried to act as another user, once each.
 
     *body* is the decoded JSON; its own keys and those of its context and overrides are looked at. Session state is
     a key of its own there and no attempt.

@@ -22,7 +22,7 @@ _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AnswerSettings:
-    """Rows of the answer: what is found, what the model is told, which model."""
+    """Rows of the answer: search, prompt and model."""
 
     rag_api_endpoint: str = setting(
         "rag.api.endpoint",

@@ -22,7 +22,7 @@ MCP_TOOLS = ("search", "fetch", "answer", "check")
 
 
 def _described(tool: str) -> str:
-    """Declare what agents are told about one tool: it decides when a model calls it, so administrators may word it."""
+    """Declare the description of one tool for agents: models decide by it when to call the tool."""
     return setting(
         f"mcp.{tool}.description",
         "",

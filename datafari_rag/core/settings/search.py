@@ -1,7 +1,7 @@
 """
 Settings of where documents are and who may read them: `solr.*`, `security.*`.
 
-Rows only. A value here that cannot be understood refuses to start (contract §8): nobody is served under rights that
+Rows only. A value here that cannot be understood refuses to start (contract §8): no user is served under rights that
 were not meant.
 """
 

@@ -32,9 +32,9 @@ class CollectionFacts:
     What a collection said of itself.
 
     *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
-    those that nobody's rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
+    those that no rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
     whether Solr's own rights component stands in the handler, None when the configuration cannot be read. *expands*
-    says that the handler expands `${name}` in parameters although it is told not to.
+    says that the handler expands `${name}` in parameters although the request forbids it.
     """
 
     flags: Mapping[str, frozenset[str]]

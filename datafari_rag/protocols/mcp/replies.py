@@ -25,7 +25,7 @@ CAPABILITIES: Mapping[str, object] = {"tools": {}, "prompts": {}, "resources": {
 """There are no prompts and no resources: clients that ask for their lists get empty ones."""
 
 USER_KEY = "datafari-rag/user"
-"""Under which discovery tells a client as whom it asks: null is nobody."""
+"""The key of the user's name in the reply to discovery; null is the anonymous user."""
 
 TTL_MS = 300_000
 

@@ -33,7 +33,7 @@ PATH = "/grounding/check"
 
 
 class _Unasked:
-    """Gives failures their shape where a route wants a dialect: nobody asks a question here."""
+    """Gives failures their form where a route requires a dialect: no question is asked here."""
 
     def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
         """Refuse. Raises: NotAllowed."""
@@ -83,7 +83,7 @@ def found_for(wanted: Wanted, user: User, snapshot: ServiceSnapshot) -> Found:
 
     Raises:
         SearchError: the documents cannot be read.
-        NotAuthenticated: nobody is signed in and that is needed.
+        NotAuthenticated: no user is signed in and that is required.
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
     documents, missing = list(wanted.facts), list[str]()

@@ -60,7 +60,7 @@ def description(rules: Map, settings: Settings) -> Json:
 
 
 def _schemes(settings: Settings) -> Json:
-    """Return how callers say who they are; what needs nobody's name is open without."""
+    """Return how callers authenticate; paths that need no user are open."""
     if settings.security_identity == "jwt":
         return {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
     if settings.security_identity == "header":

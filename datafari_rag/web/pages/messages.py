@@ -254,7 +254,7 @@ def reasons(_: Translate) -> Mapping[str, str]:
 
 
 def part_names(_: Translate) -> Mapping[str, str]:
-    """Return the name of each part that readiness tells of."""
+    """Return the name of each part of readiness."""
     return {
         "settings": _("settings file"),
         "search": _("search engine"),
