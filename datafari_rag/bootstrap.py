@@ -203,7 +203,7 @@ class AdminSettings(SettingsEditor):
 
 
 class Application(Flask):
-    """The Flask application with what a server tells it besides requests."""
+    """The Flask application, with the calls that a server makes besides requests."""
 
     def __init__(self, file: SettingsFile) -> None:
         """
@@ -307,7 +307,7 @@ def audit_for(settings: Settings) -> AuditTrail | None:
 
 
 def tracing_for(settings: Settings) -> Tracing | None:
-    """Return what makes spans, None where nobody asked for them or the library is not there (which is logged)."""
+    """Return what makes spans, None if they are not configured or the library is missing (which is logged)."""
     if not is_wanted(settings.server_traces_endpoint, os.environ):
         return None
     try:
@@ -331,7 +331,7 @@ def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnaps
 
 
 def new_nonce() -> str:
-    """Return a word that nobody can guess, for one request's fences."""
+    """Return a word that cannot be guessed, for one request's fences."""
     return secrets.token_hex(8)
 
 
@@ -355,7 +355,7 @@ def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
 
 def _warn(settings: Settings) -> None:
     if settings.security_mode == "none":
-        log.warning("SECURITY IS OFF: security.mode=none shows every document to everybody")
+        log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
     for name in ("solr", "llm"):
         if not getattr(settings, f"{name}_tls_verify"):
             log.warning("%s.tls.verify=false: the certificate of this server is NOT checked", name)

@@ -27,7 +27,7 @@ MAX_HEAD_BYTES = 3 * 65_536
 """Longest request line and headers together."""
 
 MAX_LEFT_BYTES = 65_536
-"""How much of a body that nobody read is thrown away to keep the connection; after more it is closed."""
+"""How much of an unread body is discarded to keep the connection; beyond that, it is closed."""
 
 STEP_BYTES = 65_536
 """How much of a body is read in one step; between two steps its frames are checked."""
@@ -102,7 +102,7 @@ class ClientConnection:
 
     @property
     def is_unannounced(self) -> bool:
-        """Whether the caller waits for leave to send a body, which nobody gave."""
+        """Whether the caller still waits for permission to send a body ("100 Continue")."""
         return self._owes_continue
 
     def recv(self, size: int) -> bytes:
@@ -156,7 +156,7 @@ class ClientConnection:
     def has_left(self) -> bool:
         """Say whether the caller has closed a connection that can be read."""
         try:
-            # In the loop nobody may wait, as gevent's own method would.
+            # The event loop must not wait, as gevent's own method would.
             return bool(self._line._sock.recv(1, socket.MSG_PEEK) == b"")
         except BlockingIOError:
             return False

@@ -76,7 +76,7 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     Yield `Sources`, then deltas, then exactly one `Finished` or `Failed`; closing the generator frees the model.
 
     A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
-    administrators: nobody else's events have one, whatever a dialect makes of them.
+    administrators: other users' events have none, whatever a dialect makes of them.
     """
     stopwatch = Stopwatch(dependencies.clock)
     asked = ask if user.is_admin else without_least_score(ask)
@@ -183,7 +183,7 @@ class StartedAnswer:
     """
     An answer whose first words are there: what is known so far, and *events*, all of them from the start.
 
-    *close* frees the model even when nobody ever read the events: a generator that never began has no end to run.
+    *close* frees the model even if the events were never read: a generator that never began has no end to run.
     """
 
     sources: Sources
@@ -248,7 +248,7 @@ def _prompted(
     )
     if not selected.extracts:
         yield Sources((), _thoughts(trace, user, settings), language, stopwatch.ms, is_partial=found.is_partial)
-        # What a missing shard holds nobody knows: "there is nothing" would be a guess.
+        # The contents of a missing shard are unknown: "nothing was found" would be a guess.
         if found.is_partial:
             raise SearchUnavailable(log="a part of the collection did not answer")
         raise NoRoomForDocuments if selected.is_without_room else NoDocuments
@@ -383,7 +383,7 @@ def _log_model(ending: Ending, chars: int, settings: Settings) -> None:
 
 
 def _log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
-    """Log one line for each step: counts, sizes and names of steps, never a word of anybody (`rag.enable.logs`)."""
+    """Log one line for each step: counts, sizes and names of steps, never a text (`rag.enable.logs`)."""
     for step in tried:
         log.info("search step=%r found=%d", step.name, step.total)
     took_ms = 0.0 if found.took_ms is None else found.took_ms

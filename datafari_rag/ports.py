@@ -26,7 +26,7 @@ U = TypeVar("U")
 
 
 class Offload(Protocol):
-    """Does work that takes long where it holds up nobody else."""
+    """Does long work where it does not block other requests."""
 
     def __call__(self, work: Callable[[], T], chars: int) -> T:
         """Return what *work* returns, and raise what it raises; it goes through *chars* characters of text."""
@@ -117,7 +117,7 @@ class PassageWriter(Writer, Protocol):
         """
         Take *documents* as `add` does, with the vectors of their *pieces* by id, made by *made*.
 
-        A document that is not in *pieces* has none. Whoever may see a document may find its pieces, and nobody else.
+        A document that is not in *pieces* has none. Users who may see a document may find its pieces, and no one else.
 
         Raises:
             EmbeddingsGarbled: a vector or a place that cannot be, or pieces of a document that is not in *documents*;
@@ -132,7 +132,7 @@ class PassageWriter(Writer, Protocol):
 
 
 class PassageStore(Protocol):
-    """A collection of passages beside one of documents, as whoever keeps it true to them sees both."""
+    """A collection of passages beside a collection of documents, for the code that synchronises them."""
 
     def require(self, made: EmbeddingModel) -> None:
         """Check that passages with vectors of *made* fit in, and keep its spread. Raises: SearchUnavailable."""
@@ -317,7 +317,7 @@ class RightsSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedIdentity:
-    """Who sent the request, proved: *name* None is nobody; *claims* are tokens of a verified identity token."""
+    """The proved sender of a request: *name* None is the anonymous user; *claims* are tokens of a verified token."""
 
     name: str | None = None
     claims: tuple[str, ...] = ()

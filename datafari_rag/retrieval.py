@@ -16,7 +16,7 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, SearchError
-from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
+from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
@@ -70,7 +70,10 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
     """
     plan = list(searches)
     meaning = engines.meaning
-    if meaning is None or not plan or not is_asked(plan[0], settings, meaning.embedder.model):
+    if meaning is None or not plan:
+        return _by_words(plan, access, engines.retriever)
+    model, method = meaning.embedder.model, settings.retrieval_method
+    if not uses_meaning(plan[0], model, method=method, indexes=settings.openai_indexes):
         return _by_words(plan, access, engines.retriever)
     is_bare = settings.rag_extract == "passages" and meaning.passages.reads_texts(plan[0])
     bare = [replace(search, is_bare=is_bare) for search in plan]

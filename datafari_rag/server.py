@@ -167,7 +167,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
 
 class _Arbiter(Arbiter):  # type: ignore[misc] # as above
-    """The parent of the workers; a SIGHUP makes each read its settings now, and restarts nobody."""
+    """The parent of the workers; a SIGHUP makes each reload its settings, and restarts none."""
 
     def handle_hup(self) -> None:
         """Hand the signal on to every worker."""
@@ -200,7 +200,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
             self._waiting.discard(waiting)
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
-        """Serve one connection, on which nobody may stand still for ever."""
+        """Serve one connection; none may stay idle forever."""
         client.settimeout(max(STALL_S, self.cfg.keepalive + 1))
         # Not GeventWorker's, which would take the limit away again.
         AsyncWorker.handle(self, listener, ClientConnection(client), addr)
@@ -208,7 +208,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> None:
         """Answer one request; who takes nothing of his answer for too long counts as one who hung up."""
         sock.serve(req)
-        # Requests behind each other are all here: without this a hundred would be answered before anybody else's.
+        # Requests behind each other are all here: without this a hundred would come before those of others.
         gevent.sleep(0)
         try:
             super().handle_request(listener_name, req, sock, addr)
@@ -229,7 +229,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
             self.wsgi.app.reload()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Refuse new streams while the open ones finish, and end connections on which nothing is asked."""
+        """Refuse new streams while the open ones finish, and close idle connections."""
         if self.wsgi is not None:
             self.wsgi.app.stop()
         super().handle_exit(sig, frame)
@@ -267,7 +267,7 @@ def _refusal(problem: BaseException) -> dict[str, object]:
 
 class WatchedApplication:
     """
-    A WSGI application with an eye on each reader: when he hangs up, his answer stops, even while the model is silent.
+    A WSGI application that stops an answer when its client disconnects, even while the model is silent.
 
     The application says when (`datafari_rag.watch`), once the request's body is read. The greenlet that answers is
     ended where it waits, so that every `finally` on its way closes what it holds.
@@ -333,7 +333,7 @@ class _DisconnectWatcher:
 
 
 class _WatchedResponse:
-    """The pieces of one answer; whoever closes it shuts the eye."""
+    """The pieces of one answer; closing it also stops watching the client."""
 
     def __init__(self, pieces: Iterable[bytes], eye: _DisconnectWatcher) -> None:
         self._pieces, self._eye = pieces, eye

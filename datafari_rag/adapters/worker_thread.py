@@ -39,8 +39,8 @@ def offload_for_worker(limit_s: Callable[[], float] = lambda: LIMIT_S) -> Offloa
     """
     Return the thread for long work where greenlets share one, which is then started when first needed.
 
-    *limit_s* gives the seconds that a piece of work may take. Without greenlets nobody else waits, and all is done in
-    place, without a bound.
+    *limit_s* gives the seconds that a piece of work may take. Without greenlets no other request waits, and all work
+    is done in place, without a limit.
     """
     return WorkThread(limit_s) if gevent.monkey.is_module_patched("socket") else inline
 
@@ -85,7 +85,7 @@ class WorkThread:
             self._end(work, result)
             raise TooMuchWork(log=f"ended after {limit_s:g} s")
         finally:
-            if not result.ready():  # whoever waited was ended, or the work does not end
+            if not result.ready():  # the waiting greenlet was ended, or the work does not end
                 work.end()
             if work.was_ended:
                 # An end that came late may be raised in the idle thread, so that this one is used no more.

@@ -35,11 +35,13 @@ NEEDED = ("solr.", "security.", "rag.", "llm.", "openai.", "token.")
 @click.command()
 @click.argument("question")
 @click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
-@click.option("--user", help="Ask as this user, with the tokens of the configured source. [default: anonymous]")
-@click.option("--format", "answer_format", type=click.Choice(ANSWER_FORMATS), help="Form of the answer.")
+@click.option(
+    "--user", help="Ask as this user, with the access tokens from the configured source. [default: anonymous]"
+)
+@click.option("--format", "answer_format", type=click.Choice(ANSWER_FORMATS), help="Format of the answer.")
 @click.option("--lang", help="Language of the answer, like en or fr. [default: the question's]")
 @click.option("--trace", is_flag=True, help="Show how the answer was made.")
-@click.option("--json", "is_json", is_flag=True, help="Print the RagAPI envelope instead, whole.")
+@click.option("--json", "is_json", is_flag=True, help="Print the complete RagAPI envelope instead.")
 def ask(
     question: str,
     conf: Path,
@@ -136,7 +138,7 @@ def _as_text(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answe
 def _show_sources(whole: Answer) -> None:
     click.echo("\n")
     if whole.finished.finish_reason == "length":
-        click.echo("(The model stopped at its limit of tokens: rag.maxTokens.)", err=True)
+        click.echo("(The model stopped at its token limit: rag.maxTokens.)", err=True)
     for extract in whole.sources.extracts:
         click.echo(f"[{extract.number}] {extract.label}  {_one_line(extract.document.url or extract.document.id)}")
     for citation in whole.finished.citations:

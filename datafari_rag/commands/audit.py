@@ -11,16 +11,16 @@ from datafari_rag.core.audit_record import broken, read_head
 
 @click.group()
 def audit() -> None:
-    """Look after the audit trail."""
+    """Check the audit files."""
 
 
 @audit.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def verify(folder: Path) -> None:
     """
-    Check every chain in FOLDER: that no line was changed, moved or taken out.
+    Verify every chain in FOLDER: no line was changed, moved or removed.
 
-    Exit code 0 when all chains are whole, else 1 with one line for each chain: FILE:LINE: what is wrong.
+    Exit code 0 if all chains are intact, otherwise 1 and one line for each problem: FILE:LINE: what is wrong.
     """
     chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
     problems = [problem for chain in chains for problem in _problems(chain)]

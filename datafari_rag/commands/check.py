@@ -24,7 +24,7 @@ Exit codes: 0 the file can be used (with --strict: and there is no warning), 1 i
 def check(file: Path, strict: bool) -> None:
     """Check a rag.properties file: print every problem as FILE:LINE: message.
 
-    References to the environment and to other files are looked up as the service would; nothing is contacted and no
+    References to the environment and to other files are resolved as in the service. No server is contacted, and no
     secret is shown.
     """
     try:

@@ -1,4 +1,4 @@
-"""`datafari-rag check-answer`: is a text proved by some files, or by documents of the search engine? No model."""
+"""`datafari-rag check-answer`: checks whether files or documents prove a text, without a model."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ COLOURS = {"verified": "green", "supported": "cyan", "unsupported": "yellow", "c
     "facts",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A text file (UTF-8) to check against; may be repeated.",
+    help="A text file (UTF-8) to check against; repeatable.",
 )
-@click.option("--document", "ids", multiple=True, help="Id of a document to check against; may be repeated.")
+@click.option("--document", "ids", multiple=True, help="Id of a document to check against; repeatable.")
 @click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
-@click.option("--user", help="Read the documents as this user. [default: nobody]")
-@click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Cite no proof weaker than this, 0 to 1.")
-@click.option("--json", "is_json", is_flag=True, help="Print the reply of POST /grounding/check instead.")
+@click.option("--user", help="Read the documents as this user. [default: anonymous]")
+@click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Minimum strength of cited proofs, 0 to 1.")
+@click.option("--json", "is_json", is_flag=True, help="Print the response of POST /grounding/check instead.")
 def check_answer(
     text: TextIO,
     facts: tuple[Path, ...],
@@ -58,7 +58,7 @@ def check_answer(
       datafari-rag check-answer answer.txt --fact handbook.txt --fact leave.txt
       datafari-rag ask "…" | datafari-rag check-answer --document doc-7 --user alice --conf conf/rag.properties
     \b
-    Exit codes: 0 all is proved; 1 some sentence is not, or the check failed; 2 wrong usage.
+    Exit codes: 0 every sentence is proved; 1 some are not, or the check failed; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     try:
         body: dict[str, object] = {"answerCandidate": text.read(), "groundingSpec": {"citationThreshold": threshold}}

@@ -19,32 +19,36 @@ Examples:
   datafari-rag conformance http://127.0.0.1:8080 --protocol "OpenAI" --json
   datafari-rag conformance https://search.example.org --set question="How do I get a badge?"
 \b
-Exit codes: 0 every row is as it says, 1 a row is not, 2 wrong usage.
+Exit codes: 0 every row passed, 1 a row failed, 2 wrong usage.
 """
 )
 @click.argument("url")
-@click.option("--protocol", "protocols", multiple=True, help="Only this one; the beginning of its name is enough.")
-@click.option("--model", help="Address of the stub-llm that is the model of the service under test.")
-@click.option("--invoke", help="Address of an llm-service, for its rows.")
+@click.option(
+    "--protocol", "protocols", multiple=True, help="Check only this protocol; the beginning of its name is enough."
+)
+@click.option("--model", help="URL of the stub-llm that the service under test uses as its model.")
+@click.option("--invoke", help="URL of an llm-service, for its rows.")
 @click.option("--user-header", default="X-Remote-User", show_default=True, help="Header that names the user.")
 @click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="Replace a variable, such as question.")
-@click.option("--version", "version", type=click.IntRange(1), help="Rows of this version.  [default: the newest]")
+@click.option(
+    "--version", "version", type=click.IntRange(1), help="Use this version of the rows.  [default: the newest]"
+)
 @click.option("--json", "is_json", is_flag=True, help="Print the outcome of every row as JSON.")
 def conformance(
     url: str, protocols: tuple[str, ...], values: tuple[str, ...], is_json: bool, **options: object
 ) -> None:
     """
-    Ask the service at URL what its contract says, and check each answer.
+    Check the service at URL against its contract, row by row.
 
-    Rows need the documents and users of `datafari-rag demo` (identity by header). Those about the model need a service
-    whose model is a stub-llm of the name "cite", and its address with --model; those of /invoke need --invoke. What
-    cannot be tested fails: narrow the run with --protocol.
+    Rows need the documents and users of `datafari-rag demo` (identity by header). Rows about the model need a service
+    whose model is a stub-llm with the name "cite", and its URL in --model; rows about /invoke need --invoke. Rows that
+    cannot be tested fail: limit the run with --protocol.
     """
     kit = kit_of(_version(options["version"]))
     rows = kit.of(protocols)
     if not rows:
         known = ", ".join(protocols_of(kit.rows))
-        raise click.BadParameter(f"No such protocol. Known are: {known}.", param_hint="--protocol")
+        raise click.BadParameter(f"Unknown protocol. Known protocols: {known}.", param_hint="--protocol")
     place = KitTarget(
         url.rstrip("/"), _address(options["model"]), _address(options["invoke"]), str(options["user_header"])
     )

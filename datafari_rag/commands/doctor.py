@@ -1,4 +1,4 @@
-"""`datafari-rag doctor`: asks everything the service stands on, and says what to do about what does not answer."""
+"""`datafari-rag doctor`: checks everything the service depends on, and suggests how to fix what fails."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ Examples:
   datafari-rag doctor --conf conf/rag.properties
   datafari-rag doctor --conf rag.properties --no-model
 \b
-Exit codes: 0 everything answers as it should (there may be hints), 1 something does not, 2 wrong usage.
+Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
 """
 )
 @click.option(
-    "--conf", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help="The settings."
+    "--conf", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help="The properties file."
 )
 @click.option("--model/--no-model", "asks_model", default=True, help="Ask the model one short question. [default: yes]")
 def doctor(conf: Path, asks_model: bool) -> None:
-    """Try what the service needs: Solr, its fields and rights, the embedding model, the source of rights,
-    the model.
+    """Check what the service depends on: Solr, its fields and rights, the embedding model, the source of rights, the
+    language model.
 
-    Each line says what was looked at and what is so, with what to do where that is needed.
+    Each line names what was checked and the result, with advice if there is a problem.
     """
     try:
         snapshot = SettingsFile(conf).snapshot()
@@ -86,7 +86,7 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     except SearchError as error:
         return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:
-        return (Finding("collection", "hint", "Solr does not describe its schema", "Allow the reading of /schema"),)
+        return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
     return findings(facts, schema, mode=settings.security_mode, facets=settings.solr_facets)
 
 
@@ -98,9 +98,9 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
         embedder = embedder_for(settings)
         vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
     except EmbeddingError as error:
-        advice = "Check embeddings.endpoint, .model, .token and .dimensions; until then words alone are searched"
+        advice = "Check embeddings.endpoint, .model, .token and .dimensions; until then, the search uses words only"
         return (Finding("embedding model", "problem", _said(error), advice),)
-    found = [Finding("embedding model", "ok", f"answers with vectors of {len(vector)} numbers")]
+    found = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))
     problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
     if meaning is None:
@@ -123,9 +123,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         key = "security.tokens.file" if settings.security_tokens == "file" else "security.authority.url"
         return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
     if settings.security_tokens == "file" and not settings.security_tokens_file:
-        return (
-            Finding(subject, "hint", "no file is named, so no user has tokens", "Name one: security.tokens.file=PATH"),
-        )
+        return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
 
 
@@ -148,21 +146,21 @@ def _said(error: RagError) -> str:
 
 def _advice(problem: str, where: str) -> str:
     if where != "Solr":
-        return "Make it: datafari-rag index PATH --conf FILE"
+        return "Create it: datafari-rag index PATH --conf FILE"
     return next((advice for word, advice in ADVICE.items() if word in problem), ADVICE[""])
 
 
 ADVICE = {
     "answered 401": "Set solr.user and solr.password",
-    "answered 403": "This account may not search: ask Solr's administrator for the right to read",
+    "answered 403": "This account may not search: ask Solr's administrator for read access",
     "answered 404": "Check the collection in solr.url and the name in solr.handler",
-    "answered 400": "The handler does not take our parameters: is solr.handler an edismax search handler?",
-    "answered 3": "Something in front of Solr redirects: name Solr itself in solr.url",
-    "answered 5": "Solr has trouble of its own: see its log",
-    "in time": "Solr is slow or out of reach: check the address and the network, or raise solr.timeout_s",
-    "SSL": "Solr's certificate is not trusted: name its authority in solr.tls.ca",
+    "answered 400": "The handler does not accept these parameters: is solr.handler an edismax search handler?",
+    "answered 3": "A server in front of Solr redirects requests: set solr.url to the address of Solr itself",
+    "answered 5": "Solr failed: see its log",
+    "in time": "Solr is slow or cannot be reached: check the address and the network, or raise solr.timeout_s",
+    "SSL": "Solr's certificate is not trusted: set solr.tls.ca to its certificate authority",
     "ZooKeeper": "Check the ZooKeeper addresses, the chroot and the collection in solr.url",
-    "JSON": "What answers is not Solr: check solr.url",
+    "JSON": "The server at this address is not Solr: check solr.url",
     "": "Is Solr running, and reachable at the address of solr.url?",
 }
 """What to do, by a word of the problem; the last one fits all."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("llm-service")
-@click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0 takes a free port.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8888, show_default=True, help="0: any free port.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--endpoint", default=BUILTIN_MODEL, show_default=True, help="Or the URL of an OpenAI-compatible server.")
 @click.option("--model", default="", help="Model to use when a request names none.")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--token", default="", envvar="LLM_SERVICE_TOKEN", help="Answer 401 to requests without this token.")
 def llm_service(port: int, host: str, **options: str) -> None:
     """
-    Serve POST /invoke, which rag.template=datafari speaks, with sentences of the documents or with a model.
+    Serve POST /invoke for rag.template=datafari, with sentences from the documents or with a model.
 
     \b
     Examples:

@@ -9,28 +9,28 @@ import click
 from datafari_rag import __version__
 
 COMMANDS = {
-    "demo": ("demo.command:demo", "Try it: serve shipped documents, or a folder of yours."),
-    "serve": ("serve:serve", "Serve a rag.properties: the production server."),
-    "index": ("index:index", "Put files or JSONL documents into the search engine."),
+    "demo": ("demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
+    "serve": ("serve:serve", "Run the production server with a rag.properties."),
+    "index": ("index:index", "Index files or JSONL documents."),
     "ask": ("ask:ask", "Answer one question in the terminal."),
     "check-answer": ("check_answer:check_answer", "Check a text against facts or documents, sentence by sentence."),
-    "check": ("check:check", "Find every mistake in a rag.properties."),
-    "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),
-    "mcp-probe": ("mcp.probe:mcp_probe", "Say what an agent sees at /mcp, and as whom."),
-    "eval": ("eval.command:evaluate", "Measure answers on questions of yours."),
-    "conformance": ("conformance:conformance", "Ask a running service what its contract says."),
-    "model": ("model:model", "Fetch local embedding models, for search by meaning."),
-    "passages": ("passages:passages", "Keep passages with vectors beside the documents of a Solr."),
-    "solr": ("solr:solr", "Start and stop a real Solr for trials."),
-    "stub-llm": ("stub_llm:stub_llm", "A model server that behaves as its model's name says."),
+    "check": ("check:check", "Check a rag.properties for errors."),
+    "doctor": ("doctor:doctor", "Check search engine, rights and model; suggest fixes."),
+    "mcp-probe": ("mcp.probe:mcp_probe", "Show what an agent sees at /mcp, and as which user."),
+    "eval": ("eval.command:evaluate", "Measure answers to your own questions."),
+    "conformance": ("conformance:conformance", "Check a running service against its contract."),
+    "model": ("model:model", "Download local embedding models for search by meaning."),
+    "passages": ("passages:passages", "Synchronise passages with vectors in Solr with its documents."),
+    "solr": ("solr:solr", "Start and stop a real Solr for testing."),
+    "stub-llm": ("stub_llm:stub_llm", "A test model server that behaves as the model name says."),
     "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),
     "demo-watch": ("demo.watch:demo_watch", "Part of demo FOLDER."),
-    "audit": ("audit:audit", "Check the audit's chains."),
+    "audit": ("audit:audit", "Verify the audit files."),
 }
 """Name → where the command is, and its line in the list."""
 
 HIDDEN = frozenset({"demo-watch"})
-"""Commands that others start, and nobody types."""
+"""Commands that only other commands start."""
 
 EXTRAS = frozenset({"matplotlib", "rich"})
 """Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
@@ -72,7 +72,7 @@ def main() -> None:
     \b
     Examples:
       datafari-rag demo                          try it: demo documents, page on http://127.0.0.1:8080
-      datafari-rag demo ~/Documents              the same over a folder of yours
-      datafari-rag check conf/rag.properties     find every mistake in a settings file
+      datafari-rag demo ~/Documents              the same over a folder of your own
+      datafari-rag check conf/rag.properties     check a settings file for errors
       datafari-rag serve --conf conf/rag.properties
     """  # noqa: D301 # click reads \b

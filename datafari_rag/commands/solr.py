@@ -15,13 +15,13 @@ FOLDER = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("var/solr"),
     show_default=True,
-    help="Folder for data, logs and the list of what runs.",
+    help="Folder for data, logs and the list of processes.",
 )
 
 
 @click.group()
 def solr() -> None:
-    """Run a real Solr (or a small SolrCloud) for trials, on this machine's loopback alone."""
+    """Run a real Solr (or a small SolrCloud) for testing, on the loopback address only."""
 
 
 @solr.command(
@@ -33,13 +33,15 @@ Examples:
 )
 @FOLDER
 @click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port of the (first) node. [default: as last time, or free]"
+    "--port", type=click.IntRange(1, 65535), help="Port of the (first) node. [default: the last one, or any free port]"
 )
-@click.option("--cloud", "nodes", type=click.IntRange(1, 8), help="A SolrCloud of so many nodes, with a ZooKeeper.")
+@click.option(
+    "--cloud", "nodes", type=click.IntRange(1, 8), help="Start SolrCloud with this many nodes and a ZooKeeper."
+)
 def start(folder: Path, port: int | None, nodes: int | None) -> None:
-    """Start it and return when the collection FileShare can be searched.
+    """Start Solr and return when the collection FileShare can be searched.
 
-    The last line printed is the value for solr.url. A JDK (11 or newer) and Maven are needed; Solr itself is fetched
+    The last line printed is the value for solr.url. A JDK (11 or newer) and Maven are needed; Solr itself is downloaded
     from Maven Central the first time (85 MB).
     """
     try:
@@ -52,7 +54,7 @@ def start(folder: Path, port: int | None, nodes: int | None) -> None:
 @solr.command()
 @FOLDER
 def stop(folder: Path) -> None:
-    """Stop what was started in the folder; its data stays."""
+    """Stop the processes of the folder; its data is kept."""
     ended = solr_process.stopped(folder)
     _say(f"Stopped ({ended} programs)." if ended else "Nothing was running.")
 
@@ -61,7 +63,7 @@ def stop(folder: Path) -> None:
 @FOLDER
 @click.pass_context
 def status(context: click.Context, folder: Path) -> None:
-    """Say what runs in the folder: exit code 0 when all of it does, 1 otherwise."""
+    """Show the processes of the folder: exit code 0 if all are running, otherwise 1."""
     running = solr_process.status(folder)
     if running is None:
         _say("Not running.")

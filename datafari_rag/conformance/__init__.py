@@ -1,1 +1,1 @@
-"""The contract as rows that are asked of a running service: `datafari-rag conformance URL`."""
+"""The contract as rows that are checked on a running service: `datafari-rag conformance URL`."""

@@ -29,7 +29,7 @@ Mode = Literal["tokens", "plugin", "none"]
 @dataclass(frozen=True, slots=True)
 class User:
     """
-    Somebody with rights, or nobody: *name* is None for the anonymous.
+    A user with his rights; *name* is None for the anonymous user.
 
     *name* is the mapped one (Datafari's rules), *tokens* what the source of rights gave.
     """
@@ -92,7 +92,7 @@ def filter_for(user: User, *, mode: Mode, anonymous: Literal["public", "refuse"]
     Return the filter under which every search of *user* runs.
 
     Raises:
-        NotAuthenticated: nobody is signed in and *anonymous* is "refuse".
+        NotAuthenticated: no user is signed in and *anonymous* is "refuse".
     """
     require_known(user, anonymous)
     tokens = tuple(sorted(usable_tokens(user.tokens)[0])) if mode == "tokens" else ()

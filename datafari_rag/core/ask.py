@@ -1,5 +1,5 @@
 """
-What somebody asks, after a dialect has read it and before anything is done about it.
+One question with its options, as a dialect has read it and before it is processed.
 
 Values only. Nothing in an ask names the user or widens his rights: identity comes from the adapter, never from here.
 """

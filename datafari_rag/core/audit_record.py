@@ -109,7 +109,7 @@ def broken(lines: Iterable[bytes], head: ChainHead | None) -> Iterator[tuple[int
     elif head.lines > number:
         yield number + 1, f"Lines are missing at the end: {head.lines} were written, {number} are here."
     elif seen[head.lines] != head.last:
-        yield head.lines, "The head file of this chain tells of another line."
+        yield head.lines, "The head file of this chain does not match its last line."
 
 
 def _checked(line: bytes, before: ChainHead) -> tuple[str | None, ChainHead]:
@@ -118,7 +118,7 @@ def _checked(line: bytes, before: ChainHead) -> tuple[str | None, ChainHead]:
         mark = data.pop("hash")
         number, previous = data["n"], data["before"]
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        return "This line is no line of an audit chain: it was changed.", before
+        return "This line is not a line of an audit chain: it was changed.", before
     # Before the hash: a line that was taken out leaves whole lines with the wrong numbers behind.
     if number != before.lines:
         return f"A line is missing or was moved: number {before.lines} was expected here.", before

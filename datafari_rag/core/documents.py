@@ -57,7 +57,7 @@ def stored_span(document: Document, start: int, end: int) -> tuple[int, int]:
     if document.origins is NO_ORIGINS or start >= end:
         return start, end
     first, last = document.origins.at(start), document.origins.at(end - 1)
-    # Passages are cut at gaps before anybody is told of their places.
+    # Passages are cut at gaps before their places are reported.
     return (start, end) if first is None or last is None else (first, last + 1)
 
 
@@ -133,4 +133,4 @@ class Citation:
     place: str | None = None
     """Where in its file the quote stands, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
     page: int | None = None
-    """The page alone, for whoever opens the file there."""
+    """The page number alone, for opening the file there."""

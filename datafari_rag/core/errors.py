@@ -102,7 +102,7 @@ class NoRoomForDocuments(ContextTooLong):
     """Documents were found, and question, history and the answer's own tokens leave none of them any room."""
 
     sentence = (
-        "The question and the tokens kept for the answer leave no room for documents in the language model's window."
+        "The question and the tokens reserved for the answer leave no room for documents in the model's context window."
     )
 
 
@@ -339,7 +339,7 @@ class EmbeddingsMismatch(EmbeddingError):
     """The vectors of the index were made by another model than the one that is configured."""
 
     label, code = "embeddingsMismatch", 500
-    sentence = "The passages were made with another embedding model: index the documents again."
+    sentence = "The vectors were made with another embedding model: index the documents again."
 
 
 class EmbeddingsUnavailable(EmbeddingError):

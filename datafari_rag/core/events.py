@@ -85,7 +85,7 @@ class Finished:
     timings_ms: tuple[tuple[str, float], ...] = ()
     """Milliseconds of each stage of the line, in order; they add up to the whole."""
     extracts: tuple[Extract, ...] = ()
-    """Those of `Sources` once more, so that nobody has to hold their texts while the model writes."""
+    """Those of `Sources` again, so that their texts need not be kept while the model writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from datafari_rag.core.errors import InvalidSignIn
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MAX_NAME_CHARS = 256
-"""Longest name that is believed; a longer one is nobody's."""
+"""Longest name that is accepted; a longer one identifies no user."""
 
 UNSET = frozenset({"", "(null)"})
-"""Values that mean "nobody": Apache's mod_headers writes the second for a variable that is not set."""
+"""Values that mean "anonymous": Apache's mod_headers writes the second for a variable that is not set."""
 
 
 def mapped_name(name: str, domain: str = "") -> str:
@@ -49,7 +49,7 @@ def believed_name(
 
     Raises:
         InvalidSignIn: the value cannot be a name: too long, a control character in it, two names joined by a
-            comma (a header sent twice), or nothing left after mapping. Whoever sent it is not taken for nobody.
+            comma (a header sent twice), or nothing left after mapping. Its sender is not treated as anonymous.
     """
     if value is None or value.strip() in UNSET:
         return None

@@ -1,8 +1,8 @@
 """
-Sentences for people that can be said in another language: the text in English, with the template it was made of.
+Sentences for people that can be translated: the text in English, with its template.
 
-The core knows no catalogue: `translated` takes what translates, at the edge. A value that is a text of somebody's own
-stays as it is; one that is a `Message` is translated as well.
+The core knows no catalogue: `translated` is given a function that translates, at the edge. A value that is a plain
+text stays as it is; a `Message` is translated as well.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 
 class Message(str):
-    """A text made of *template* and *values*; to whoever knows nothing of these it is the English text."""
+    """A text made of *template* and *values*; where no translation is used, it is the English text."""
 
     template: str
     values: Mapping[str, str]

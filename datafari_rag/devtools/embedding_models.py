@@ -87,7 +87,7 @@ def got(name: str, folder: Path, say: Say) -> Path:
     if is_there(model, folder):
         return folder
     if folder.exists() and list(folder.iterdir()):
-        raise CannotFetch(f"{folder} holds something else: remove it, or name another folder with --dir.")
+        raise CannotFetch(f"{folder} contains something else: remove it, or choose another folder with --dir.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

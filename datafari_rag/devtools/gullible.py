@@ -4,7 +4,7 @@ A reader that obeys every instruction it can see, for measuring prompt injection
 It sees what a real model must take for the sender's own words: all that does not stand inside a proper fence. A fence
 is proper when its word cannot be guessed (at least twelve letters and digits, with a digit); it ends where its closing
 mark first stands, even in the middle of a document's text, so that a text which closes its fence itself is obeyed.
-Whatever is fenced with triple backticks, quotes or tags anybody knows is in plain sight.
+Text fenced with triple backticks, quotes or well-known tags is not protected.
 """
 
 from __future__ import annotations

@@ -69,5 +69,5 @@ def _told(output: Iterable[str], say: Say) -> list[str]:
 def _reason(errors: list[str], coordinates: str) -> str:
     first = next((line for line in errors if line), "")
     if "hecksum" in first:
-        return f"The checksum of {coordinates} is not the repository's: nothing was kept. Try again."
-    return f"Maven could not fetch {coordinates}: is a Maven repository within reach? It says: {first or 'nothing'}"
+        return f"The checksum of {coordinates} does not match the repository's: nothing was stored. Try again."
+    return f"Maven could not fetch {coordinates}: can a Maven repository be reached? It says: {first or 'nothing'}"

@@ -103,10 +103,10 @@ def _fetch(pom: bytes, home: Path, say: Say) -> None:
                 command, cwd=draft, capture_output=True, text=True, timeout=FETCH_LIMIT_S, check=False
             )
         except subprocess.TimeoutExpired:
-            raise CannotRunSolr("Maven did not fetch Solr in time: is a Maven repository within reach?") from None
+            raise CannotRunSolr("Maven did not fetch Solr in time: can a Maven repository be reached?") from None
         if done.returncode != 0:
             log = home / "maven.log"
             log.write_text(done.stdout + done.stderr, encoding="utf-8")
-            raise CannotRunSolr(f"Maven could not fetch Solr: is a Maven repository within reach? Its log: {log}")
+            raise CannotRunSolr(f"Maven could not fetch Solr: can a Maven repository be reached? Its log: {log}")
         # Whole or not at all: a fetch that is broken off leaves no folder of this name.
         (Path(draft) / "lib").rename(home / "lib")

@@ -81,7 +81,7 @@ def started(
     with _locked(folder):
         known = _read(folder)
         if known is not None and all(_is_alive(process) for process in known.processes):
-            say("It runs already.")
+            say("It is already running.")
             return known
         _end(known.processes if known is not None else ())
         _check_kind(folder, nodes)
@@ -226,7 +226,7 @@ def _make_collections(nodes: Sequence[int], say: Say) -> None:
         for collection, (config, packaged) in CONFIG_SETS.items():
             if collection in listed:
                 continue
-            say(f"Uploading the config set and making the collection {collection}…")
+            say(f"Uploading the config set and creating the collection {collection}…")
             upload = {"action": "UPLOAD", "name": config, "overwrite": "true"}
             _succeed(session.post(f"{admin}/configs", params=upload, data=_zipped(config_set(packaged)), timeout=60))
             create = {
@@ -241,7 +241,7 @@ def _make_collections(nodes: Sequence[int], say: Say) -> None:
 
 def _succeed(reply: requests.Response) -> None:
     if reply.status_code != 200:
-        raise CannotRunSolr(f"Solr refused to make the collection (status {reply.status_code}); see its logs.")
+        raise CannotRunSolr(f"Solr refused to create the collection (status {reply.status_code}); see its logs.")
 
 
 def config_set(packaged: str = "conf") -> Mapping[str, bytes]:
@@ -268,8 +268,8 @@ def _check_kind(folder: Path, nodes: int) -> None:
     """Refuse to make a SolrCloud of a folder that holds a lone Solr, and the other way round."""
     if not (folder / "node1").exists() or (folder / "zookeeper").exists() == bool(nodes):
         return
-    held, wanted = ("a lone Solr", "without --cloud") if nodes else ("a SolrCloud", "with --cloud N")
-    raise CannotRunSolr(f"This folder holds {held}: start it {wanted}, or take another --dir.")
+    held, wanted = ("a standalone Solr", "without --cloud") if nodes else ("a SolrCloud", "with --cloud N")
+    raise CannotRunSolr(f"This folder contains {held}: start it {wanted}, or use another --dir.")
 
 
 def _ports(folder: Path, wanted: int | None, nodes: int) -> list[int]:
@@ -294,7 +294,7 @@ def _free_ports(number: int) -> list[int]:
     Return free ports below those that systems hand out to clients.
 
     One of the clients' could be taken when we start again; worse, a client that knocks at it again and again while
-    nobody listens may be given the same number and reach itself.
+    no program listens may be given the same number and reach itself.
     """
     found: list[int] = []
     while len(found) < number:
@@ -311,7 +311,7 @@ def _check_free(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            raise CannotRunSolr(f"Port {port} is taken: give another one with --port.") from None
+            raise CannotRunSolr(f"Port {port} is in use: choose another one with --port.") from None
 
 
 def _wait_for(process: Process, url: str, folder: Path) -> None:
@@ -325,7 +325,7 @@ def _wait_for(process: Process, url: str, folder: Path) -> None:
             if not _is_alive(process):
                 break
             time.sleep(_POLL_S)
-    raise CannotRunSolr(f"Solr did not come up; its log: {folder / 'logs' / process.role}.log")
+    raise CannotRunSolr(f"Solr did not start; its log: {folder / 'logs' / process.role}.log")
 
 
 def _wait_for_port(process: Process) -> None:
@@ -334,7 +334,7 @@ def _wait_for_port(process: Process) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", process.port), timeout=1):
             return
         time.sleep(_POLL_S)
-    raise CannotRunSolr("ZooKeeper did not come up; its log is in the folder's logs.")
+    raise CannotRunSolr("ZooKeeper did not start; its log is in the folder's logs.")
 
 
 @contextmanager

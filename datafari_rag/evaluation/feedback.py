@@ -1,4 +1,4 @@
-"""The readers' thumbs as questions: what was liked must stay right, what was not is asked again and looked at."""
+"""Readers' feedback as questions: good answers must stay right, bad ones are tried again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def questions_of_feedback(path: Path) -> tuple[Question, ...]:
             if question is not None:
                 found[question.text] = question
     if not found:
-        raise UnreadableQuestions(f"{path}: no question stands in it; feedback.text=true keeps them")
+        raise UnreadableQuestions(f"{path}: it contains no questions; feedback.text=true stores them")
     return tuple(found.values())
 
 
@@ -39,7 +39,7 @@ def _question(line: str, where: str) -> Question | None:
         text = str(row.get("question") or "").strip()
         cited = frozenset(map(str, row.get("cited") or ()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableQuestions(f"{where}: this is no thumb of a reader") from error
+        raise UnreadableQuestions(f"{where}: this is not a reader's feedback") from error
     if not text:
         return None
     identity = str(row.get("request_id") or where)

@@ -9,7 +9,7 @@ from typing import Any
 from datafari_rag.evaluation.measures import BUDGETS, RANKS
 
 BEGIN, END = "<!-- measured: {} -->", "<!-- end of {} -->"
-"""Marks around the two parts that are written anew: `tables` and `gate`."""
+"""Marks around the two parts that are replaced: `tables` and `gate`."""
 
 GATE = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 """Thresholds that are shown."""

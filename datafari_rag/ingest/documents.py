@@ -148,7 +148,7 @@ def _free_level(acl: Mapping[str, list[str]]) -> str:
         tokens = {*acl[f"allow_token_{level}"], *acl[f"deny_token_{level}"]}
         if level != "document" and tokens <= {NO_SECURITY}:
             return level
-    raise BadDocument("Rights on all three levels leave no place for those of --allow and --deny.")
+    raise BadDocument("The document uses all three levels of rights, so --allow and --deny cannot be added.")
 
 
 def _tokens(fields: Mapping[str, object], name: str) -> list[str]:

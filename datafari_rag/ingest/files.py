@@ -27,7 +27,7 @@ MAX_DEPTH = 200
 MAX_LINKS = 40
 """Longest chain of links, as Linux has it."""
 
-NO_FILE = "This is no ordinary file."
+NO_FILE = "This is not a regular file."
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe without a writer would stop the opening, a terminal would become ours.
@@ -95,7 +95,7 @@ def files_of(root: Path) -> Iterator[File | NotTaken]:
             yield from _file(root, folder / entry.name, status)
         inner = [folder / entry.name for entry, status in entries if stat.S_ISDIR(status.st_mode)]
         if inner and len(inner[0].parts) > MAX_DEPTH:
-            yield NotTaken(root / folder, f"Folders in it are deeper than {MAX_DEPTH}.", is_gone=False)
+            yield NotTaken(root / folder, f"Its folders are nested more than {MAX_DEPTH} levels deep.", is_gone=False)
         else:
             waiting += reversed(inner)
 
@@ -185,17 +185,17 @@ def _wrong_with(root: Path, link: Path) -> str:
     while waiting:
         here = Path(os.path.normpath(here / waiting.pop()))
         if not here.is_relative_to(root):
-            return "This link leads out of the indexed folder and is not followed."
+            return "This link points outside the indexed folder and is not followed."
         try:
             if not here.is_symlink():
                 here.stat(follow_symlinks=False)
                 continue
             target = here.readlink()
         except OSError:
-            return "This link leads nowhere."
+            return "This link points to a file that does not exist."
         links += 1
         if links > MAX_LINKS:
-            return "This link leads in a circle."
+            return "This link is part of a loop."
         here = here.parent
         if target.is_absolute() and target.is_relative_to(root):
             here, target = root, target.relative_to(root)
@@ -204,4 +204,4 @@ def _wrong_with(root: Path, link: Path) -> str:
 
 
 def _why(error: OSError) -> str:
-    return error.strerror or "The file system refuses."
+    return error.strerror or "The file system returned an error."

@@ -225,10 +225,12 @@ class Manifest:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise ManifestError(f"{self._file}: the list of what was indexed is in use, or its disk fails.") from error
+            raise ManifestError(
+                f"{self._file}: the list of indexed files is in use, or its disk has failed."
+            ) from error
         except sqlite3.DatabaseError as error:
             raise ManifestError(
-                f"{self._file}: the list of what was indexed is damaged. Remove it; the next run indexes everything."
+                f"{self._file}: the list of indexed files is damaged. Remove it; the next run indexes everything."
             ) from error
         except OSError as error:
-            raise ManifestError(f"{self._file}: the list of what was indexed cannot be written there.") from error
+            raise ManifestError(f"{self._file}: the list of indexed files cannot be written there.") from error

@@ -15,8 +15,8 @@ MAX_DEPTH = 3
 MAX_MEMBERS = 1000
 """Most files that are read of one file, those in its files included."""
 
-TOO_DEEP = f"Files in it are deeper than {MAX_DEPTH}."
-TOO_MANY = f"It holds more than {MAX_MEMBERS:,} files; the others are left out."
+TOO_DEEP = f"Its files are nested more than {MAX_DEPTH} levels deep."
+TOO_MANY = f"It contains more than {MAX_MEMBERS:,} files; the others are left out."
 TOO_LONG = "Reading the files in it takes too long; the others are left out."
 
 

@@ -36,7 +36,7 @@ FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
 
 MAX_TOLD_LINES = 20
-"""Bad lines of one file that are told one by one."""
+"""Bad lines of one file that are reported one by one."""
 
 
 class RunListener(Protocol):
@@ -61,7 +61,7 @@ class RunListener(Protocol):
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What a run did: documents *written* and *removed*, files *unchanged*, *problems* told."""
+    """What a run did: documents *written* and *removed*, files *unchanged*, *problems* reported."""
 
     written: int = 0
     removed: int = 0
@@ -138,7 +138,7 @@ class IndexRun:
     _has_other_rights: bool = False
     """Whether what was taken before may have rights that differ from those of this run."""
     _is_sent: bool = False
-    """Whether the engine has been told something since the last commit."""
+    """Whether something was sent to the engine since the last commit."""
     _committed_s: float = 0.0
 
     def go(self) -> RunOutcome:
@@ -286,11 +286,11 @@ class IndexRun:
     def _belongs_to_others(self, file: File, document_id: str) -> str:
         """Return why *file*, which holds documents line by line, may not have *document_id*; "" when it may."""
         if document_id.lower().startswith("file:") and not self._is_trusted(file):
-            return "id: it is an address of a file, which only that file may have."
+            return "id: it is the address of a file, and only that file may use it."
         holders = self.manifest.holders_of(document_id, file.key)
         owner = next((holder for holder in holders if not is_jsonl(PurePath(holder))), None)
         if owner is not None:
-            return f"id: it is that of the file {owner}."
+            return f"id: it belongs to the file {owner}."
         if holders and file.path != self.order.root:
             return f"id: {holders[0]} has a document with this id."
         return ""
@@ -356,7 +356,7 @@ class IndexRun:
         for where, why in told.first:
             self.listener.failed(where, why)
         if told.count > MAX_TOLD_LINES:
-            self.listener.failed(path, f"{told.count - MAX_TOLD_LINES} more lines could not be taken.")
+            self.listener.failed(path, f"{told.count - MAX_TOLD_LINES} more lines could not be indexed.")
 
     def _is_unread(self, path: str) -> bool:
         """Say whether *path* is, or lies below, what could not be read now: that is not gone."""
@@ -393,4 +393,4 @@ def _digest(value: object) -> str:
 def _why(error: OSError | Unreadable) -> str:
     if isinstance(error, Unreadable):
         return str(error)
-    return error.strerror or "The file system refuses."
+    return error.strerror or "The file system returned an error."

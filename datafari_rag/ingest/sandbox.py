@@ -28,7 +28,7 @@ from datafari_rag.ingest.sandbox_child import Job
 MAX_ANSWER_BYTES = 256_000_000
 """Longest answer: 20 million characters of text are less, and so is a batch of lines."""
 
-NOT_AGAIN = "It is not tried again until it changes."
+NOT_AGAIN = "It is not read again until it changes."
 """What is said of a file that reached a bound."""
 
 _START = (
@@ -138,7 +138,9 @@ class Sandbox:
         if status == -signal.SIGABRT:
             # How libraries of other languages end when they get no memory; with enough of it they do not.
             return self._too_large()
-        return Unreadable(f"Reading it broke off (signal {-status})." if status < 0 else "Reading it broke off.")
+        return Unreadable(
+            f"Reading it ended unexpectedly (signal {-status})." if status < 0 else "Reading it ended unexpectedly."
+        )
 
     def _given(self, job: Job, file: int) -> _Child:
         """Return the process that now reads *file*: a new one when the last has ended since its last file."""

@@ -106,7 +106,7 @@ def _answers(job: Job, file: BinaryIO, memory_bytes: int) -> Iterator[bytes]:
     except Unreadable as error:
         end["problem"] = str(error)
     except OSError as error:
-        end["problem"] = error.strerror or "The file system refuses."
+        end["problem"] = error.strerror or "The file system returned an error."
     except MemoryError:
         end["is_over"] = True
     is_worn = "is_over" in end or _peak_bytes() > memory_bytes // WORN_SHARE

@@ -67,7 +67,7 @@ def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     if not isinstance(first, Mapping):
         return ReplyChunk(failure=ModelGarbled(log="a chunk whose choices cannot be read"))
     if first.get("index"):
-        return NOTHING_SAID  # another choice than the first: nobody asked for it
+        return NOTHING_SAID  # a choice other than the first was not requested
     piece = first.get("delta")
     if not isinstance(piece, Mapping):
         piece = {}

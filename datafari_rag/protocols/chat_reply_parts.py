@@ -28,7 +28,7 @@ COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
 """Keys of the model's reply that the RAG chat protocol with choices copies at the top."""
 
 _CITATION_KEYS = tuple(one.name for one in fields(Citation))
-_TOO_LARGE = "Left out: too large for one line of a stream."
+_TOO_LARGE = "Left out: too large for one event of a stream."
 _AS_BAD_REQUEST = frozenset({413, 422})
 
 

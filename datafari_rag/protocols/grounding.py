@@ -167,7 +167,7 @@ def _facts(facts: object) -> tuple[Document, ...]:
 
 def _fact(place: int, fact: object) -> Document:
     if not isinstance(fact, Mapping):
-        raise BadRequest("Each of facts must be an object with factText.", field="facts")
+        raise BadRequest("Each fact must be an object with factText.", field="facts")
     attributes = fact.get("attributes")
     attributes = {} if attributes is None else attributes
     if not isinstance(attributes, Mapping):

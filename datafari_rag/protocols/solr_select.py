@@ -28,7 +28,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
         BadRequest: an unknown action, or words that are no text.
         QueryTooLong: over 4000 characters.
     """
-    own_names = fields_of(settings).acl.values()
+    own_names = fields_of(settings.solr_field).acl.values()
     parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
     if (parameters.action or "").strip().lower() not in ACTIONS:
         raise BadRequest("The parameter action must be rag, search or absent.")
@@ -48,7 +48,7 @@ def reply(found: Mapping[str, object], settings: Settings) -> dict[str, object]:
     rows = response.get("docs") if isinstance(response, Mapping) else None
     if not isinstance(response, Mapping) or not isinstance(rows, Sequence):
         return dict(found)
-    fields = fields_of(settings)
+    fields = fields_of(settings.solr_field)
     return {**found, "response": {**response, "docs": [_row(row, fields) for row in rows]}}
 
 

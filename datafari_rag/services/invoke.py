@@ -28,7 +28,7 @@ class ServiceDefaults:
 
 def prompt_of(body: object, defaults: ServiceDefaults, *, nonce: str) -> Prompt:
     """
-    Return what `{"input": {…}}` asks; the documents are fenced anew with *nonce*.
+    Return the request in `{"input": {…}}`; its documents are fenced again with *nonce*.
 
     Instructions at the head of a context are kept in place of the service's own. What is absent is left to the model.
 

@@ -67,7 +67,7 @@ def serve(app: Application, port: int, *, host: str, on_ready: Callable[[int], o
     """
     Serve *app* until SIGINT or SIGTERM; several requests at once need gevent's patches.
 
-    *port* 0 takes a free one. *on_ready* is told the port once it is open.
+    *port* 0 is any free port. *on_ready* is called with the port once it is open.
 
     Raises:
         OSError: the port cannot be opened.

@@ -36,7 +36,7 @@ from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.security_headers import missing
 from datafari_rag.web.pages.routes import add_pages
 from datafari_rag.web.refusing import refused
-from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.request_values import incoming_from, watch_client
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import EditableSettings, Service
 from datafari_rag.web.signing import Signer
@@ -98,7 +98,7 @@ def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
             incoming = incoming_from(request, takes=route.takes, now_s=worker.now())
         except RagError as error:
             return refused(worker, error)
-        request.environ.get("datafari_rag.watch", _nobody_watches)()
+        watch_client(request)
         row = route.row_for(incoming)
         peer = request.remote_addr or ""
         if row is None:
@@ -106,10 +106,6 @@ def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
         return answered(worker, row, worker.snapshot(), incoming=incoming, peer=peer)
 
     return view
-
-
-def _nobody_watches() -> None:
-    """Stand in for the server's eye on the reader where the server has none."""
 
 
 def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[..., Response]:

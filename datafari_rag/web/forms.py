@@ -52,7 +52,7 @@ class CountedForms(FormDataParser):
 
 
 class CountedRequest(Request):
-    """A request whose forms are counted, whoever reads them."""
+    """A request whose form fields are counted, whichever code reads them."""
 
     form_data_parser_class = CountedForms
 

@@ -15,7 +15,7 @@ from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.routes import OPENAI, ROUTES, Route
 
 SHOWN = frozenset({"/", "/admin", "/demo/user"})
-"""Paths that are pages whoever asks."""
+"""Paths that are pages for every caller."""
 
 _OF_HTTP = frozenset({403, 405, 413, 415, 421})
 

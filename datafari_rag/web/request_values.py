@@ -51,6 +51,13 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         raise BadRequest("The request body ended too early.") from error
 
 
+def watch_client(request: Request) -> None:
+    """Stop this request when its client disconnects, where the server can see that; call it once the body is read."""
+    watch = request.environ.get("datafari_rag.watch")
+    if watch is not None:
+        watch()
+
+
 def headers_of(request: Request) -> dict[str, str]:
     """Return the headers of *request* under lower-case names."""
     return {name.lower(): value for name, value in request.headers.items()}

@@ -1,4 +1,4 @@
-"""What the web needs from whoever built the real things: one snapshot of everything, and what is wrong with it."""
+"""What the web layer needs from `bootstrap`: one snapshot of everything, and its problems."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Service(Protocol):
         ...
 
     def has_bad_settings(self) -> bool:
-        """Say whether the settings file has a value that is not used; asks nobody."""
+        """Return whether the settings file has a value that is not used; sends no request."""
         ...
 
     @property

@@ -56,7 +56,7 @@ class Signer:
         return UserSigning(self._for(purpose)).opened(signed or "", max_age_s=max_age_s)
 
     def digest(self, purpose: str, data: bytes) -> str:
-        """Return a word for *data* that nobody else can make, so that it cannot be guessed from it."""
+        """Return a word for *data* that only this service can make, so that it cannot be guessed."""
         return hmac.new(f"{purpose} {self._secret}".encode(), data, hashlib.sha256).hexdigest()
 
     def for_user(self, purpose: str, user_name: str | None) -> UserSigning:

@@ -22,7 +22,7 @@ def user_for(identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> User:
 
     Raises:
         NotAuthenticated: only an application proved itself, and callers without a name get nothing.
-        AuthorityError: the source cannot be read; nobody is answered without his rights being known.
+        AuthorityError: the source cannot be read; without known rights there is no answer.
     """
     name = identified.name
     settings = snapshot.settings

@@ -386,7 +386,6 @@ READERS: dict[str, Reader] = {
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
     "core.text.cleaning.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
-    "core.text.structure.path_at": lambda text: structure.path_at(text, len(text)),
     "core.text.tables.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
     "core.text.tables.has_tables": lambda text: tables.has_tables(text, 0, len(text)),
     "core.text.tables.header_above": lambda text: tables.header_above(text, len(text)),

@@ -314,7 +314,7 @@ def test_files_that_stop_the_run(share: Share, record_property: Record) -> None:
         holes.append(f"the colleague's file is not there: {result.stderr}")
     if used_s > 30:
         holes.append(f"the run itself needed {used_s:.0f} s of the processor")
-    holes += [line for line in result.stderr.splitlines() if "broke off" in line]
+    holes += [line for line in result.stderr.splitlines() if "ended unexpectedly" in line]
     judge(record_property, "files that need time or memory", against="index", tried=len(HANGS), holes=holes)
 
 
@@ -354,7 +354,7 @@ def test_what_is_no_file(share: Share, record_property: Record) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(share.root / "socket.txt"))
         result = share.run()
-    holes = [name for name in [*names, "socket.txt"] if f"{name}: This is no ordinary file." not in result.stderr]
+    holes = [name for name in [*names, "socket.txt"] if f"{name}: This is not a regular file." not in result.stderr]
     with swapping(
         lambda: share.own.unlink(),
         lambda: os.mkfifo(share.own),
@@ -419,7 +419,7 @@ def test_a_list_of_what_was_indexed_that_was_tampered_with(share: Share, record_
             rows.commit()
             rows.close()
         result = share.run(*SHARE)
-        if result.exit_code and "the list of what was indexed" not in result.stderr:
+        if result.exit_code and "the list of indexed files" not in result.stderr:
             holes.append(f"{one!r}: {result.stderr}")
         holes += [f"{one!r}: {found} is public" for found in share.seen()]
     judge(record_property, "a list that was tampered with", against="index", tried=len(commands) + 4, holes=holes)

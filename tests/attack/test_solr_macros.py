@@ -123,7 +123,7 @@ def test_solr_reads_each_name_of_a_user_as_it_was_sent(solr: Engine, record_prop
         reply = node.search("select", {"q": "*:*", "echoParams": "all", "AuthenticatedUserName": text, "x": "y"})
         if (read := reply["responseHeader"]["params"]["AuthenticatedUserName"]) != text:
             holes.append(f"{text!r} became {read!r}")
-    judge(record_property, "names of users", against="Solr", tried=len(ALL) + len(MACROS), holes=holes)
+    judge(record_property, "user names", against="Solr", tried=len(ALL) + len(MACROS), holes=holes)
 
 
 @pytest.mark.solr

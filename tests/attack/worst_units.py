@@ -167,7 +167,6 @@ WORST = {
     "core.text.stemmer.stem": "'\\u0130'",
     "core.text.stopwords.is_empty_word": "'\\t\\u3002'",
     "core.text.structure.headings_in": "'\\u201ca\\n\\n'",
-    "core.text.structure.path_at": "'\\u201ca\\n\\n'",
     "core.text.tables.cells_of": "'||'",
     "core.text.tables.has_tables": "'`' up to '**'",
     "core.text.tables.header_above": "'\\n' up to ')'",

@@ -42,7 +42,7 @@ def test_a_question_that_no_document_answers_is_no_dead_end(three: Running, come
     page = come(three.url).ask("until when can I carry over holidays?")
     found = page.locator("#found")
 
-    expect(found.locator(".relaxed")).to_have_text("No document has the words carry, holidays.")
+    expect(found.locator(".relaxed")).to_have_text("No document contains the words carry, holidays.")
     assert found.locator("ul.instead a").count() == 3
     found.locator("ul.instead a", has_text="leave").click()
     expect(page.locator("main")).to_contain_text("31 March")
@@ -52,7 +52,7 @@ def test_a_misspelt_word_is_proposed_as_it_stands_in_the_documents(three: Runnin
     reader = come(three.url)
     page = reader.ask("hotle Berlin")
 
-    expect(page.locator(".relaxed")).to_contain_text("No document has the word hotle.")
+    expect(page.locator(".relaxed")).to_contain_text("No document contains the word hotle.")
     page.locator("ul.instead a", has_text="hotel Berlin").click()
     reader.ended()
     assert page.locator("#q").input_value() == "hotel Berlin"
@@ -63,7 +63,7 @@ def test_a_misspelt_word_is_proposed_as_it_stands_in_the_documents(three: Runnin
 def test_the_same_is_said_without_script(three: Running, come: Come) -> None:
     page = come(three.url, java_script_enabled=False).open("/?q=hotle+Berlin")
 
-    assert "No document has the word hotle." in page.locator(".relaxed").inner_text()
+    assert "No document contains the word hotle." in page.locator(".relaxed").inner_text()
     page.locator("ul.instead a", has_text="hotel Berlin").click()
     assert page.locator(".relaxed").count() == 0
     page = come(three.url, java_script_enabled=False).open("/?q=carry+holidays")

@@ -229,6 +229,6 @@ def test_settings_are_found_and_narrowed(own_demo: Running, come: Come) -> None:
     page.get_by_label("Find a setting").fill("temperature")
     assert page.locator(".setting:visible").count() <= 3
     page.get_by_label("Find a setting").fill("")
-    page.get_by_label("Only what differs from the default").check()
+    page.get_by_label("Only changed settings").check()
 
     assert 3 <= page.locator(".setting:visible").count() < 20

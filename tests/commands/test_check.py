@@ -36,14 +36,14 @@ BROKEN = [
     pytest.param("rag.maxFiles 3\nrag.models=a", 2, "did you mean rag.model?", id="a plural"),
     pytest.param("= 3", 1, "A key is missing before the equals sign.", id="no key at all"),
     pytest.param("sk-1234567", 1, "Unknown key sk-1234567.", id="a value on a line of its own"),
-    pytest.param("ai.api.endpoint=http://a/", 1, "rag.api.endpoint holds the whole address here", id="a later version"),
+    pytest.param("ai.api.endpoint=http://a/", 1, "here, rag.api.endpoint is the full URL", id="a later version"),
     pytest.param(
         "agentic.enable.loop.control=true", 1, "Unknown key agentic.enable.loop.control", id="a later feature"
     ),
     pytest.param("rag.maxFiles=three", 1, 'property: "three". An integer is expected.', id="a word for an integer"),
     pytest.param("rag.maxFiles=3.5", 1, "An integer is expected.", id="a fraction for an integer"),
     pytest.param("rag.maxFiles=0", 1, "A number between 1 and 1000 is expected.", id="no file at all"),
-    pytest.param("rag.maxFiles=3 # best", 1, "A comment needs a line of its own.", id="a comment behind a value"),
+    pytest.param("rag.maxFiles=3 # best", 1, "Put the comment on its own line.", id="a comment behind a value"),
     pytest.param("rag.temperature=2.1", 1, "A number between 0 and 2 is expected.", id="too hot"),
     pytest.param("rag.temperature=0,7", 1, "A number between 0 and 2 is expected.", id="a decimal comma"),
     pytest.param("rag.hl.fragsize=big", 1, "An integer is expected.", id="a snippet of no size"),
@@ -63,8 +63,8 @@ BROKEN = [
     pytest.param("rag.api.token=${NO_SUCH_VARIABLE_HERE}", 1, "NO_SUCH_VARIABLE_HERE is not set.", id="no variable"),
     pytest.param("rag.api.token=file:gone.txt", 1, "The file gone.txt cannot be read.", id="no file of the token"),
     pytest.param("rag.instructions.file=gone.txt", 1, "Valid values are paths of text files", id="no instructions"),
-    pytest.param("log.level=INFO\nlog.file=C:\\users\\log", 2, "A backslash is written as two", id="a bad escape"),
-    pytest.param("log.file=C:\\temp", 1, "A backslash is written as two.", id="an escape nobody meant"),
+    pytest.param("log.level=INFO\nlog.file=C:\\users\\log", 2, "Write a backslash twice", id="a bad escape"),
+    pytest.param("log.file=C:\\temp", 1, "Write a backslash twice.", id="an escape nobody meant"),
     pytest.param("llm.fallback=builtin:extractive,http://a/", 1, "of which the last may be", id="a fallback too early"),
     pytest.param("llm.retries=-1", 1, "A number between 0 and 20 is expected.", id="less than no retry"),
     pytest.param(

@@ -106,7 +106,7 @@ def test_allow_and_deny_are_the_rights_of_the_files(place: Place) -> None:
         True,
         False,
     ]
-    assert "everybody may see them now" in place.run(place.files).stderr
+    assert "everyone may see them now" in place.run(place.files).stderr
     assert place.texts() == {"a.txt": "one"}
     assert place.run(place.files).stderr == ""
 

@@ -46,7 +46,7 @@ def test_it_says_what_is_there_and_as_whom() -> None:
     assert "tool       fetch(id, [start], [end], [field], [max_tokens])" in ann.output
     assert "search     2 documents for 'When?'" in ann.output
     assert "Boarding pass  file:///flight.pdf" in ann.output
-    assert "nobody (anonymous)" in nobody.output
+    assert "anonymous: public documents only" in nobody.output
 
 
 def test_it_shows_the_challenge_that_a_client_is_given() -> None:
@@ -57,7 +57,7 @@ def test_it_shows_the_challenge_that_a_client_is_given() -> None:
         bare = probed(url)
     assert (refused.exit_code, bare.exit_code) == (1, 1)
     assert 'resource_metadata="https://search.example/.well-known' in refused.stderr
-    assert "A client is told: Bearer" in bare.stderr and "resource_metadata" not in bare.stderr
+    assert "WWW-Authenticate: Bearer" in bare.stderr and "resource_metadata" not in bare.stderr
 
 
 def test_a_search_that_fails_is_told() -> None:

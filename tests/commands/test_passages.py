@@ -68,7 +68,7 @@ def test_a_solr_that_is_away_is_named(tmp_path: Path) -> None:
     conf = settings_in(tmp_path, "http://127.0.0.1:9/solr/FileShare")
     said = CliRunner().invoke(main, ["passages", "sync", "--conf", str(conf)])
 
-    assert said.exit_code == 1 and "solr.vector.collection does not answer" in said.output
+    assert said.exit_code == 1 and "solr.vector.collection does not respond" in said.output
 
 
 @pytest.mark.solr
@@ -85,7 +85,7 @@ def test_a_service_finds_by_both_what_was_synced_and_by_words_alone_what_was_not
     after = client.get(QUESTION)
     ready: Any = client.get("/health/ready").get_json()
 
-    assert said.exit_code == 0 and said.output.startswith("40 documents taken as ")
+    assert said.exit_code == 0 and said.output.startswith("40 documents written as ")
     assert (before.status_code, before.headers["X-RAG-Retrieval"]) == (200, "words")
     assert (after.status_code, after.headers["X-RAG-Retrieval"]) == (200, "both")
     for one, is_ok in ((unready, False), (ready, True)):
@@ -111,7 +111,7 @@ def test_a_run_that_is_killed_is_repaired_by_the_next_and_two_at_once_do_no_harm
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
 
-    assert "0 problems" in said.stdout and again.stdout.startswith("0 documents taken")
+    assert "0 problems" in said.stdout and again.stdout.startswith("0 documents written")
     stored = solr.stored()
     assert {one["parent_doc"] for one in stored} == {page["id"] for page in PAGES}
     for page in PAGES:

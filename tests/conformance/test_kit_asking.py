@@ -80,7 +80,7 @@ def test_the_command_prints_json_for_programs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["http://127.0.0.1:9", "--protocol", "gopher"], "No such protocol. Known are: Datafari RagAPI"),
+        (["http://127.0.0.1:9", "--protocol", "gopher"], "Unknown protocol. Known protocols: Datafari RagAPI"),
         (["http://127.0.0.1:9", "--version", "99"], "Known are 1."),
         (["http://127.0.0.1:9", "--set", "question"], "NAME=VALUE is expected."),
         (["http://127.0.0.1:9"], "Nothing answers at http://127.0.0.1:9."),

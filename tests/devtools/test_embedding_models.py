@@ -86,12 +86,15 @@ def test_a_file_that_was_changed_is_never_taken_for_the_model(maven: Maven, tmp_
     folder = got("tiny", tmp_path / "tiny", lambda text: None)
     (folder / name).write_text("[]")
     assert not is_there(TINY, folder)
-    with pytest.raises(CannotFetch, match="holds something else"):
+    with pytest.raises(CannotFetch, match="contains something else"):
         got("tiny", folder, lambda text: None)
 
 
 FAILURES = {
-    "no repository": ("echo '[ERROR] Unknown host repo'; exit 1", "within reach\\? It says: Unknown host repo"),
+    "no repository": (
+        "echo '[ERROR] Unknown host repo'; exit 1",
+        "be reached\\? It says: Unknown host repo",
+    ),
     "a wrong checksum": ("echo '[ERROR] Checksum validation failed'; exit 1", "checksum of dev.langchain4j"),
     "nothing said": ("exit 1", "It says: nothing"),
     "no archive": (f"echo x > $into/{JAR}", "does not hold the expected files"),

@@ -92,12 +92,12 @@ def test_the_doctor_says_what_works_and_what_is_left_out(
     said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
 
     assert said.exit_code == 0, said.output
-    assert "OK      field body: is there" in said.output
+    assert "OK      field body: exists" in said.output
     assert "OK      searched titles: dc_title" in said.output
     assert "HINT    stemmed text" in said.output
     assert "HINT    field title_sort" in said.output
-    assert "OK      field acl_deny_token_share: is there, in every document" in said.output
-    assert "OK      rights: 1 of 2 documents are open to everybody" in said.output
+    assert "OK      field acl_deny_token_share: exists in every document" in said.output
+    assert "OK      rights: 1 of 2 documents are public" in said.output
 
 
 def test_the_doctor_says_that_the_names_do_not_fit(tmp_path: Path, settings: Settings) -> None:
@@ -107,6 +107,6 @@ def test_the_doctor_says_that_the_names_do_not_fit(tmp_path: Path, settings: Set
     said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
 
     assert said.exit_code == 1
-    assert "PROBLEM field exactContent: is not there" in said.output
+    assert "PROBLEM field exactContent: is missing" in said.output
     assert "solr.field.exactContent=NAME" in said.output
-    assert "PROBLEM field allow_token_document: is not there: every search fails" in said.output
+    assert "PROBLEM field allow_token_document: is missing: every search fails" in said.output

@@ -70,7 +70,7 @@ def later(fault: str, model: str, label: str | None, code: int, text: str = SAID
 
 
 CELLS: list[Cell] = [
-    *both("nobody listens", "nobody", "modelUnavailable", 502),
+    *both("connection refused", "nobody", "modelUnavailable", 502),
     *both("hangs up before an answer", "hangup", "modelUnavailable", 502),
     *both("status 400", "status-400", "modelRefused", 502),
     *both("status 400 for the window", "window", "modelRefused", 502),

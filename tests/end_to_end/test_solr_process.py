@@ -96,7 +96,7 @@ def test_a_solr_that_cannot_come_up_leaves_nothing_running(tmp_path: Path, monke
     (core / "core.properties").write_text("name=FileShare\n")
     monkeypatch.setattr(solr_process, "START_LIMIT_S", 8)
 
-    with pytest.raises(CannotRunSolr, match="did not come up"):
+    with pytest.raises(CannotRunSolr, match="did not start"):
         solr_process.started(tmp_path)
 
     assert solr_process.status(tmp_path) is None
@@ -163,7 +163,7 @@ def test_a_taken_port_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         asked = CliRunner().invoke(solr, ["start", "--dir", str(tmp_path / "solr"), "--port", str(port)])
 
     assert asked.exit_code == 1
-    assert f"Port {port} is taken" in asked.output
+    assert f"Port {port} is in use" in asked.output
 
 
 @pytest.mark.parametrize(

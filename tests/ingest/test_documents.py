@@ -95,7 +95,7 @@ def test_rights_bound_to_those_of_the_run(
 def test_rights_on_all_levels_cannot_be_bound() -> None:
     fields = {**LINE, "allow_token_share": "s", "deny_token_parent": "p", "allow_token_document": "d"}
     assert from_line(fields, Rights(("x",)))["allow_token_document"] == ["d"]
-    with pytest.raises(BadDocument, match="no place for those of --allow"):
+    with pytest.raises(BadDocument, match="so --allow and --deny cannot be added"):
         from_line(fields, BOUND)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from datafari_rag.ingest.files import MAX_DEPTH, File, NotTaken, files_of, key_of, opened
 
-OUT = "This link leads out of the indexed folder and is not followed."
+OUT = "This link points outside the indexed folder and is not followed."
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def named(root: Path) -> dict[str, str]:
         pytest.param("x", "../secret", OUT, id="a folder"),
         pytest.param("x", "/", OUT, id="the root of all"),
         pytest.param("x.txt", "/proc/self/environ", OUT, id="a file of the system"),
-        pytest.param("x.txt", "nowhere.txt", "This link leads nowhere.", id="nothing"),
-        pytest.param("x.txt", "x.txt", "This link leads in a circle.", id="itself"),
+        pytest.param("x.txt", "nowhere.txt", "This link points to a file that does not exist.", id="nothing"),
+        pytest.param("x.txt", "x.txt", "This link is part of a loop.", id="itself"),
         pytest.param("x.txt", "a.txt", "", id="a file inside"),
         pytest.param("x.txt", "{root}/in/b.txt", "", id="a file inside by its whole path"),
         pytest.param("in/x.txt", "../a.txt", "", id="a file inside, above"),
@@ -73,7 +73,7 @@ def test_what_is_no_file_is_named_and_never_opened(root: Path) -> None:
     os.mkfifo(root / "pipe.jsonl")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(root / "s.md"))
-        assert named(root) == dict.fromkeys(["pipe.txt", "pipe.jsonl", "s.md"], "This is no ordinary file.")
+        assert named(root) == dict.fromkeys(["pipe.txt", "pipe.jsonl", "s.md"], "This is not a regular file.")
     assert taken(root) == ["a.txt", "in/b.txt"]
     assert [found.why for found in files_of(root / "pipe.txt") if isinstance(found, NotTaken)]
 
@@ -100,7 +100,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(root: Path) -> 
     assert isinstance(file, File)
     file.path.unlink()
     os.mkfifo(file.path)
-    with pytest.raises(OSError, match="no ordinary file"), opened(root, file):
+    with pytest.raises(OSError, match="not a regular file"), opened(root, file):
         pass
 
 
@@ -122,7 +122,7 @@ def test_folders_nested_without_end_are_named(root: Path) -> None:
         number = inner
     os.close(number)
     assert taken(root) == ["a.txt", "in/b.txt"]
-    assert list(named(root).values()) == [f"Folders in it are deeper than {MAX_DEPTH}."]
+    assert list(named(root).values()) == [f"Its folders are nested more than {MAX_DEPTH} levels deep."]
 
 
 def test_a_name_that_is_not_utf8_has_a_key_of_its_own(root: Path) -> None:

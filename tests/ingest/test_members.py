@@ -134,7 +134,7 @@ def test_a_member_that_needs_too_much_is_not_read_again_until_the_file_changes(t
         assert "took longer" in why or "more than 700 MB" in why
         house.run()
         assert house.names == ["a.zip#good.txt"]
-        assert house.heard.failures == [(where, f"{why} It is not tried again until it changes.")]
+        assert house.heard.failures == [(where, f"{why} It is not read again until it changes.")]
 
 
 @pytest.mark.parametrize("kind", WRITERS)

@@ -180,7 +180,7 @@ def test_a_process_that_ended_between_two_files_is_replaced(before: set[int], go
 @pytest.mark.parametrize(
     ("number", "kind", "why"),
     [
-        pytest.param(signal.SIGSEGV, Unreadable, r"Reading it broke off \(signal 11\)\.", id="a crash"),
+        pytest.param(signal.SIGSEGV, Unreadable, r"Reading it ended unexpectedly \(signal 11\)\.", id="a crash"),
         pytest.param(
             signal.SIGXCPU, TimeExceeded, r"Reading it took longer than 60 s\.", id="its limit of the processor"
         ),
@@ -203,7 +203,7 @@ def test_a_process_that_ends_in_a_file_ends_that_file_alone(
 
 def test_an_answer_that_is_too_long_is_refused(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "MAX_ANSWER_BYTES", 5)
-    with Sandbox() as reader, pytest.raises(Unreadable, match="broke off"):
+    with Sandbox() as reader, pytest.raises(Unreadable, match="ended unexpectedly"):
         text_of(reader, good)
 
 

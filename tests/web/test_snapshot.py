@@ -52,6 +52,9 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
     "admin, saved": ("/admin", {"method": "POST"}),
     "feedback": ("/feedback", {"json": {}}),
     "demo user": ("/demo/user", {"method": "POST"}),
+    "agents": ("/mcp", {"json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}),
+    "where agents get a token": ("/.well-known/oauth-protected-resource", {}),
+    "grounding": ("/grounding/check", {"json": {"answerCandidate": QUESTION, "facts": [{"factText": QUESTION}]}}),
     "no such path": ("/nothing", {}),
     "wrong method": ("/chat", {}),
     "wrong body": ("/chat", {"data": "{", "content_type": "application/json"}),
@@ -61,7 +64,7 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Changing(FakeService):
-    """Has other settings each time it is asked."""
+    """Returns other settings each time."""
 
     taken = 0
 

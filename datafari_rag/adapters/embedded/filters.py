@@ -94,7 +94,7 @@ def _level_query(level: str, tokens: list[str], schema: Schema, searcher: Search
     """
     Spell ((NS in allow and NS in deny) or allow & T) and not deny & T (contract §5).
 
-    Looking for tokens that nobody uses costs as much as for others: without them the filter takes half the time.
+    Looking for unused tokens costs as much as for others: without them the filter takes half the time.
     """
     allow, deny = f"allow_token_{level}", f"deny_token_{level}"
     allowed = _all(Query.term_query(schema, field, NO_SECURITY) for field in (allow, deny))

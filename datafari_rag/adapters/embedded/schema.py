@@ -98,7 +98,9 @@ def opened(directory: Path) -> Index:
         SearchUnavailable: there is none, it is damaged, or another version made it; the sentence says which.
     """
     if not exists(directory):
-        raise SearchUnavailable("There is no search index yet: make one with `datafari-rag index`.", log=str(directory))
+        raise SearchUnavailable(
+            "There is no search index yet: create one with `datafari-rag index`.", log=str(directory)
+        )
     _check_version(directory)
     if not are_whole(directory):
         raise damaged(directory)

@@ -26,7 +26,7 @@ class Fault(enum.Enum):
 
     UNCONNECTED = "no connection in time"
     LATE = "no answer in time"
-    REFUSED = "nobody listens"
+    REFUSED = "connection refused"
     BROKEN = "the connection broke, or the body ended before its end"
     TOO_LONG = "more bytes than are read"
     CODED = "a content coding that was not requested"

@@ -71,7 +71,7 @@ def session_for(url: str, tls: Tls, *, proxy: str = "", pool: int = POOL) -> req
     if proxy:
         without_credentials(proxy)
         session.proxies = {"http": proxy, "https": proxy}
-    # Reading the system's authorities takes a moment, and without TLS nobody needs them.
+    # Reading the system's authorities takes a moment, and they are only needed for TLS.
     transport = _Transport(_context(tls) if url.lower().startswith("https:") else None, pool)
     for scheme in ("http://", "https://"):
         session.mount(scheme, transport)

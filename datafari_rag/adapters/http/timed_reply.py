@@ -178,7 +178,7 @@ class _Bytes(io.RawIOBase):
         return size
 
     def hang_up(self) -> None:
-        """End the connection for whoever keeps it: a pool sees that it was closed."""
+        """Close the connection for its owner too: a pool sees that it was closed."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 

@@ -1,5 +1,5 @@
 """
-The user that the demo's menu has chosen, where nobody was proved by the configured way.
+The user chosen in the demo's menu, if the configured identity names none.
 
 Only for `demo.users=true`, which is refused unless the server listens to this machine alone; and believed only from
 this machine, so that a proxy in front of it cannot open it to others by mistake.

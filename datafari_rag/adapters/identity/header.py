@@ -1,7 +1,7 @@
 """
-The name that a trusted proxy has proved, from its header; and nobody, for the setting anonymous.
+The name that a trusted proxy has proved, from its header; or no name, for the setting anonymous.
 
-The header of any other peer is as if it had not been sent: it neither names nor refuses anybody.
+The header of any other peer is ignored: it neither names nor refuses a user.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ NOBODY = VerifiedIdentity()
 
 
 class AnonymousIdentity:
-    """Everybody is nobody: `security.identity=anonymous`."""
+    """Every caller is anonymous: `security.identity=anonymous`."""
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
-        """Return nobody, whatever was sent."""
+        """Return the anonymous user, whatever was sent."""
         return NOBODY
 
 
@@ -48,7 +48,7 @@ class HeaderIdentity:
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
-        Return the mapped name of the header, nobody when it is absent, blank, or sent by a peer that is not trusted.
+        Return the mapped name of the header; anonymous if it is absent, blank, or sent by a peer that is not trusted.
 
         Raises:
             NotAuthenticated: a trusted peer sent a value that cannot be a name.

@@ -18,7 +18,7 @@ from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
 
 STALE_S = 3600.0
-"""How long a set is still used while the provider cannot be asked; after that nobody is believed."""
+"""How long a set is still used while the provider cannot be reached; after that all tokens are refused."""
 
 MIN_REFETCH_S = 5.0
 """Shortest time between two fetches because of unknown key ids."""

@@ -1,8 +1,9 @@
 """
 The user whom a signed token names: `Authorization: Bearer`, or the token alone in other headers; checked by PyJWT.
 
-The algorithm is ours to choose, never the token's: each allowed one has its own kind of key, `none` has no row, and
-what a token says of keys (`jku`, `jwk`, `x5u`) is not read. A token that is not valid is refused, never nobody's.
+The settings choose the algorithm, never the token: each allowed one has its own kind of key, `none` has no row, and
+references to keys in a token (`jku`, `jwk`, `x5u`) are not read. An invalid token is refused, never treated as
+anonymous.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class JwtIdentity:
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
-        Return who the token names, nobody without a token in any of the headers.
+        Return the user that the token names, the anonymous user without a token in any of the headers.
 
         Raises:
             InvalidSignIn: another scheme, a token that is not valid, or two tokens of different users.
@@ -154,7 +155,7 @@ def _token_in(header: str, values: Sequence[str]) -> str:
 def _key(data: Jwk, algorithm: str) -> jwt.PyJWK | None:
     """Return the key when it is public, of the algorithm's kind and made for signatures, else None."""
     is_fitting = data.get("kty") == KINDS[algorithm] and data.get("alg", algorithm) == algorithm
-    # Whoever publishes his private key (`d`) lets everybody sign with it.
+    # With a published private key (`d`), everyone could sign.
     if not is_fitting or data.get("use", "sig") != "sig" or "d" in data:
         return None
     try:

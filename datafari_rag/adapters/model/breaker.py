@@ -43,7 +43,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Say whether the endpoint is left alone now, or was and has not answered a probe yet; asks nobody."""
+        """Return whether the breaker is open, or half-open without an answered probe; sends no request."""
         return self._opened_at is not None
 
     def failed(self) -> None:

@@ -30,7 +30,7 @@ Attempt = Callable[[float], Answering[T]]
 """Asks once; takes the time at which the answer must be there."""
 
 Turn = Callable[[float, bool], StartedAttempt[T]]
-"""Asks one endpoint as often as it may; takes that time, and whether nobody is left to ask after it."""
+"""Tries one endpoint with retries. Arguments: the deadline, and whether it is the last endpoint."""
 
 WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
@@ -113,7 +113,7 @@ class ModelChain:
         return self._in_turn([self._turn(link, by(link.asked)) for link in self._links])
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
-        """Return each endpoint's name, in order, and whether its breaker is open; asks nobody."""
+        """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
         return [(link.name, link.breaker.is_open) for link in self._links]
 
     def close(self) -> None:
@@ -167,9 +167,9 @@ def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[
 
 def _report(link: ChainMember, failure: RagError | None) -> Callable[[], None]:
     """
-    Return what an ending tells the breaker.
+    Return what an ending means for the breaker.
 
-    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that somebody is there.
+    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that the server is there.
     """
     if failure is None:
         return link.breaker.passed

@@ -90,4 +90,4 @@ FAILURES: Mapping[Fault, type[ModelError]] = {
     Fault.GARBLED: ModelGarbled,
     Fault.UNSENDABLE: ModelUnavailable,
 }
-"""Each failure of HTTP with its core error. Only where nobody listened may the same request succeed at once."""
+"""Each failure of HTTP with its core error. Only a refused connection may be retried immediately."""

@@ -194,7 +194,7 @@ class HttpModel:
 
 
 def _senders_own(rejection: Rejection) -> RefusedByModel | None:
-    """Return the error for whoever sent a relayed body: all of it was his."""
+    """Return the error for the sender of a relayed body: all of it was his own."""
     return refused_by_model(rejection) if rejection.status in RELAYED else None
 
 

@@ -14,7 +14,7 @@ from datafari_rag.ports import Ending, Offload, TextChunk, inline
 
 
 class ExtractiveModel:
-    """A `ports.Model` that waits for nobody and knows nothing but the extracts of the prompt."""
+    """A `ports.Model` that needs no server and knows only the extracts of the prompt."""
 
     def __init__(self, offload: Offload = inline) -> None:
         """Look for sentences in long texts *offload*."""

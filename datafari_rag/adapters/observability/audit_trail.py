@@ -1,7 +1,7 @@
 """
 The audit trail on disk: one chain of lines for each worker's file, written by a thread of its own.
 
-A request hands its record over and goes on; a disk that is slow, full or gone delays and fails nobody. What could not
+A request hands its record over and goes on; a slow, full or missing disk delays and fails no request. What could not
 be written is said by `problem`, which readiness reports, and counted in the chain when writing works again.
 """
 
@@ -23,7 +23,7 @@ from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed
 from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000
-"""Most records that wait for the disk; more are lost, and their number is told."""
+"""Most records that wait for the disk; more are lost, and their number is recorded."""
 
 RETRY_S = 1.0
 POLL_S = 0.05
@@ -169,7 +169,7 @@ class _ChainFile:
     def add(self, record: Record) -> None:
         """Write *record* as the next line. Raises: OSError: nothing of it is in the chain."""
         if self._line_file < 0 or not self._path.exists():
-            # The first line, or somebody took the file away: its descriptor would write into nowhere.
+            # The first line, or the file was removed: its descriptor would write to a deleted file.
             self._open()
         line, head = chained(record, self._head)
         try:
@@ -179,7 +179,7 @@ class _ChainFile:
             raise
         # The line stands before its head does: a chain may be longer than its head, never shorter.
         self._head, self._size = head, self._size + len(line)
-        # A head that is behind is mended by the next line's, and is no reason to write this line twice.
+        # The next line's head replaces one that is behind, so this line is not written twice.
         with suppress(OSError):
             os.pwrite(self._head_file, head_line(head).rjust(HEAD_BYTES), 0)
 

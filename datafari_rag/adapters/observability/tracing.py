@@ -323,7 +323,7 @@ class _Model:
         with self._tracing.open("model") as span, closing(saying):
             is_begun = False
             while True:
-                # The trace is carried while the model speaks, never while whoever reads this has the word.
+                # The trace is active while the model generates, never while the consumer of this generator runs.
                 with self._tracing.current(span):
                     said = next(saying, None)
                 if said is None:

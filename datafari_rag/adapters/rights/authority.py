@@ -50,7 +50,7 @@ class AuthorityRights:
         clock: Callable[[], float] = time.monotonic,
         headers: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """Remember where to ask; nothing is asked yet. *headers* go along with each request."""
+        """Remember the address; nothing is sent yet. *headers* are sent with each request."""
         self._headers = headers
         self._limits = limits or AuthorityLimits()
         timeout_s = (self._limits.connect_s, self._limits.total_s)
@@ -76,7 +76,10 @@ class AuthorityRights:
         try:
             self._asked("datafari-rag-probe")
         except (AuthorityUnavailable, AuthorityTimeout) as error:
-            return message("The authority service (security.authority.url) gives no rights: {cause}.", cause=error.log)
+            return message(
+                "The authority service (security.authority.url) did not return the access rights: {cause}.",
+                cause=error.log,
+            )
         return None
 
     def _remembered(self, name: str) -> tuple[str, ...] | None:

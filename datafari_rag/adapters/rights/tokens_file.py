@@ -23,7 +23,7 @@ _SETTLED_NS = 2_000_000_000
 
 
 class NoRights:
-    """`security.tokens=file` with no file named: nobody has tokens."""
+    """`security.tokens=file` without a file: no user has tokens."""
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """Return none."""
@@ -72,7 +72,8 @@ class RightsFile:
             self.users()
         except AuthorityUnavailable:
             return message(
-                "The users file (security.tokens.file) cannot be read, or is not JSON of user to list of tokens."
+                "The users file (security.tokens.file) cannot be read, or is not a JSON object of users and their "
+                "lists of tokens."
             )
         return None
 

@@ -164,7 +164,7 @@ class SettingsFile:
     def _reject(self, lines: tuple[str, ...], first: Problem | None = None) -> None:
         place = f"{self.path}:{first.line}: {first.sentence or first.message}" if first else lines[0]
         self._rejected = f"The changed settings are not used. {place}"
-        _log.error("the changed settings are not used, the old ones stay: %s", "; ".join(lines))
+        _log.error("the changed settings are not used, the previous settings stay in effect: %s", "; ".join(lines))
 
     def _tell(self, snapshot: SettingsSnapshot) -> None:
         lines = dict(zip(snapshot.lines(), snapshot.problems, strict=True))

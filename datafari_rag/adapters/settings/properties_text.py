@@ -19,7 +19,7 @@ _BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _HEAD = re.compile(r"\s*[^\s=:\\]+\s*[=:][ \t\f]*")
 
-FLAW = "A backslash is written as two; \\u needs four hexadecimal digits."
+FLAW = "Write a backslash twice; \\u needs four hexadecimal digits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _entries(text: str, flawed: set[int]) -> list[Entry]:
 
 
 def _mended(text: str, flawed: set[int]) -> str:
-    """Double the first bad backslash, and note its line: every problem is to be told, not the first alone."""
+    """Double the first bad backslash, and note its line: every problem is reported, not only the first."""
     bad = [(found.end(1), _line_start(text, found.start())) for found in _BAD_ESCAPE.finditer(text)]
     place, start = next((found for found in bad if text[found[1] :].lstrip()[:1] not in ("#", "!")), bad[0])
     flawed.add(1 + len(_LINE_END.findall(text[:start])))

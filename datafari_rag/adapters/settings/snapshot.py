@@ -211,7 +211,7 @@ def _too_open(entries: tuple[Entry, ...], source: SettingsSource, *, name: str) 
             continue
         path = source.folder / value.removeprefix("file:") if value.startswith("file:") else Path(name)
         if _is_open(path):
-            advice = f"{path} holds a secret and every user of this machine can read it: chmod o-r would help."
+            advice = f"{path} contains a secret and every user of this machine can read it: run chmod o-r on it."
             yield Problem(entry.key, advice, "warning", line=entry.line, kind="advice")
 
 

@@ -67,7 +67,7 @@ class Node:
 
     def __init__(self, url: str, connection: SolrConnection, large: LargeAnswers | None = None) -> None:
         """
-        Make the client; nothing is sent yet. Whoever asks leaves *large* when he has taken the answer apart.
+        Make the client; nothing is sent yet. A caller leaves *large* after parsing the answer.
 
         Raises:
             SearchUnavailable: *url* is none of http or https, or a file of certificates cannot be used.
@@ -145,7 +145,7 @@ class Node:
         raise RequestForbidden(log=log)
 
     def _whole(self, reply: Reply, limit: float) -> bytes:
-        # One buffer that is handed out as it is: pieces and their sum at once would be the answer twice.
+        # One buffer that is returned as it is: pieces and their sum would hold the answer twice.
         body, size = io.BytesIO(), 0
         # Two limits of time: the socket's for silence, and that of the whole, since an answer that drips has to end.
         for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - time.monotonic())):

@@ -81,7 +81,7 @@ def _expands(nodes: Nodes, handler: str) -> bool:
 
 
 def _optional(nodes: Nodes, path: str) -> Mapping[str, Any] | None:
-    """Return what Solr answers, None when this Solr does not tell that to us."""
+    """Return what Solr answers, None if this Solr does not allow the request."""
     try:
         return nodes.ask(lambda node: node.read(path))
     except SearchError:

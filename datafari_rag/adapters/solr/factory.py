@@ -20,7 +20,7 @@ WRITE_TIMEOUT_S = 300.0
 """Longest wait for Solr while indexing: a commit of a large collection takes its time."""
 
 SEND_TIMEOUT_S = 30.0
-"""Longest wait for a connection while indexing: nobody waits for an answer, and Solr has its hands full."""
+"""Longest wait for a connection while indexing: no user waits, and Solr is busy."""
 
 
 def retriever_for(
@@ -113,7 +113,7 @@ def connection_of(settings: Settings) -> SolrConnection:
 
 def schema_of(settings: Settings) -> Schema:
     """Return the configured names, of which the collection may have all or some."""
-    return Schema(fields_of(settings), settings.solr_languages)
+    return Schema(fields_of(settings.solr_field), settings.solr_languages)
 
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:

@@ -14,13 +14,13 @@ LARGE_BYTES = 16 * 1024 * 1024
 
 class LargeAnswers:
     """
-    The turn of whoever reads a large answer; all others wait for it with what they have read, and their servers too.
+    A lock for parsing large answers; other callers wait for it with what they have read, and so do their servers.
 
     Belongs to a thread or greenlet: it enters as often as it likes and leaves once.
     """
 
     def __init__(self) -> None:
-        """Begin with nobody's turn."""
+        """Begin unlocked."""
         self._turn = threading.Lock()
         self._mine = threading.local()
 

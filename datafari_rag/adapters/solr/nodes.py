@@ -20,10 +20,10 @@ from datafari_rag.core.solr.schema import Kind, Schema, kinds_of
 Answer = TypeVar("Answer")
 
 AGAIN_S = 0.2
-"""Pause before a node is asked a second time, in seconds."""
+"""Pause before a second request to the same node, in seconds."""
 
 REST_S = 30.0
-"""How long a node that failed is asked only after the others, in seconds."""
+"""How long a node that failed is tried only after the others, in seconds."""
 
 
 class Addresses(Protocol):

@@ -1,7 +1,7 @@
 """
 A collection of passages in Solr as `passages sync` sees it: what it holds beside the documents, and the writing of it.
 
-Reads every document, whoever may see it, and copies its rights to its passages. Nothing here answers anybody.
+Reads every document regardless of its rights, and copies its rights to its passages. It answers no users.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ READ = 500
 """Passages whose vectors are read again in one request."""
 
 MODEL_ID = "datafari-rag model "
-"""What the ids of the documents begin with that stand for a model; they have no rights that anybody has."""
+"""Prefix of the ids of the documents that represent a model; no user has rights to these."""
 
 
 class SolrPassageStore:
@@ -65,8 +65,8 @@ class SolrPassageStore:
         theirs = self._schemas()[1]
         if theirs.kinds is None or not theirs.has("parent_version"):
             raise SearchUnavailable(
-                "The collection of solr.vector.collection was not made of the config set solr-passages, as a VectorMain"
-                " that Datafari fills. Name another one."
+                "The collection in solr.vector.collection was not created with the config set solr-passages; "
+                "Datafari's own VectorMain cannot be used here. Set another collection."
             )
         if not theirs.has(f"vector_{made.dimensions}"):
             raise SearchUnavailable(f"The collection of passages has no field vector_{made.dimensions}.")
@@ -200,7 +200,8 @@ class SolrPassageStore:
                 theirs = described(Schema(languages=self._named.languages), self._passages)
             except SearchUnavailable as error:
                 raise SearchUnavailable(
-                    "solr.vector.collection does not answer; it is made of the config set solr-passages.",
+                    "The collection in solr.vector.collection does not respond; create it with the config set "
+                    "solr-passages.",
                     log=error.log,
                 ) from error
             self._known = (described(self._named, self._documents), theirs)
@@ -234,7 +235,7 @@ def _parent_text(
 ) -> ParentText:
     title = first(row, fields.title) or ""
     carried: dict[str, object] = {name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])}
-    # A document that lacks a field of rights is seen by nobody, and so are its passages.
+    # No user sees a document that lacks a field of rights, nor its passages.
     carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
     return ParentText(
         id=str(first(row, fields.id)),

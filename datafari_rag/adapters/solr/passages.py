@@ -223,7 +223,7 @@ class SolrPassages:
             passages = described(Schema(languages=self._all.named.languages), self._all.passages)
         except SearchUnavailable as error:
             raise SearchUnavailable(
-                "The collection of solr.vector.collection does not answer.", log=error.log
+                "The collection in solr.vector.collection does not respond.", log=error.log
             ) from error
         documents = described(self._all.named, self._all.documents)
         state = _State(documents, passages, is_joinable=False, spreads={})

@@ -1,7 +1,7 @@
 """
 Puts documents into a Solr collection, under its own field names, rights always written out.
 
-The collection may have no default for its ACL fields; a document without them would then be seen by nobody, or, in
+The collection may have no default for its ACL fields; a document without them would then be visible to no user, or, in
 another set-up, by everybody. So each of the six is sent with every document.
 """
 
@@ -18,7 +18,7 @@ from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.solr.schema import Schema
 
 UNREACHABLE = "__unreadable_token__"
-"""Stands in place of a level's rights that cannot be written: nobody has this token."""
+"""Replaces rights of a level that cannot be written: no user has this token."""
 
 MAX_TERM_BYTES = 32_766
 """Longest raw term of Lucene's; a longer one fails the whole batch."""

@@ -164,7 +164,7 @@ def vectors_of(raw: bytes, number: int, dimensions: int | None) -> list[Vector]:
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise EmbeddingsGarbled(log="its answer is not the JSON of embeddings") from error
     if sorted(place for place in places if type(place) is int) != list(range(number)):
-        raise EmbeddingsGarbled(log=f"{len(rows)} vectors came for {number} texts, or their numbers are not theirs")
+        raise EmbeddingsGarbled(log=f"{len(rows)} vectors were returned for {number} texts, or their indexes are wrong")
     found: dict[int, Vector] = {}
     for place, values in zip(places, lists, strict=True):
         found[place] = vector = unit_vector(values, dimensions)

@@ -64,10 +64,10 @@ def meaning_for(
         else:
             passages = passages_for(settings, headers=headers, offload=offload)
     except ImportError:
-        log.error("There is no search by meaning. %s", NEEDS_EXTRA)
+        log.error("Search by meaning is off. %s", NEEDS_EXTRA)
         return None
     except EmbeddingError as error:
-        log.error("There is no search by meaning. %s (%s)", error.reason, error.log)
+        log.error("Search by meaning is off. %s (%s)", error.reason, error.log)
         return None
     return None if embedder is None else Meaning(embedder, passages)
 

@@ -78,11 +78,11 @@ def unusable(folder: Path, why: str) -> EmbeddingsUnavailable:
 def _sentence_transformers(folder: Path) -> Mapping[str, Any]:
     pooling = _json(folder / "1_Pooling" / "config.json")
     if pooling is None:
-        raise unusable(folder, f"says nothing of its pooling: neither {DESCRIPTION_FILE} nor 1_Pooling/config.json")
+        raise unusable(folder, f"does not specify its pooling: neither {DESCRIPTION_FILE} nor 1_Pooling/config.json")
     ways = [way for way, key in _POOLINGS.items() if pooling.get(key) is True]
     others = [key for key, value in pooling.items() if key.startswith("pooling_mode_") and value is True]
     if len(ways) != 1 or len(others) != 1:
-        raise unusable(folder, "wants a pooling other than cls and mean")
+        raise unusable(folder, "requires a pooling other than cls and mean")
     prompts = (_json(folder / "config_sentence_transformers.json") or {}).get("prompts")
     prompts = prompts if isinstance(prompts, dict) else {}
     length = (_json(folder / "sentence_bert_config.json") or {}).get("max_seq_length")

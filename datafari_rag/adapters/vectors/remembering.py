@@ -1,4 +1,4 @@
-"""An embedder that remembers how the last question ended, for readiness: nobody makes a vector only to be asked."""
+"""An embedder that remembers how the last question ended, for readiness: no vector is made only for a check."""
 
 from __future__ import annotations
 

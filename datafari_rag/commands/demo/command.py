@@ -16,7 +16,7 @@ import click
 from datafari_rag import server
 
 TRIES = (
-    ("anybody", "", "How+do+I+copy+a+file+in+Python%3F"),
+    ("anyone", "", "How+do+I+copy+a+file+in+Python%3F"),
     ("alice, who may read the Python manual", "-H 'X-Remote-User: alice' ", "How+are+Enums+and+Flags+different%3F"),
     ("bob, who may not", "-H 'X-Remote-User: bob' ", "How+are+Enums+and+Flags+different%3F"),
 )
@@ -25,7 +25,7 @@ TRIES = (
 @click.command()
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that serve.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of worker processes.")
 def demo(folder: Path | None, port: int, workers: int) -> None:
     """
     Serve the shipped documents, or those of FOLDER, on 127.0.0.1.
@@ -35,9 +35,9 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
     \b
-    Files of FOLDER that come, change or go while the demo runs are taken up within seconds.
+    Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
-    Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to begin anew.
+    Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
     """  # noqa: D301 # click reads \b
     server.prepare()
     from datafari_rag.commands.serve import start
@@ -62,7 +62,7 @@ def _place(folder: Path | None) -> Path:
 
 
 def _set_up(place: Path) -> None:
-    """Copy settings and users once: what somebody changed in them stays."""
+    """Copy settings and users once: changes to them are kept."""
     place.mkdir(parents=True, exist_ok=True)
     for name in ("rag.properties", "users.json"):
         if not (place / name).exists():

@@ -21,7 +21,7 @@ MARK = "demo-corpus.sha256"
 
 
 class SilentListener:
-    """A listener for a run that takes seconds and that nobody watches."""
+    """A listener for a run of a few seconds without progress output."""
 
     def started(self, total_bytes: int) -> None:
         """Say nothing."""
@@ -40,7 +40,7 @@ def build_demo_index(directory: Path) -> None:
     """
     Put the shipped pages, with their rights, into an embedded index in *directory*; return at once when it has them.
 
-    A demo index of another version is made anew.
+    A demo index of another version is created again.
 
     Raises:
         SearchUnavailable: the index there is damaged, or being written to.

@@ -15,7 +15,8 @@ from pathlib import Path
 import click
 
 from datafari_rag.adapters.embedded.files import write_whole
-from datafari_rag.commands.index import ProblemListener, indexed, settings_for
+from datafari_rag.commands.index import indexed, settings_for
+from datafari_rag.commands.terminal.progress import ProblemListener
 from datafari_rag.core.errors import RagError
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.files import File, files_of
@@ -42,7 +43,7 @@ class ProgressFile(ProblemListener):
         self._tell("", is_reading=True)
 
     def reading(self, path: str) -> None:
-        """Name the file that is being read, but not more often than anybody looks."""
+        """Name the file that is being read, but not more often than the page reads it."""
         if time.monotonic() - self._told_s >= TOLD_EVERY_S:
             self._tell(path.rpartition("/")[2], is_reading=True)
 
@@ -69,7 +70,7 @@ class ProgressFile(ProblemListener):
 @click.option("--parent", required=True, type=int, help="Process whose end ends this one.")
 def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
     """Read FOLDER, and again whenever it changes (`datafari-rag demo FOLDER` starts this)."""
-    # The server beside it is waited for by somebody.
+    # Users wait for the server that runs beside this process.
     os.nice(NICE)
     listener, seen = ProgressFile(progress, folder), None
     try:

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from datafari_rag import resources
-from datafari_rag.commands.index import ProblemListener, indexed, settings_for
-from datafari_rag.commands.passages import SyncLines, synced
+from datafari_rag.commands.index import indexed, settings_for
+from datafari_rag.commands.passages import synced
+from datafari_rag.commands.terminal.progress import ProblemListener
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_jars import CannotRunSolr
@@ -139,7 +140,7 @@ def _indexed(documents: Path, url: str, *, say: Say, vectors: Mapping[str, str])
     settings = settings_for(conf)
     indexed([documents], settings=settings, rights=Rights(), listener=ProblemListener())
     if settings.embeddings_endpoint and not url.startswith(EMBEDDED):
-        synced(settings, SyncLines())
+        synced(settings, ProblemListener())
     return url
 
 

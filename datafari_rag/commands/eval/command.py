@@ -40,30 +40,36 @@ Examples:
   datafari-rag eval questions.jsonl --vary rag.extract=passages,head --vary rag.maxFiles=3,5
   datafari-rag eval --sets ../shared/data --engine both
 \b
-Exit codes: 0 measured, no leak; 1 a leak, or it could not be measured; 2 wrong usage.
+Exit codes: 0 no leak; 1 a leak, or the measurement failed; 2 wrong usage.
 """,
 )
 @click.argument("questions", nargs=-1, type=FILE)
 @click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
 @click.option("--vary", multiple=True, metavar="KEY=A,B", help="Measure once for each value of a setting; repeatable.")
-@click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: as the anonymous]")
-@click.option("--users", type=FILE, help="JSONL of {user, tokens}: count what they are given against their rights.")
+@click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: anonymous]")
+@click.option(
+    "--users", type=FILE, help="JSONL of {user, tokens}: count documents that users receive without access to them."
+)
 @click.option("--documents", type=FILE, help="JSONL of the documents with their ACL fields, for --users.")
-@click.option("--from-feedback", type=FILE, help="Readers' thumbs (feedback.file) with texts, as further questions.")
-@click.option("--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Folder of eval.json, eval.png.")
-@click.option("--page", type=FILE, help="Markdown page whose tables, between its marks, are written anew.")
+@click.option("--from-feedback", type=FILE, help="Also ask the questions in this feedback file (feedback.text=true).")
+@click.option(
+    "--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Output folder for eval.json and eval.png."
+)
+@click.option("--page", type=FILE, help="Markdown page in which the tables between its marks are replaced.")
 @click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes. [default: cores]")
-@click.option("--with-model", is_flag=True, help="Ask the configured model. [default: the built-in extractive one]")
-@click.option("--baselines/--no-baselines", default=True, help="Measure head and highlighting beside.")
-@click.option("--sets", type=FOLDER, help="Folder of sets (docs.jsonl, questions.jsonl): index them first, all in one.")
+@click.option("--with-model", is_flag=True, help="Use the configured model. [default: the built-in extractive model]")
+@click.option("--baselines/--no-baselines", default=True, help="Also measure head and highlighting.")
+@click.option(
+    "--sets", type=FOLDER, help="Folder of sets (docs.jsonl, questions.jsonl): index them first, in one index."
+)
 @click.option("--engine", type=click.Choice(["embedded", "solr", "both"]), default="both", help="For --sets.")
 @click.pass_context
 def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: Any) -> None:
     """Measure search, passages, answers, citations and leaks on questions with known answers.
 
-    QUESTIONS are JSON Lines: {"id", "question", "answers": [any counts], "doc_ids": [any counts]}, and
-    "unanswerable": true for those that the documents do not answer.
+    QUESTIONS are JSON Lines: {"id", "question", "answers": [any is right], "doc_ids": [any is right]}, and
+    "unanswerable": true for questions that the documents do not answer.
     """
     if not questions and options["sets"] is None and options["from_feedback"] is None:
         raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
@@ -125,7 +131,7 @@ def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -
     for text in options["vary"]:
         key, mark, values = text.partition("=")
         if not mark or not key:
-            raise click.UsageError(f"--vary {text}: KEY=A,B is wanted.")
+            raise click.UsageError(f"--vary {text}: KEY=A,B is expected.")
         axes.append([(key.strip(), value.strip()) for value in values.split(",")])
     found = []
     for combination in itertools.product(*axes):

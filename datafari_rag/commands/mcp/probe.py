@@ -1,4 +1,4 @@
-"""`datafari-rag mcp-probe`: what an agent sees at /mcp, and as whom; for whoever sets a client up."""
+"""`datafari-rag mcp-probe`: what an agent sees at /mcp, and as which user; for setting up a client."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Refused(Exception):
 
 @click.command(name="mcp-probe")
 @click.argument("url")
-@click.option("--header", "headers", multiple=True, metavar="NAME: VALUE", help="Send this header; may be repeated.")
+@click.option("--header", "headers", multiple=True, metavar="NAME: VALUE", help="Send this header; repeatable.")
 @click.option("--token", help="Send this token: Authorization: Bearer TOKEN.")
-@click.option("--query", help="Search for this, too, and show which documents this user finds.")
+@click.option("--query", help="Also search for this, and show which documents this user finds.")
 def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str | None) -> None:
     """
-    Say what an agent sees at URL (…/mcp), and as which user.
+    Show what an agent sees at URL (…/mcp), and as which user.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def mcp_probe(url: str, headers: tuple[str, ...], token: str | None, query: str 
       datafari-rag mcp-probe http://127.0.0.1:8080/mcp --header "X-Remote-User: alice" --query "enum"
       datafari-rag mcp-probe https://search.example.org/mcp --token "$TOKEN"
     \b
-    Exit codes: 0 a client can work with it; 1 it cannot, the reason is on stderr; 2 wrong usage.
+    Exit codes: 0 a client can use it; 1 it cannot, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     given = _headers(headers, token)
     try:
@@ -102,8 +102,8 @@ def _sent(
 
 def _unauthorized(response: requests.Response) -> str:
     challenge = _printable(response.headers.get("WWW-Authenticate", ""))
-    told = f"A client is told: {challenge}" if challenge else "No client is told where to get a token."
-    return f"Nobody is signed in, or the token is not valid (401). {told}"
+    told = f"WWW-Authenticate: {challenge}" if challenge else "The service does not say where to get a token."
+    return f"Not signed in, or the token is not valid (401). {told}"
 
 
 def _show_server(found: Mapping[str, Any]) -> None:
@@ -112,7 +112,7 @@ def _show_server(found: Mapping[str, Any]) -> None:
     click.echo(f"server     {_printable(server.get('name', '?'))} {_printable(server.get('version', ''))}".rstrip())
     click.echo(f"revisions  {', '.join(map(_printable, found.get('supportedVersions', ())))}")
     user = about.get(USER_KEY)
-    click.echo(f"as         {_printable(user) if user else 'nobody (anonymous): public documents alone'}")
+    click.echo(f"as         {_printable(user) if user else 'anonymous: public documents only'}")
 
 
 def _show_tools(found: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ _SENTENCES: Mapping[type[RagError], Mapping[str, str]] = {
 
 
 def sentence_for(error: RagError, language: str) -> str:
-    """Return what the reader is told, in French for a French answer, else in English."""
+    """Return the sentence for the reader, in French for a French answer, else in English."""
     sentences = _SENTENCES.get(type(error), {})
     return sentences.get(language.lower().split("-")[0], error.sentence)
 

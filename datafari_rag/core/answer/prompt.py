@@ -82,11 +82,10 @@ def instructions_for(text: str, *, language: str, answer_format: AnswerFormat | 
 
 def document_message(extract: Extract, nonce: str) -> str:
     """
-    Return what the model is told of one document: its number, then label and text between two fences.
+    Return the message of one document: its number, then label and text between two fences.
 
-    The label stands inside, because a title is the document's own word too; so do the headings that a passage stands
-    under, each on a line of its own. Only the nonce makes a fence: should a text hold it, which nobody can guess, it is
-    taken out.
+    The label is inside, because a title comes from the document too; so are the headings of the passage, each on its
+    own line. Only the nonce makes a fence: it cannot be guessed, and is removed from a text that contains it.
     """
     label, text = (part.replace(nonce, "") for part in (extract.label, _under_headings(extract)))
     return f"Document {extract.number}. <data {nonce}>\n[{label}]\n{text}\n</data {nonce}>"

@@ -17,7 +17,7 @@ from datafari_rag.core.events import Event, Finished, Sources
 LEAST_SCORE = "minimum_search_score"
 """The override that compares scores, by its name in the chat dialects."""
 
-NOT_FOR_ALL = "Not in use: scores are for administrators."
+NOT_FOR_ALL = "Not in use: only administrators see scores."
 
 
 def ranked(event: Event) -> Event:

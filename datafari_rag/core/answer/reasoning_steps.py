@@ -125,7 +125,7 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
         "turns": len(prompt.history),
     }
     if not is_admin:
-        return Thought(TITLES[3], f"{len(prompt.extracts)} documents, {chars} characters of them.", props)
+        return Thought(TITLES[3], f"{len(prompt.extracts)} documents, {chars} characters.", props)
     props |= {
         "model": prompt.model,
         "temperature": prompt.temperature,
@@ -137,7 +137,7 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
 
 
 def _told(prompt: Prompt) -> list[str]:
-    """Return what the model is told, one string a message, roles first."""
+    """Return the prompt, one string for each message, roles first."""
     told = [f"system: {prompt.instructions}"] if prompt.instructions is not None else []
     told += [f"{turn.role}: {turn.text}" for turn in prompt.history]
     told += [f"user: Document {extract.number}. {extract.label}: {extract.text}" for extract in prompt.extracts]

@@ -1,8 +1,8 @@
 """
 Where the address of a document may lead: what a client may make a link of, and this service's own page for the rest.
 
-Whoever puts a document into the index writes its address. One that would run in the page of a client, or open a
-program, is given to nobody; the schemes below only fetch.
+The source of a document writes its address. One that would run in the page of a client, or open a
+program, is never returned; the schemes below only fetch.
 """
 
 from __future__ import annotations

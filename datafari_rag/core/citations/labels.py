@@ -26,7 +26,7 @@ def title_of(document: Document) -> str:
     Return the title, else the file name of the URL, else the id, as people may see it; never empty.
 
     Of each the first `MAX_TITLE_CHARS` characters, without controls that turn what follows round, and without anything
-    else that nobody sees: a title is read as it stands.
+    else that is invisible: a title is read as it is written.
     """
     names = (document.title or "", _file_name(document.url or ""), document.id)
     return next(filter(None, (without_invisible(name[:MAX_TITLE_CHARS]) for name in names)), "document")

@@ -2,7 +2,7 @@
 The marks of an answer, each with its place there and the place in its document that proves it, if any (contract §7).
 
 A citation never claims more than plain comparison shows: *verified* only for quoted words that stand in what the model
-saw of that document, *supported* only when a sentence of it holds all the facts. Whoever shows a citation puts it at
+saw of that document, *supported* only when a sentence of it holds all the facts. Code that shows a citation puts it at
 its place in the answer: another bracket that looks like a mark may be a document's own.
 """
 

@@ -3,7 +3,7 @@ How far apart the cosines of a model lie, measured on sentences of our own.
 
 One model gives 0.70 to 0.90 for everything, another 0.00 to 0.80, so a weight that is right for one is wrong for the
 next. The standard deviation of the cosines of questions with texts that do not answer them is a property of the model;
-measured on these sentences it depends on nobody's documents, and so tells nothing of hidden ones.
+measured on these sentences it depends on no user's documents, and so reveals nothing about hidden ones.
 """
 
 from __future__ import annotations

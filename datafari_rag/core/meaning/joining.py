@@ -1,4 +1,4 @@
-"""When a question is searched by meaning, for what, and how that and the search by words become one list."""
+"""Whether a question is also searched by meaning, that search, and one list of its results and those by words."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ NEAR_SHARE = 2
 """One document by meaning for so many by words."""
 
 
-def is_asked(search: Search, settings: Settings, model: EmbeddingModel) -> bool:
-    """Say whether *search* is done by meaning as well: wanted, in the main index, in a language the model knows."""
-    is_main = search.index is None or not settings.openai_indexes.get(search.index)
-    return settings.retrieval_method != "bm25" and is_main and model.knows(search.language)
+def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes: Mapping[str, str]) -> bool:
+    """
+    Return whether *search* also uses vectors: by `retrieval.method`, in the main index, in a language of the model.
+
+    *indexes* are `openai.indexes`; those with an address of their own have no vectors.
+    """
+    is_main = search.index is None or not indexes.get(search.index)
+    return method != "bm25" and is_main and model.knows(search.language)
 
 
 def near_search_for(search: Search, vector: Vector, *, settings: Settings, model_key: str) -> NearSearch:
-    """Return what is asked of the index of vectors beside *search*."""
+    """Return the search of the index of vectors that goes with *search*."""
     documents = {"hybrid": -(-search.rows // NEAR_SHARE), "vector": search.rows, "rrf": settings.rrf_top_k}
     return NearSearch(
         vector=vector,

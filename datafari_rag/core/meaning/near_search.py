@@ -1,4 +1,4 @@
-"""What is asked of an index of vectors, and what is put into it, as values."""
+"""A request to an index of vectors, and the contents of such an index, as values."""
 
 from __future__ import annotations
 

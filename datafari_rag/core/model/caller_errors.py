@@ -55,7 +55,7 @@ def callers_error(rejection: Rejection, *, chosen: Collection[str], model: str) 
     param = _OTHER_NAMES.get(refusal.param or "", refusal.param)
     if param is None or param not in chosen:
         return None
-    return _error(f"The model does not take this value of {param}.", refusal, code="invalid_value", param=param)
+    return _error(f"The model does not accept this value of {param}.", refusal, code="invalid_value", param=param)
 
 
 def _is_meant(fault: BlamedFault, status: int, said: str, *, model: str) -> bool:

@@ -141,7 +141,7 @@ def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> 
     """
     Return what a reply that was read to its end failed by, or None: a cut answer (length) with text is none.
 
-    "Stop" and words that nobody knows are good endings; None is not asked about here.
+    "stop" and unknown values are successful endings; None is not checked here.
     """
     if finish_reason == "content_filter":
         return ContentFiltered(log="finish_reason content_filter", status=200)

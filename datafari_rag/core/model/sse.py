@@ -1,5 +1,5 @@
 """
-Bytes → text → lines → events, each a small class that is fed by whoever has the bytes.
+Bytes → text → lines → events, each a small class that is fed with what arrives.
 
 Pure: no class here reads a socket. Whatever way a stream is cut, the events are the same. An un-terminated last event
 is given by `end`, because a server may close right after it; whether it is complete, its JSON says.

@@ -27,7 +27,7 @@ def evidence_in(question: str, extracts: Sequence[Extract], *, language: str) ->
     """
     Return how much of *question* the best of *extracts* holds, 0 to 1: all of its words, and close together.
 
-    Names count as much as other words here: a passage about somebody else is no evidence.
+    Names count as much as other words here: a passage about another person is no evidence.
     """
     terms = terms_of(question, language)
     if not terms:

@@ -245,7 +245,7 @@ def _held(bounds: Sequence[tuple[int, int]], one: Ranked) -> list[set[int]]:
     ends = [0, *(end for _, end in bounds)]
     held: list[set[int]] = [set() for _ in range(len(bounds) + 1)]
     for term, hits in enumerate(one.traces.hits):
-        # Of a long text only parts are cut into sentences: what stands between them is counted at 0, for nobody.
+        # Of a long text only parts are cut into sentences: the text between them is counted at 0.
         for after in {after if hit < ends[after] else 0 for hit in hits for after in (bisect_right(starts, hit),)}:
             held[after].add(term)
     return held[1:]

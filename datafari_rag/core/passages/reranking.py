@@ -1,5 +1,5 @@
 """
-Which of the found documents come first: the engine's order, mended by what their texts hold.
+Which of the found documents come first: the engine's order, corrected by the contents of their texts.
 
 The engine knows the whole collection and scores whole documents; here the texts are at hand, so that words close
 together, words in their order, phrases word for word and the title can speak, and one document for another. Rarity is

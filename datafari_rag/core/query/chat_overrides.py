@@ -109,7 +109,7 @@ def _checked(name: str, value: object, row: Override, settings: Settings) -> obj
 
 def _sentence(name: str, row: Override, settings: Settings, *, taken: object) -> str:
     if row.effect is not None and (taken is False or taken == ""):
-        return "Not asked for."
+        return "Not requested."
     return next((need.unmet for need in row.needs if not need.is_met(settings)), row.says)
 
 
@@ -123,7 +123,9 @@ def _check_flag(value: object, _: Settings) -> object:
 
 
 def _number(lowest: float, highest: float = math.inf) -> OverrideKind:
-    wanted = f"a number between {lowest:g} and {highest:g}" if highest != math.inf else f"a number from {lowest:g} up"
+    wanted = (
+        f"a number between {lowest:g} and {highest:g}" if highest != math.inf else f"a number of at least {lowest:g}"
+    )
 
     def check(value: object, _: Settings) -> object:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -230,7 +232,7 @@ _ANYTHING = OverrideKind(_check_nothing, {})
 
 _A_MODEL = Need(
     lambda settings: settings.rag_api_endpoint != BUILTIN_MODEL,
-    "Not in use here: the built-in model says sentences of the documents, as they are.",
+    "Not in use here: the built-in model quotes sentences from the documents.",
 )
 _INSTRUCTIONS = Need(
     lambda settings: settings.rag_template == "openai" or settings.rag_add_instructions,
@@ -238,7 +240,7 @@ _INSTRUCTIONS = Need(
 )
 _OPENAI = Need(
     lambda settings: settings.rag_template == "openai",
-    "Not in use here: a Datafari External LLM service takes no such parameter.",
+    "Not in use here: a Datafari External LLM service has no such parameter.",
 )
 _TEMPLATES = Need(
     lambda settings: settings.chat_prompt_template_allowed,
@@ -254,7 +256,7 @@ _AGENTS = "Not in use here: each question is one search in this service's own in
 _INPUTS = ("text", "texts", "textAndImages", "images")
 
 OVERRIDES: Mapping[str, Override] = {
-    "top": Override(_TOP, "In use: the most documents of this answer.", _set("max_documents")),
+    "top": Override(_TOP, "In use: the maximum number of documents for this answer.", _set("max_documents")),
     "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature"), (_A_MODEL,)),
     "retrieval_mode": Override(
         _one_of("text", "vectors", "hybrid"), "Documents are found by their words (text), whatever is sent."
@@ -276,7 +278,7 @@ OVERRIDES: Mapping[str, Override] = {
     "minimum_search_score": Override(
         _number(0), "In use for administrators: weaker hits are dropped (BM25).", _set("min_score")
     ),
-    "minimum_reranker_score": Override(_number(0), "Not in use here: there is no second ranking."),
+    "minimum_reranker_score": Override(_number(0), "Not in use here: results are not reranked."),
     "include_category": Override(_text(200), "In use: only this category.", _category(is_excluded=False)),
     "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
     "language": Override(_CODE, "In use: the language of the answer.", _set("language"), _TOLD),

@@ -1,5 +1,5 @@
 """
-Questions to try over a collection that nobody has described: its own FAQ questions, sections and titles.
+Questions to try on any collection: its own FAQ questions, sections and titles.
 
 Only plain words become part of a question: no line with markup, and none that is long.
 """

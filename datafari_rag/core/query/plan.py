@@ -1,4 +1,4 @@
-"""From the ask and the settings to what is searched and what the model is told."""
+"""From the ask and the settings to the searches and the prompt."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def prompt_for(
     ask: Ask, extracts: tuple[Extract, ...], *, language: str, settings: Settings, written: tuple[str, str]
 ) -> Prompt:
     """
-    Return all that the model is told.
+    Return the prompt.
 
     *written* holds the text of the instructions file and the nonce of this request's fences.
     """

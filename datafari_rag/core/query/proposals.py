@@ -33,7 +33,7 @@ SIMILAR = 0.72
 NEAR_ROWS, LATEST_ROWS, TITLE_ROWS = 5, 3, 6
 
 SHORTEST_TYPED, MAX_TYPED_CHARS, MAX_TYPED_WORDS = 3, 200, 8
-"""Suggestions begin with so many characters, and end where nobody types a title any more."""
+"""Fewest and most characters for suggestions: titles are not typed beyond these."""
 
 _MARKED = re.compile(f"{re.escape(MARK_START)}([^<>]{{1,60}}){re.escape(MARK_END)}")
 

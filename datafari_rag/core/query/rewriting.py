@@ -30,7 +30,7 @@ def is_wanted(ask: Ask, *, is_enabled: bool) -> bool:
 
 
 def prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prompt:
-    """Return what the model is told."""
+    """Return the messages for the model."""
     return Prompt(
         question=ask.question,
         extracts=(),

@@ -1,4 +1,4 @@
-"""What is asked of a search engine, as values; how an engine spells it is its adapter's."""
+"""A request to a search engine, as values; its adapter translates it for the engine."""
 
 from __future__ import annotations
 

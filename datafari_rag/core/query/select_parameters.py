@@ -33,7 +33,7 @@ SORTS = ("score", "title", "last_modified")
 IDENTITY_NAMES = frozenset(
     {"mcf", "userTokens", "UserTokens", "shards", "shards.qt", "qt", "auth_claims", "session_state", "collection"}
 )
-"""Names with which a caller can only have meant to be somebody else, or to go round the filter."""
+"""Names that a caller can only have sent to act as another user, or to bypass the filter."""
 
 _IDENTITY_PREFIX = "AuthenticatedUser"
 _SESSION_STATE = "session_state"
@@ -130,7 +130,7 @@ def identity_attempts(names: Collection[str]) -> int:
 
 def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
     """
-    Return the names in a request with which its sender tried to be somebody else, once each.
+    Return the names in a request with which its sender tried to act as another user, once each.
 
     *body* is the decoded JSON; its own keys and those of the objects in it are looked at, two levels deep: there a
     chat has its overrides, and a tool its arguments. Session state is a key of its own there and no attempt.

@@ -1,8 +1,7 @@
 """
 Checks for addresses: of models, of search engines, of proxies and web sites.
 
-Pure: nothing is opened or looked up. An address that cannot be meant is told here; one that does not answer is no
-matter of settings.
+Pure: nothing is opened or looked up. An impossible address is refused here; whether a server answers is not checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-What a browser may not change, whoever asks: only rows that are declared for browsers, and by no reference.
+What a browser may not change, for any user: all rows but those declared for browsers, and every reference.
 
-Pure. Whoever can edit the file itself may do all of it; the administration page may do less.
+Pure. A person who can edit the file can change everything; the settings page can change less.
 """
 
 from __future__ import annotations

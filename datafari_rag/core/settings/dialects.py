@@ -22,12 +22,12 @@ MCP_TOOLS = ("search", "fetch", "answer", "check")
 
 
 def _described(tool: str) -> str:
-    """Declare what agents are told about one tool: it decides when a model calls it, so administrators may word it."""
+    """Declare the description of one tool for agents: models decide by it when to call the tool."""
     return setting(
         f"mcp.{tool}.description",
         "",
         check=checks.text(),
-        help=f"What agents are told about the tool {tool}. Empty: a built-in text.",
+        help=f"Description of the tool {tool} for agents. Empty: a built-in text.",
         browser=True,
     )
 
@@ -40,16 +40,15 @@ class DialectSettings(EmbeddingSettings):
         "openai.passthrough",
         True,
         check=checks.flag(),
-        help="Let requests to /v1 that name no index, or for which nothing was found, go to the model as they are.",
+        help="Pass requests to /v1 that name no index, or for which no documents were found, to the model unchanged.",
         browser=True,
     )
     openai_indexes: Mapping[str, str] = mapping(
         "openai.indexes",
         MappingProxyType({"default": ""}),
         check=addresses.indexes(),
-        help="Names that index_name may have on /v1. NAME alone stands for the collection of solr.url, "
-        "NAME=SOLR-URL for "
-        "another one.",
+        help="Values allowed for index_name on /v1. NAME alone is the collection of solr.url; NAME=SOLR-URL is "
+        "another collection.",
     )
     openai_model_name: str = setting(
         "openai.model.name",
@@ -57,43 +56,43 @@ class DialectSettings(EmbeddingSettings):
         check=checks.filled(
             checks.text(message("names without spaces, slashes and commas"), re.compile(r"[^\s/,]{1,60}"))
         ),
-        help="Name under which /v1 lists the model that answers from documents; with /INDEX behind it, from an index "
-        "of openai.indexes.",
+        help="Name under which /v1 lists the model that answers from documents; NAME/INDEX answers from an index of "
+        "openai.indexes.",
     )
     openai_sources: Literal["auto", "annotations", "openwebui"] = setting(
         "openai.sources",
         "auto",
         check=checks.choice("auto", "annotations", "openwebui"),
-        help="How a stream of /v1/chat/completions shows its citations: as annotations, or as the events of Open "
-        "WebUI. auto: by the header X-OpenWebUI-Chat-Id.",
+        help="How a stream of /v1/chat/completions sends citations: as annotations, or as Open WebUI events. auto: "
+        "events if the request has the header X-OpenWebUI-Chat-Id.",
         browser=True,
     )
     openai_models: tuple[str, ...] = setting(
         "openai.models",
         (),
         check=checks.names(),
-        help="Models that callers of /v1 may ask for. Empty: any.",
+        help="Models that callers of /v1 may request. Empty: any.",
         browser=True,
     )
     openai_max_files: int | None = setting(
         "openai.maxFiles",
         None,
         check=checks.integer(0, 1000, is_optional=True),
-        help="Most documents of an answer on /v1. Empty: as rag.maxFiles. 0: as many as fit.",
+        help="Maximum number of documents for an answer on /v1. Empty: same as rag.maxFiles. 0: as many as fit.",
         browser=True,
     )
     openai_node_tokens: int = setting(
         "openai.node_tokens",
         500,
         check=checks.integer(1, 1_000_000),
-        help="Most tokens of one passage on /v1.",
+        help="Maximum number of tokens in one passage on /v1.",
         browser=True,
     )
     openai_reserve_tokens: int = setting(
         "openai.reserve_tokens",
         150,
         check=checks.integer(0, 1_000_000),
-        help="Tokens kept free for labels, fences and instructions on /v1.",
+        help="Tokens reserved for labels, delimiters and instructions on /v1.",
         browser=True,
     )
 
@@ -101,76 +100,80 @@ class DialectSettings(EmbeddingSettings):
         "chat.both_shapes",
         True,
         check=checks.flag(),
-        help="Answer /chat and /ask without stream in the newer and the older form at once (adds choices).",
+        help="Add the older fields (choices) to answers of /chat and /ask without stream, next to the newer ones.",
         browser=True,
     )
     chat_no_documents: Literal["answer", "error"] = setting(
         "chat.no_documents",
         "answer",
         check=checks.choice("answer", "error"),
-        help="What chat clients get when nothing was found: an answer that says so, or the error 428.",
+        help="What chat clients receive if no documents were found: an answer that says so, or the error 428.",
         browser=True,
     )
     chat_top_max: int = setting(
         "chat.top.max",
         50,
         check=checks.integer(1, 1000),
-        help="Most documents that a chat client may ask for with overrides.top.",
+        help="Maximum number of documents that a chat client may request with overrides.top.",
         browser=True,
     )
     chat_thoughts: Literal["all", "admins", "none"] = setting(
         "chat.thoughts",
         "all",
         check=checks.choice("all", "admins", "none"),
-        help="Who sees how an answer was made. Prompt, filter and timings are for security.admins in any case.",
+        help="Who may see how an answer was made. Only security.admins ever see the prompt, the filter and the "
+        "timings.",
         browser=True,
     )
     chat_history_tokens: int = setting(
         "chat.history.tokens",
         4_000,
         check=checks.integer(0, 100_000_000),
-        help="Most tokens of earlier messages that go to the model; the oldest are left out first.",
+        help="Maximum number of tokens from earlier messages that are sent to the model; the oldest are left out "
+        "first.",
         browser=True,
     )
     chat_memory_enabled: bool = setting(
         "chat.memory.enabled",
         False,
         check=checks.flag(),
-        help="Carry the last turns in a signed session_state, for clients that send only their new message.",
+        help="Return the last messages in a signed session_state, for clients that send only their new message.",
         browser=True,
     )
     chat_memory_secret: str = secret(
         "chat.memory.secret",
         "",
         check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
-        help="Secret that signs that state; needed when chat.memory.enabled=true. All servers of one service share it.",
+        help="Secret that signs session_state; required with chat.memory.enabled=true. All servers of one service "
+        "share it.",
     )
     chat_memory_history_size: int = setting(
         "chat.memory.history.size",
         6,
         check=checks.integer(1, 100),
-        help="Most messages in that state.",
+        help="Maximum number of messages in session_state.",
         browser=True,
     )
     chat_memory_max_bytes: int = setting(
         "chat.memory.max_bytes",
         16_384,
         check=checks.integer(256, 1_000_000),
-        help="Largest such state, in bytes; the oldest messages are left out first.",
+        help="Maximum size of session_state, in bytes; the oldest messages are left out first.",
         browser=True,
     )
     chat_memory_max_age_s: int = setting(
         "chat.memory.max_age_s",
         86_400,
         check=checks.integer(1, 31_536_000),
-        help="How long such a state is accepted, in seconds.",
+        help="How long a session_state is accepted, in seconds.",
         browser=True,
     )
     chat_query_rewriting_enabled: bool = setting(
         "chat.query.rewriting.enabled",
         False,
         check=checks.flag(),
-        help="Let the model word the search query of a conversation. Costs one more call for each question.",
+        help="Let the model write the search query of a conversation. Costs one more request to the model for each "
+        "question.",
         browser=True,
     )
     chat_prompt_template_allowed: bool = setting(
@@ -184,53 +187,53 @@ class DialectSettings(EmbeddingSettings):
         "chat.client.system",
         False,
         check=checks.flag(),
-        help="Pass on system messages of chat clients. false: they are left out and named in the thoughts.",
+        help="Pass on system messages from chat clients. false: they are left out, and the thoughts say so.",
         browser=True,
     )
     chat_category_field: str = setting(
         "chat.category.field",
         "source",
         check=checks.field_name(),
-        help="Field that include_category and exclude_category of chat clients narrow.",
+        help="Field to which include_category and exclude_category of chat clients apply.",
     )
 
     mcp_enabled: bool = setting(
         "mcp.enabled",
         True,
         check=checks.flag(),
-        help="Serve agents at /mcp (Model Context Protocol), each as the user who is proved to be asking.",
+        help="Serve agents at /mcp (Model Context Protocol), each with the rights of its authenticated user.",
     )
     mcp_tools: tuple[str, ...] = setting(
         "mcp.tools",
         MCP_TOOLS,
         check=checks.names(allowed=MCP_TOOLS),
-        help="Tools that agents are offered.",
+        help="Tools offered to agents.",
     )
     mcp_max_tokens: int = setting(
         "mcp.max_tokens",
         2_000,
         check=checks.integer(200, 1_000_000),
-        help="Most tokens of one result of a tool; what is left out is said (truncated).",
+        help="Maximum number of tokens in one tool result; a shortened result is marked as truncated.",
         browser=True,
     )
     mcp_url: str = setting(
         "mcp.url",
         "",
         check=addresses.url(is_optional=True),
-        help="Address of /mcp as its clients write it, such as https://search.example.org/mcp; needed behind a proxy. "
-        "It is an audience that tokens for /mcp may name. Empty: the address of the request.",
+        help="URL of /mcp as clients use it, such as https://search.example.org/mcp; required behind a proxy. Tokens "
+        "for /mcp may name it as their audience. Empty: the address of the request.",
     )
     mcp_scopes: tuple[str, ...] = setting(
         "mcp.scopes",
         (),
         check=checks.names(),
-        help="Scopes that clients request from the identity provider to get a token for /mcp. Empty: none are named.",
+        help="Scopes that clients request from the identity provider to get a token for /mcp. Empty: none.",
     )
     mcp_instructions: str = setting(
         "mcp.instructions",
         "",
         check=checks.text(),
-        help="What agents are told about this service as a whole. Empty: a built-in text.",
+        help="Description of the whole service for agents. Empty: a built-in text.",
         browser=True,
     )
     mcp_search_description: str = _described("search")

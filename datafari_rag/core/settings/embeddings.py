@@ -62,14 +62,15 @@ class EmbeddingSettings(AnswerSettings):
         "embeddings.endpoint",
         "",
         check=embeddings_endpoint(),
-        help="Where vectors are made: the address of any OpenAI-compatible /v1/embeddings, or onnx:FOLDER for a local "
-        "model (datafari-rag model get NAME; needs the extra vectors). Empty: no vectors, search by words alone.",
+        help="Where vectors are made: the URL of an OpenAI-compatible /v1/embeddings endpoint, or onnx:FOLDER for a "
+        "local model (datafari-rag model get NAME; needs the extra vectors). Empty: no vectors, the search uses "
+        "words only.",
     )
     embeddings_model: str = setting(
         "embeddings.model",
         "",
         check=checks.text(),
-        help="Name of the model that is sent to the endpoint. Empty: none is sent. A local model has its own name.",
+        help="Model name sent to the endpoint. Empty: no name is sent. A local model has its own name.",
     )
     embeddings_token: str = secret(
         "embeddings.token",
@@ -81,81 +82,81 @@ class EmbeddingSettings(AnswerSettings):
         "embeddings.dimensions",
         None,
         check=checks.integer(1, 8192, is_optional=True),
-        help="Numbers of a vector: sent to the endpoint, and every vector is checked against it. Empty: not sent, the "
-        "first vector says it.",
+        help="Number of dimensions of a vector: it is sent to the endpoint, and every vector is checked against it. "
+        "Empty: it is not sent, and the first vector sets it.",
     )
     embeddings_query_prefix: str = setting(
         "embeddings.query_prefix",
         "",
         check=checks.text(),
-        help='Text that the model wants before a question, such as "query:" for E5; a space is put after it. Empty: '
-        "that of the local model's folder, or none.",
+        help='Prefix that the model expects before a question, such as "query:" for E5; a space is added after it. '
+        "Empty: the prefix in the local model's folder, or none.",
     )
     embeddings_passage_prefix: str = setting(
         "embeddings.passage_prefix",
         "",
         check=checks.text(),
-        help='Text that the model wants before a passage, such as "passage:" for E5; a space is put after it. Empty: '
-        "that of the local model's folder, or none.",
+        help='Prefix that the model expects before a passage, such as "passage:" for E5; a space is added after it. '
+        "Empty: the prefix in the local model's folder, or none.",
     )
     embeddings_languages: tuple[str, ...] = setting(
         "embeddings.languages",
         (),
         check=languages(),
-        help="Languages that the model knows, as two-letter codes: other questions are searched by words alone. Empty: "
-        "what the local model's folder says, else any.",
+        help="Languages that the model supports, as two-letter codes; questions in other languages are searched by "
+        "words only. Empty: the languages in the local model's folder, otherwise any.",
     )
     embeddings_timeout_s: float = setting(
         "embeddings.timeout_s",
         1.0,
         check=checks.number(0.01, 60),
-        help="Longest wait for the vector of a question, in seconds; then the answer is made with words alone.",
+        help="Maximum wait for the vector of a question, in seconds; after that, the search uses words only.",
     )
     embeddings_index_timeout_s: float = setting(
         "embeddings.index_timeout_s",
         60.0,
         check=checks.number(0.1, 3600),
-        help="Longest wait for the vectors of one batch of passages while documents are indexed, in seconds.",
+        help="Maximum wait for the vectors of one batch of passages during indexing, in seconds.",
     )
     embeddings_retries: int = setting(
         "embeddings.retries",
         2,
         check=checks.integer(0, 10),
-        help="How often a failed request for vectors is repeated, within the time-out of a question or of a batch.",
+        help="How often a failed request for vectors is retried, within the timeout of a question or of a batch.",
     )
     embeddings_batch: int = setting(
         "embeddings.batch",
         32,
         check=checks.integer(1, 2048),
-        help="Most texts in one request to the endpoint.",
+        help="Maximum number of texts in one request to the endpoint.",
     )
     embeddings_threads: int = setting(
         "embeddings.threads",
         1,
         check=checks.integer(1, 64),
-        help="Threads of a local model in each process. More than 1 pays for indexing alone.",
+        help="Threads of a local model in each process. More than 1 only helps indexing.",
     )
     embeddings_tls_ca: str = setting(
         "embeddings.tls.ca",
         "",
         check=checks.path(),
-        help="PEM file of the authorities that sign the endpoint's certificate. Empty: those of the system.",
+        help="PEM file with the authorities that sign the endpoint's certificate. Empty: the system's authorities.",
     )
     embeddings_tls_cert: str = setting(
         "embeddings.tls.cert",
         "",
         check=checks.path(),
-        help="PEM file of our own certificate for the endpoint, when it asks for one.",
+        help="PEM file with the client certificate for the endpoint, if it requires one.",
     )
     embeddings_tls_key: str = setting(
         "embeddings.tls.key",
         "",
         check=checks.path(),
-        help="PEM file of the key of that certificate. Empty: it is in the same file.",
+        help="PEM file with the key of that certificate. Empty: the key is in the certificate's file.",
     )
     embeddings_tls_verify: bool = setting(
         "embeddings.tls.verify",
         True,
         check=checks.flag(),
-        help="Check the endpoint's certificate. false is for tests only; a warning is logged at startup.",
+        help="Verify the endpoint's certificate. Use false for tests only; a warning is logged at startup.",
     )

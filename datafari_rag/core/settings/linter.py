@@ -31,14 +31,14 @@ ALIASES: Mapping[str, str] = {
 """Other spellings, of Datafari's documentation and of its later versions, that mean exactly the same here."""
 
 ELSEWHERE: Mapping[str, str] = {
-    "ai.api.endpoint": "rag.api.endpoint holds the whole address here, with /chat/completions",
-    "ai.enable.rag": "RAG is on as long as this service runs",
-    "rag.enabled": "RAG is on as long as this service runs",
-    "prompt.max.request.size": "rag.maxJsonLength and llm.context.window bound the request here",
-    "prompt.chunking.strategy": "one request to the model holds all extracts here",
-    "rag.chunk.size": "documents are cut into passages at question time here",
-    "chunking.chunk.size": "documents are cut into passages at question time here",
-    "rag.topK": "rag.candidates says how many found documents are looked at here",
+    "ai.api.endpoint": "here, rag.api.endpoint is the full URL, with /chat/completions",
+    "ai.enable.rag": "RAG is always on in this service",
+    "rag.enabled": "RAG is always on in this service",
+    "prompt.max.request.size": "here, rag.maxJsonLength and llm.context.window limit the request",
+    "prompt.chunking.strategy": "here, one request to the model contains all extracts",
+    "rag.chunk.size": "here, documents are split into passages at question time",
+    "chunking.chunk.size": "here, documents are split into passages at question time",
+    "rag.topK": "here, rag.candidates sets how many search results are examined",
 }
 """Keys of other Datafari versions that have no equal here, and what to use in their place."""
 
@@ -94,10 +94,10 @@ def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Probl
         yield Problem(key, _unknown(entry), line=entry.line, kind="unknown")
         return
     if key != entry.key:
-        advice = f"{entry.key} is another name of {key}; better write {key}."
+        advice = f"{entry.key} is an alias of {key}; use {key}."
         yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     if earlier is not None:
-        advice = f"{key} is given twice: this one counts, the one of line {earlier.line} does not."
+        advice = f"{key} is set twice: this line is used, line {earlier.line} is ignored."
         yield Problem(key, advice, "warning", line=entry.line, kind="advice")
 
 
@@ -139,7 +139,7 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
             advice = f"{key} is empty: its default, {row.default_text}, is used."
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
         if re.search(r"<[A-Z_]+>", entry.value):
-            advice = f"The value of {key} still has a placeholder."
+            advice = f"The value of {key} still contains a placeholder."
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings, last)
     if settings.rag_template == "openai" and not settings.rag_add_instructions:

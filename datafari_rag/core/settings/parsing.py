@@ -130,9 +130,9 @@ def _quoted(text: str) -> str:
 
 def _hinted(problem: Message, text: str) -> Message:
     if CONTROL.search(text):
-        return message("{problem} A backslash is written as two.", problem=problem)
+        return message("{problem} Write a backslash twice.", problem=problem)
     if re.search(r"\S\s+[#!]", text):
-        return message("{problem} A comment needs a line of its own.", problem=problem)
+        return message("{problem} Put the comment on its own line.", problem=problem)
     if text[:1] in ("'", '"') and text[-1:] == text[:1]:
         return message("{problem} Leave out the quotation marks.", problem=problem)
     return problem
@@ -145,7 +145,7 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
     yield (
         settings.demo_users and not _is_loopback(settings.server_host),
         "demo.users",
-        message("false is expected, because server.host is not this machine alone."),
+        message("false is expected, because server.host is not a loopback address."),
     )
     yield (
         settings.chat_memory_enabled and not settings.chat_memory_secret,
@@ -153,14 +153,14 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("With true, chat.memory.secret is expected."),
     )
     yield (
-        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings).acl.values()},
+        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings.solr_field).acl.values()},
         "chat.category.field",
         message("A field without access rights is expected."),
     )
     yield (
         settings.rag_max_tokens + settings.openai_reserve_tokens + ROOM_TOKENS > settings.llm_context_window,
         "rag.maxTokens",
-        message("With openai.reserve_tokens it leaves no room for documents in llm.context.window."),
+        message("Together with openai.reserve_tokens, it leaves no room for documents in llm.context.window."),
     )
     yield (
         len(settings.llm_fallback_models) > len(settings.llm_fallback),
@@ -215,7 +215,7 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("With authority, security.authority.url is expected."),
     )
     yield (
-        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings).acl.values()}),
+        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings.solr_field).acl.values()}),
         "solr.facets",
         message("Fields with access rights cannot be used as facets."),
     )

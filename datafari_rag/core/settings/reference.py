@@ -1,5 +1,5 @@
 """
-The settings table for people: `conf/rag.properties` and `docs/settings.md`, as texts.
+The settings table as documentation: `conf/rag.properties` and `docs/settings.md`, as texts.
 
 Pure: returns texts and writes nothing. A test holds the files to what is returned here.
 """
@@ -16,10 +16,10 @@ from datafari_rag.core.settings.table import FIELD_NAMES, ROWS
 GROUPS: Mapping[str, str] = {
     "rag": "Answers",
     "retrieval": "Retrieval",
-    "rrf": "Fusion by ranks",
-    "embeddings": "Meaning: the embedding model",
+    "rrf": "Rank fusion",
+    "embeddings": "Embedding model (search by meaning)",
     "llm": "The language model",
-    "token": "Counting tokens",
+    "token": "Token counting",
     "openai": "OpenAI-compatible callers (/v1)",
     "chat": "Chat callers (/chat, /ask, /api/chat)",
     "mcp": "Agents (/mcp)",
@@ -38,13 +38,13 @@ SEED_KEYS = (
     *("rag.maxFiles", "rag.maxJsonLength", "rag.addInstructions", "rag.solrField", "rag.hl.fragsize", "rag.operator"),
     *("rag.enable.logs", "solr.url"),
 )
-"""Keys that the file sets; the others stand there commented out, with their defaults."""
+"""Keys that the file sets; the others are commented out, with their defaults."""
 
 _HEAD = """\
 # Settings of datafari_rag. Check this file with: datafari-rag check conf/rag.properties
 #
-# A line without # is a setting, one that begins with # is a comment or a default. A changed file is taken up within
-# two seconds; only server.* needs a new start. Relative paths begin at the folder of this file.
+# A line without # is a setting; a line that begins with # is a comment or a default. Changes take effect within two
+# seconds, except those of server.*, which need a restart. Relative paths start at the folder of this file.
 # ${VARIABLE} in a value is replaced from the environment; the value of a secret may be file:PATH.
 """
 
@@ -64,17 +64,17 @@ def as_markdown() -> str:
     """Return `docs/settings.md`: one table for each group."""
     parts = [
         "# Settings\n\n"
-        "Every key of `rag.properties`, with its default and what it does. This page and `conf/rag.properties` are\n"
-        "written from one table in the code; `datafari-rag check FILE` checks a file against the same table.\n\n"
-        "- A changed file is taken up within two seconds by every worker; only `server.*` needs a new start.\n"
-        "- A file with an error never replaces a good one: the old settings stay, and `/health/ready` says so.\n"
-        "- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. Neither is ever shown.\n"
-        "- Relative paths begin at the folder of the file. Lists are separated by commas.\n"
-        "- Keys marked ✎ can also be changed on the settings page, by those in `security.admins`.\n"
-        "- Backslashes are written twice, as in every properties file. Text is UTF-8 or Latin-1.\n"
+        "All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties` are generated from a\n"
+        "table in the code; `datafari-rag check FILE` checks a file against the same table.\n\n"
+        "- Changes take effect within two seconds in every worker, except those of `server.*`, which need a restart.\n"
+        "- A file with an error is not used: the previous settings stay in effect, and `/health/ready` reports it.\n"
+        "- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. These values are never shown.\n"
+        "- Relative paths start at the folder of the file. The items of a list are separated by commas.\n"
+        "- Keys marked ✎ can also be changed on the settings page by the users in `security.admins`.\n"
+        "- Write backslashes twice, as in every properties file. The file is UTF-8 or Latin-1.\n"
     ]
     for group, rows in _grouped():
-        parts.append(f"\n## {GROUPS[group]}\n\n| key | default | values | what it does |\n|---|---|---|---|\n")
+        parts.append(f"\n## {GROUPS[group]}\n\n| key | default | values | description |\n|---|---|---|---|\n")
         parts += [_as_table_line(row) for row in rows]
     return "".join(parts)
 
@@ -95,8 +95,8 @@ def _grouped() -> Iterator[tuple[str, Iterable[SettingRow]]]:
 
 
 def _as_entry(row: SettingRow) -> str:
-    untold = row.check.kind != "flag" and any(name not in row.help for name in row.check.choices)
-    text = f"{row.help} Values: {', '.join(row.check.choices)}." if untold else row.help
+    has_choices_missing = row.check.kind != "flag" and any(name not in row.help for name in row.check.choices)
+    text = f"{row.help} Values: {', '.join(row.check.choices)}." if has_choices_missing else row.help
     comment = textwrap.fill(
         text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
     )

@@ -41,154 +41,154 @@ class Settings(SearchSettings):
         "server.host",
         "127.0.0.1",
         check=addresses.host(),
-        help="Address to listen on. 0.0.0.0: every network of the machine.",
+        help="Address to listen on. 0.0.0.0: all network interfaces.",
     )
     server_port: int = setting(
-        "server.port", 8080, check=checks.integer(0, 65_535), help="Port to listen on. 0: any free one."
+        "server.port", 8080, check=checks.integer(0, 65_535), help="Port to listen on. 0: any free port."
     )
     server_workers: int | None = setting(
         "server.workers",
         None,
         check=checks.integer(1, 1024, is_optional=True),
-        help="Processes that serve. Empty: one for each core.",
+        help="Number of worker processes. Empty: one for each CPU core.",
         browser=True,
     )
     server_rate_user_per_minute: int = setting(
         "server.rate.user_per_minute",
         0,
         check=checks.integer(0, 1_000_000),
-        help="Most questions of one user in a minute. 0: no limit.",
+        help="Maximum number of questions per user and minute. 0: no limit.",
         browser=True,
     )
     server_rate_address_per_minute: int = setting(
         "server.rate.address_per_minute",
         0,
         check=checks.integer(0, 1_000_000),
-        help="Most questions from one address in a minute. 0: no limit.",
+        help="Maximum number of questions per client address and minute. 0: no limit.",
         browser=True,
     )
     server_max_streams: int = setting(
         "server.max_streams",
         2000,
         check=checks.integer(1, 1_000_000),
-        help="Most streams open at the same time in one worker; further ones are refused with 503.",
+        help="Maximum number of open streams per worker; further streams are refused with 503.",
         browser=True,
     )
     server_max_connections: int = setting(
         "server.max_connections",
         10_000,
         check=checks.integer(10, 1_000_000),
-        help="Most connections open at the same time in one worker, idle ones included.",
+        help="Maximum number of open connections per worker, idle ones included.",
     )
     server_header_timeout_s: float = setting(
         "server.header_timeout_s",
         10.0,
         check=checks.number(0.1, 3600),
-        help="Longest time a caller may take to send the head of a request, in seconds.",
+        help="Maximum time for a caller to send the headers of a request, in seconds.",
     )
     server_max_body_bytes: int = setting(
         "server.max_body_bytes",
         10_485_760,
         check=checks.integer(1, 2_000_000_000),
-        help="Largest request body, in bytes.",
+        help="Maximum size of a request body, in bytes.",
     )
     server_work_timeout_s: float = setting(
         "server.work_timeout_s",
         10.0,
         check=checks.number(0.1, 600),
-        help="Longest time that working through the texts of one answer may take, in seconds.",
+        help="Maximum time to process the texts of one answer, in seconds.",
     )
     server_grace_s: float = setting(
         "server.grace_s",
         30.0,
         check=checks.number(0, 86_400),
-        help="How long open streams may go on when the service is stopped, in seconds.",
+        help="How long open streams may continue during shutdown, in seconds.",
         browser=True,
     )
     server_hosts: tuple[str, ...] = setting(
         "server.hosts",
         (),
         check=addresses.hosts(),
-        help="Names under which callers may address this service, as HOST or HOST:PORT; behind a proxy those it hands "
-        "on. A request for another one is refused with 421. Empty: any.",
+        help="Host names that requests may use, as HOST or HOST:PORT; behind a proxy, the names that it forwards. A "
+        "request for any other name is refused with 421. Empty: any name.",
     )
     server_public_url: str = setting(
         "server.public_url",
         "",
         check=addresses.url(is_optional=True),
-        help="Address under which readers reach this service, for the links of citations. Empty: as the request named "
-        "it.",
+        help="URL at which readers reach this service, for the links of citations. Empty: the address of the request.",
     )
     server_api_keys: tuple[str, ...] = secret(
         "server.api.keys",
         (),
         check=checks.keys(),
-        help="Keys of calling applications, separated by commas, which they send as Authorization: Bearer KEY. A key "
-        "names no user. Empty: none is known.",
+        help="Keys of calling applications, separated by commas; an application sends its key as Authorization: "
+        "Bearer KEY. A key identifies no user. Empty: no keys.",
     )
     server_cors_origins: tuple[str, ...] = setting(
         "server.cors.origins",
         (),
         check=addresses.origins(),
-        help="Web sites whose pages may call this service from the browser. Empty: none. * for any.",
+        help="Web sites whose pages may call this service from the browser. Empty: none. *: any.",
     )
     server_traces_endpoint: str = setting(
         "server.traces.endpoint",
         "",
         check=addresses.url(is_optional=True),
-        help="Where OpenTelemetry's spans go (OTLP over HTTP, /v1/traces). Empty: where OTEL_EXPORTER_OTLP_ENDPOINT "
-        "says, else none are made. Needs the extra otel.",
+        help="Where OpenTelemetry spans are sent (OTLP over HTTP, /v1/traces). Empty: the address in "
+        "OTEL_EXPORTER_OTLP_ENDPOINT, otherwise no spans are made. Needs the extra otel.",
     )
     server_secret: str = secret(
         "server.secret",
         "",
         check=checks.text(message("texts of at least 16 characters"), re.compile(r".{16,}")),
-        help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind one address "
-        "share it.",
+        help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind the same address "
+        "must share it.",
     )
     audit_folder: str = setting(
         "audit.folder",
         "",
         check=checks.path(),
-        help="Folder for the audit files: one line for each answer, without texts, chained by hashes. Empty: no audit.",
+        help="Folder for the audit files: one line for each answer, without texts, in a hash chain. Empty: no audit.",
     )
     feedback_file: str = setting(
         "feedback.file",
         "",
         check=checks.path(),
-        help="File for the readers' thumbs up and down, one JSON line each. Empty: no thumbs on the page.",
+        help="File for readers' feedback (thumbs up and down), one JSON line for each. Empty: the page does not ask "
+        "for feedback.",
     )
     feedback_text: bool = setting(
         "feedback.text",
         False,
         check=checks.flag(),
-        help="Keep question and answer with a thumb. false: ids only.",
+        help="Store the question and the answer with the feedback. false: ids only.",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "log.level",
         "INFO",
         check=checks.choice("DEBUG", "INFO", "WARNING", "ERROR"),
-        help="Least serious message that is logged. Only DEBUG logs questions.",
+        help="Minimum level of messages that are logged. Questions are logged at DEBUG only.",
     )
     log_format: Literal["text", "json"] = setting(
         "log.format",
         "text",
         check=checks.choice("text", "json"),
-        help="Form of a log line: text, or one JSON object.",
+        help="Format of a log line: text, or one JSON object.",
         browser=True,
     )
-    log_file: str = setting("log.file", "", check=checks.path(), help="File for the log. Empty: standard error.")
+    log_file: str = setting("log.file", "", check=checks.path(), help="Log file. Empty: standard error.")
     demo_users: bool = setting(
         "demo.users",
         False,
         check=checks.flag(),
-        help="Show a menu of demo users on the page. Refused unless server.host is the machine itself.",
+        help="Show a menu of demo users on the page. Refused unless server.host is a loopback address.",
     )
     demo_progress: str = setting(
         "demo.progress",
         "",
         check=checks.path(),
-        help="File in which the watcher of `datafari-rag demo FOLDER` says how far it is; that command sets it.",
+        help="File in which the watcher of `datafari-rag demo FOLDER` reports its progress; that command sets it.",
     )
 
     def __repr__(self) -> str:
@@ -238,9 +238,9 @@ def without_password(text: str) -> str:
     return re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", text)
 
 
-def fields_of(settings: Settings) -> Fields:
-    """Return the schema's field names: Datafari's, with `solr.field.*` in their place."""
-    named = dict(settings.solr_field)
+def fields_of(solr_field: Mapping[str, str]) -> Fields:
+    """Return the schema's field names: Datafari's, except those that *solr_field* (`solr.field.*`) replaces."""
+    named = dict(solr_field)
     acl = {name: named.pop(name) for name in ACL_FIELDS if name in named}
     fields: dict[str, Any] = {field_of(name): text for name, text in named.items()}
     return Fields(**fields, acl=acl)

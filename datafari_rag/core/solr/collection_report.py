@@ -32,9 +32,9 @@ class CollectionFacts:
     What a collection said of itself.
 
     *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
-    those that nobody's rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
+    those that no rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
     whether Solr's own rights component stands in the handler, None when the configuration cannot be read. *expands*
-    says that the handler expands `${name}` in parameters although it is told not to.
+    says that the handler expands `${name}` in parameters although the request forbids it.
     """
 
     flags: Mapping[str, frozenset[str]]
@@ -60,7 +60,9 @@ def _of_documents(facts: CollectionFacts) -> Iterator[Finding]:
     if facts.documents:
         yield Finding("documents", "ok", f"{facts.documents} in the collection")
     else:
-        yield Finding("documents", "hint", "the collection is empty", "Index some: datafari-rag index PATH --conf FILE")
+        yield Finding(
+            "documents", "hint", "the collection is empty", "Index documents: datafari-rag index PATH --conf FILE"
+        )
 
 
 def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
@@ -77,8 +79,8 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
         yield Finding(
             f"field {fields.preview_content}",
             "hint",
-            "is not there",
-            "Do not use rag.solrField=preview_content, or name the field: solr.field.preview_content=NAME",
+            "is missing",
+            "Do not use rag.solrField=preview_content, or set the field: solr.field.preview_content=NAME",
         )
     contents, titles = schema.contents(""), schema.titles("")
     if contents:
@@ -87,7 +89,7 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
         yield Finding(
             "stemmed text",
             "hint",
-            f"no field {fields.content_prefix}LANGUAGE is there: words are found only as they are written",
+            f"there is no field {fields.content_prefix}LANGUAGE: only exact word forms are found",
             "Fill content_en and the like (conf/solr), or set solr.field.content_prefix and solr.languages",
         )
     if titles:
@@ -103,16 +105,16 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
 
 def _needed(name: str, own: str, flags: set[str], facts: CollectionFacts, schema: Schema) -> Finding:
     if not schema.has(own):
-        return Finding(f"field {own}", "problem", "is not there", f"Name the collection's own: solr.field.{name}=NAME")
+        return Finding(f"field {own}", "problem", "is missing", f"Set the collection's field: solr.field.{name}=NAME")
     lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
     if lacking:
         return Finding(
             f"field {own}",
             "problem",
             f"is not {' and not '.join(lacking)}",
-            f"Make it so in the schema and index again, or name another field: solr.field.{name}=NAME",
+            f"Change it in the schema and index again, or set another field: solr.field.{name}=NAME",
         )
-    return Finding(f"field {own}", "ok", "is there")
+    return Finding(f"field {own}", "ok", "exists")
 
 
 def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
@@ -123,15 +125,20 @@ def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
     }
     for name, consequence in extras.items():
         if not schema.has(name):
-            yield Finding(f"field {name}", "hint", f"is not there: {consequence}", "Nothing, if nobody misses it")
+            yield Finding(f"field {name}", "hint", f"is missing: {consequence}", "Nothing, unless you need it")
     missing = [name for name in facets if not schema.has(name)]
     if missing:
-        yield Finding("solr.facets", "hint", f"not there: {', '.join(missing)}", "Take these names out of solr.facets")
+        yield Finding(
+            "solr.facets",
+            "hint",
+            f"missing from the schema: {', '.join(missing)}",
+            "Remove these names from solr.facets",
+        )
 
 
 def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[Finding]:
     if mode == "none":
-        yield Finding("rights", "hint", "security.mode=none: everybody sees every document", "Set security.mode=tokens")
+        yield Finding("rights", "hint", "security.mode=none: everyone sees every document", "Set security.mode=tokens")
         return
     yield from _of_component(facts, mode)
     if mode == "plugin":
@@ -139,30 +146,33 @@ def _of_rights(facts: CollectionFacts, schema: Schema, mode: str) -> Iterator[Fi
     for name in ACL_FIELDS:
         yield _of_acl_field(name, facts, schema)
     if facts.public is not None and facts.documents:
-        yield Finding("rights", "ok", f"{facts.public} of {facts.documents} documents are open to everybody")
+        yield Finding("rights", "ok", f"{facts.public} of {facts.documents} documents are public")
 
 
 def _of_component(facts: CollectionFacts, mode: str) -> Iterator[Finding]:
     if facts.has_component is None:
         yield Finding(
-            "rights component", "hint", "Solr's configuration cannot be read", "Check by hand who filters by rights"
+            "rights component",
+            "hint",
+            "Solr's configuration cannot be read",
+            "Check manually which component filters by rights",
         )
     elif mode == "plugin" and not facts.has_component:
         yield Finding(
             "rights component",
             "problem",
-            "security.mode=plugin, but the handler has no ManifoldCF component: nobody filters",
+            "security.mode=plugin, but the handler has no ManifoldCF component: documents are not filtered",
             "Set security.mode=tokens, or install the component in Solr",
         )
     elif mode == "tokens" and facts.has_component:
         yield Finding(
             "rights component",
             "problem",
-            "the handler filters by itself, for nobody: only open documents are found",
-            "Set security.mode=plugin, or name a handler without it: solr.handler=/NAME",
+            "the handler filters by itself, without a user: only public documents are found",
+            "Set security.mode=plugin, or use a handler without it: solr.handler=/NAME",
         )
     elif mode == "plugin":
-        yield Finding("rights component", "ok", "the handler has it")
+        yield Finding("rights component", "ok", "the handler has the ManifoldCF component")
 
 
 def _of_macros(facts: CollectionFacts) -> Iterator[Finding]:
@@ -170,7 +180,7 @@ def _of_macros(facts: CollectionFacts) -> Iterator[Finding]:
         yield Finding(
             "macros",
             "problem",
-            "the handler expands ${name} in ids, rights and names of users: callers can write others into them",
+            "the handler expands ${name} in ids, rights and user names: callers can inject other values",
             "Remove expandMacros from the invariants of the handler",
         )
 
@@ -178,15 +188,19 @@ def _of_macros(facts: CollectionFacts) -> Iterator[Finding]:
 def _of_acl_field(name: str, facts: CollectionFacts, schema: Schema) -> Finding:
     own = schema.acl(name)
     if not schema.has(own):
-        advice = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or name yours: solr.field.{name}=NAME"
-        return Finding(f"field {own}", "problem", "is not there: every search fails", advice)
+        advice = (
+            f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or set your field: solr.field.{name}=NAME"
+        )
+        return Finding(f"field {own}", "problem", "is missing: every search fails", advice)
     if "indexed" not in facts.flags.get(own, frozenset({"indexed"})):
-        return Finding(f"field {own}", "problem", "is not indexed: nothing is found", "Make it indexed and index again")
+        return Finding(
+            f"field {own}", "problem", "is not indexed: nothing is found", "Set indexed=true and index again"
+        )
     if hidden := facts.without.get(name, 0):
         return Finding(
             f"field {own}",
             "problem",
-            f"{hidden} documents lack it: nobody sees them",
+            f"{hidden} documents lack it: no one can see them",
             "Give the field the default __nosecurity__ in the schema and index these documents again",
         )
-    return Finding(f"field {own}", "ok", "is there, in every document")
+    return Finding(f"field {own}", "ok", "exists in every document")

@@ -1,5 +1,5 @@
 """
-What a text loses before the model sees it: characters that nobody sees, line ends but those of tables' rows, and the
+What a text loses before the model receives it: invisible characters, line ends but those of tables' rows, and the
 spelling of characters as references of HTML.
 
 Character by character, so that offsets only shift where something is dropped; the way back is kept. Text is never
@@ -88,7 +88,7 @@ def is_unicode(text: str) -> bool:
 
 
 def without_invisible(text: str) -> str:
-    """Return *text*, a title or the like, without what nobody sees and blanks around it; line ends become spaces."""
+    """Return *text* (a title or similar) without invisible characters and outer blanks; line ends become spaces."""
     return clean(_BREAKS.sub(" ", text), is_full=False)[0].strip()
 
 
@@ -118,7 +118,7 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
     """
     Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds.
 
-    The rows of tables stay on lines of their own with their tabs: without them nobody can tell which cell is whose.
+    The rows of tables stay on lines of their own with their tabs: without them the columns of the cells are lost.
     *is_in_table* says that *text* was cut from a table, so that a row alone is one too. Each character keeps its place.
     """
     text = text.replace("\\", "/")

@@ -2,9 +2,8 @@
 Two spellings of the same words made equal, with the way back to the characters as they stand.
 
 Folded are case, white space, typographic quotes and dashes, compatibility forms and ligatures (Unicode's NFKC), soft
-hyphens and all else that nobody sees, and the backslash that cleaning turns into a slash. Nothing that a reader can
-tell apart in meaning is folded: accents, digits and signs stay, and a raised digit after a digit stays raised (10² is
-not 102).
+hyphens and all other invisible characters, and the backslash that cleaning turns into a slash. Differences in meaning
+are kept: accents, digits and signs stay, and a raised digit after a digit stays raised (10² is not 102).
 """
 
 from __future__ import annotations

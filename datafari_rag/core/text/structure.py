@@ -54,19 +54,12 @@ def headings_in(text: str, low: int = 0, high: int | None = None) -> tuple[Headi
     return tuple(_headings(text, low, len(text) if high is None else high))
 
 
-def path_at(text: str, offset: int) -> tuple[Heading, ...]:
-    """
-    Return the headings that the place *offset* stands under, the widest first; empty when there is none above it.
-
-    At most `MAX_DEPTH`, and none that is farther away than `REACH_CHARS`. A heading is not above itself.
-    """
-    low = max(0, offset - REACH_CHARS)
-    low = text.find("\n", low, offset) + 1 if low else 0
-    return path_among(headings_in(text, low, text.rfind("\n", 0, offset) + 1), offset)
-
-
 def path_among(headings: Sequence[Heading], offset: int) -> tuple[Heading, ...]:
-    """Return those of *headings* that *offset* stands under, as `path_at` does."""
+    """
+    Return the *headings* of the section that contains *offset*, the highest level first; empty if none is above it.
+
+    At most `MAX_DEPTH`. A heading is not above itself.
+    """
     path: list[Heading] = []
     for heading in headings:
         if heading.end > offset:

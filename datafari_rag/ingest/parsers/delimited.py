@@ -23,7 +23,7 @@ def parse(file: BinaryIO) -> Parsed:
     try:
         return placed(_pieces(text))
     except csv.Error as error:
-        raise Unreadable(f"This is no table: a value has more than {MAX_FIELD_CHARS:,} characters.") from error
+        raise Unreadable(f"This is not a table: a value has more than {MAX_FIELD_CHARS:,} characters.") from error
 
 
 def _pieces(text: str) -> Iterator[TextPiece]:

@@ -67,7 +67,7 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable(f"This PDF is {'locked by a password' if locked else 'broken'}.") from error
     found = placed(_pieces(pages), title)
     if not found.text:
-        raise Unreadable(f"This PDF holds no text, only pictures.{ocr.hint()}")
+        raise Unreadable(f"This PDF contains no text, only pictures.{ocr.hint()}")
     return found
 
 

@@ -103,4 +103,4 @@ class AnswerCall:
 
 def facets_of(settings: Settings) -> frozenset[str]:
     """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
-    return frozenset(settings.solr_facets) - {*fields_of(settings).acl.values(), *ACL_FIELDS}
+    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_field).acl.values(), *ACL_FIELDS}

@@ -31,7 +31,7 @@ class Arguments:
         if not isinstance(values, Mapping):
             raise BadRequest("arguments must be an object.", field="arguments")
         if not set(values) <= set(names):
-            raise BadRequest(f"There are no arguments but these: {', '.join(names)}.", field="arguments")
+            raise BadRequest(f"Unknown argument. The arguments are: {', '.join(names)}.", field="arguments")
         return cls(values)
 
     def question(self, name: str) -> str:
@@ -86,7 +86,7 @@ class Arguments:
         """Return what narrows the search at *name*: a value or a range `[a TO b]` for some of *facets*."""
         filters = self.values.get(name, {})
         if not isinstance(filters, Mapping):
-            raise BadRequest(f"{name} must be an object of field and value.", field=name)
+            raise BadRequest(f"{name} must be an object of fields and values.", field=name)
         if len(filters) > MAX_FILTERS:
             raise TooManyValues.of(name, MAX_FILTERS)
         return tuple(_restriction(name, field, value, facets) for field, value in filters.items())
@@ -105,7 +105,7 @@ def _restriction(name: str, field: str, value: object, facets: frozenset[str]) -
     if field not in facets:
         raise BadRequest(f"{name} takes these fields: {', '.join(sorted(facets)) or 'none'}.", field=name)
     if not isinstance(value, str) or not 0 < len(value) <= MAX_FILTER_CHARS or CONTROL.search(value):
-        raise BadRequest(f"Each of {name} must be a text.", field=name)
+        raise BadRequest(f"Each item of {name} must be a string.", field=name)
     is_range = value.startswith("[") and value.endswith("]")
     ranged = restriction_of(f"{field}:{value}", facets) if is_range else None
     return ranged or Restriction(field, value=value)
@@ -113,5 +113,7 @@ def _restriction(name: str, field: str, value: object, facets: frozenset[str]) -
 
 def _turn(name: str, turn: object) -> dict[str, object]:
     if not isinstance(turn, Mapping) or turn.get("role") not in ROLES or not isinstance(turn.get("content"), str):
-        raise BadRequest(f"Each turn of {name} has a role, user or assistant, and a content, a string.", field=name)
+        raise BadRequest(
+            f"Each turn of {name} must have a role (user or assistant) and a content (a string).", field=name
+        )
     return {"role": turn["role"], "content": turn["content"]}

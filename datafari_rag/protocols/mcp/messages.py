@@ -111,14 +111,14 @@ def message_of(body: object, headers: Mapping[str, str]) -> RpcRequest | Notific
         Rejected: it is no message of MCP, of no known revision, or its headers say something else.
     """
     if not isinstance(body, Mapping):
-        raise Rejected(INVALID_REQUEST, "The body must be one JSON-RPC request; there are no batches.")
+        raise Rejected(INVALID_REQUEST, "The body must be one JSON-RPC request; batches are not supported.")
     has_id, request_id = "id" in body, body.get("id")
     if has_id and not _is_id(request_id):
         raise Rejected(INVALID_REQUEST, f"The id must be a string of at most {MAX_ID_CHARS} characters or an integer.")
     known_id = request_id if _is_id(request_id) else None
     method, params = body.get("method"), body.get("params", {})
     if body.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise Rejected(INVALID_REQUEST, 'A request has jsonrpc "2.0" and a method.', request_id=known_id)
+        raise Rejected(INVALID_REQUEST, 'A request must have jsonrpc "2.0" and a method.', request_id=known_id)
     if not isinstance(params, Mapping):
         raise Rejected(INVALID_PARAMS, "params must be an object.", request_id=known_id)
     if known_id is None:
@@ -195,7 +195,7 @@ def _is_id(value: object) -> TypeGuard[str | int]:
 
 
 def _mismatch(request: RpcRequest, name: str, value: str | None) -> Rejected:
-    what = "is missing" if value is None else f"{shown(value)!r} is not what the body says"
+    what = "is missing" if value is None else f"{shown(value)!r} does not match the body"
     return request.rejected(HEADER_MISMATCH, f"Header mismatch: {name} {what}.")
 
 

@@ -93,8 +93,8 @@ _FILTERS: Json = {
     "additionalProperties": {"type": "string"},
     "description": "Narrows the search: a field and its value, or a range such as [2024-01-01T00:00:00Z TO *].",
 }
-_PARTIAL = _flag("A part of the index did not answer: there may be better documents.")
-_TRUNCATED = _flag("Something was left out, because the result was larger than it may be.")
+_PARTIAL = _flag("A part of the index did not respond: there may be better documents.")
+_TRUNCATED = _flag("Something was left out because the result was too large.")
 
 _DOCUMENT = _object(
     {"id": _text("For fetch and check."), "title": _text("Its title."), "url": _text("Where a person can open it.")},
@@ -112,7 +112,7 @@ _CITED = _object(
 _PLACE: Json = {
     "field": _text("The field whose stored text is meant."),
     "start": _number("First character, in code points of the stored text."),
-    "end": _number("The character behind the last one."),
+    "end": _number("The character after the last one."),
 }
 _PASSAGE = _object({**_PLACE, "text": _text("The passage.")}, ("field", "start", "end", "text"))
 _RESULT = _object(
@@ -136,7 +136,7 @@ _CITATION = _object(
         "start": _MAYBE_NUMBER,
         "end": _MAYBE_NUMBER,
         "quote": _MAYBE_TEXT,
-        "answer_start": _number("Where the mark stands in the answer."),
+        "answer_start": _number("Where the mark begins in the answer."),
         "answer_end": _number("Where the mark ends in the answer."),
     },
     ("label", "status"),
@@ -155,12 +155,12 @@ _CLAIM = _object(
         "start": _number("Where it begins in the text that was checked, in code points."),
         "end": _number("Where it ends there."),
         "status": _text(
-            "verified: words that it quotes stand there. supported: its facts stand there. contradicted: the same "
-            "stands there with another number, unit, date or name, or denied. unsupported: none of these.",
+            "verified: the words that it quotes are there. supported: its facts are there. contradicted: the "
+            "document gives another number, unit, date or name, or denies it. unsupported: none of these.",
             enum=["verified", "supported", "unsupported", "contradicted"],
         ),
         "proofs": _list(_PROOF, "The places that prove it, one for each document that does."),
-        "against": _list(_PROOF, "The places that contradict it, where none proves it."),
+        "against": _list(_PROOF, "The places that contradict it, if none proves it."),
     },
     ("text", "start", "end", "status", "proofs", "against"),
 )
@@ -168,11 +168,11 @@ _CLAIM = _object(
 SEARCH = Tool(
     "search",
     "Search documents",
-    "Search the organisation's documents that the present user may read. Returns the best documents with the passages "
-    "that fit the query and their places. Use fetch with a document's id to read more of it.",
+    "Search the organisation's documents that the current user may read. Returns the best documents with the "
+    "passages that match the query and their places. Use fetch with a document's id to read more of it.",
     {
         "query": _text("The question, or the words to look for.", **_QUESTION),
-        "rows": _number("Most documents.", minimum=1, maximum=MAX_ROWS, default=DEFAULT_ROWS),
+        "rows": _number("Maximum number of documents.", minimum=1, maximum=MAX_ROWS, default=DEFAULT_ROWS),
         "filters": _FILTERS,
     },
     ("query",),
@@ -187,14 +187,14 @@ SEARCH = Tool(
 FETCH = Tool(
     "fetch",
     "Read a document",
-    "Read the stored text of one document by the id that search gave. A long document comes in parts: call again with "
-    "start set to next_start.",
+    "Read the stored text of one document by the id that search returned. A long document is returned in parts: "
+    "call again with start set to next_start.",
     {
         "id": _text("The document's id.", **_ID),
         "start": _number("First character to read, in code points.", minimum=0, maximum=MAX_START, default=0),
         "end": _number("The character to stop before.", minimum=0, maximum=MAX_START),
-        "field": _text("The field to read. Absent: the one that answers are made from.", enum=list(FIELDS)),
-        "max_tokens": _number("Most tokens of text; never more than the service allows.", minimum=1),
+        "field": _text("The field to read. Absent: the field that answers are made from.", enum=list(FIELDS)),
+        "max_tokens": _number("Maximum number of tokens of text, within the limit of the service.", minimum=1),
     },
     ("id",),
     {
@@ -220,17 +220,20 @@ FETCH = Tool(
 ANSWER = Tool(
     "answer",
     "Answer a question from documents",
-    "Answer a question from the organisation's documents that the present user may read, with citations that were "
-    "checked against the documents. Ask for progress to receive the answer's words as they are written.",
+    "Answer a question from the organisation's documents that the current user may read, with citations that were "
+    "checked against the documents. Request progress to receive the answer's words as they are written.",
     {
         "question": _text("The question.", **_QUESTION),
         "effort": _text(
-            "low: a language model answers. minimal: no model, sentences of the documents themselves.",
+            "low: a language model answers. minimal: no model, sentences from the documents.",
             enum=list(EFFORTS),
             default=EFFORTS[0],
         ),
         "history": _list(
-            _object({"role": _text("Who spoke.", enum=list(ROLES)), "content": _text("What.")}, ("role", "content")),
+            _object(
+                {"role": _text("Author of the message.", enum=list(ROLES)), "content": _text("What.")},
+                ("role", "content"),
+            ),
             "The conversation before the question, the oldest turn first.",
         ),
         "filters": _FILTERS,
@@ -239,8 +242,8 @@ ANSWER = Tool(
     {
         "answer": _text("The answer; marks such as [1] or [title] cite the documents."),
         "citations": _list(_CITATION, "One for each mark, in order, with the place that proves it."),
-        "documents": _list(_CITED, "The documents of which the model saw text, best first."),
-        "finish_reason": _text("stop, or length where the answer was cut off."),
+        "documents": _list(_CITED, "The documents whose text the model received, best first."),
+        "finish_reason": _text("stop, or length if the answer was cut off."),
         "truncated": _TRUNCATED,
         "partial_results": _PARTIAL,
     },
@@ -250,19 +253,19 @@ ANSWER = Tool(
 CHECK = Tool(
     "check",
     "Check a text against documents",
-    "Check, sentence by sentence, whether given documents prove a text. No language model takes part: a sentence is "
-    "proved only where its facts, or the words that it quotes, stand in a document.",
+    "Check, sentence by sentence, whether given documents prove a text. No language model is used: a sentence is "
+    "proved only if its facts, or the words that it quotes, are in a document.",
     {
         "text": _text("The text.", minLength=1, maxLength=MAX_CHECKED_CHARS),
         "document_ids": _list(
-            _text("An id that search gave.", **_ID), "The documents.", minItems=1, maxItems=MAX_CHECKED_DOCUMENTS
+            _text("An id that search returned.", **_ID), "The documents.", minItems=1, maxItems=MAX_CHECKED_DOCUMENTS
         ),
     },
     ("text", "document_ids"),
     {
         "claims": _list(_CLAIM, "The sentences of the text that state something, in order."),
         "documents": _list(_DOCUMENT, "The documents that were read."),
-        "not_found": _list(_text("An id."), "Ids under which this user finds no document."),
+        "not_found": _list(_text("An id."), "Ids for which this user has no document."),
         "truncated": _TRUNCATED,
     },
     ("claims", "documents", "not_found", "truncated"),

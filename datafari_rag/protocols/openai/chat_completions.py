@@ -45,7 +45,7 @@ OUR_KEYS = ("index_name", "context_token_ratio")
 CHAT_HEADER = "x-openwebui-chat-id"
 """Sent by Open WebUI with a chat's own requests."""
 
-_NOT_PASSED = "This request would go to the model without documents, which is not permitted here."
+_NOT_PASSED = "This request would be sent to the model without documents, which is not permitted here."
 
 
 @dataclass(frozen=True, slots=True)

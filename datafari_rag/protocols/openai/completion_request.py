@@ -246,7 +246,7 @@ def max_tokens_of(value: object, name: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadRequest(f"{name} must be an integer from 1 up.", field=name)
+        raise BadRequest(f"{name} must be an integer of at least 1.", field=name)
     return value
 
 

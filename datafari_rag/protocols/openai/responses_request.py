@@ -70,7 +70,7 @@ def echo_of(body: Body, settings: Settings) -> ResponseEcho:
     is_stored, previous = body.get("store"), body.get("previous_response_id")
     for name, value in (("store", is_stored), ("previous_response_id", previous)):
         if value not in (None, False) and not settings.chat_memory_enabled:
-            raise BadRequest(f"{name} is not supported here: conversations are not kept.", field=name)
+            raise BadRequest(f"{name} is not supported here: conversations are not stored.", field=name)
     if not isinstance(is_stored, bool | None):
         raise BadRequest("store must be true or false.", field="store")
     return ResponseEcho(
@@ -214,7 +214,7 @@ def _has_results(value: object) -> bool:
     if value is None:
         return False
     if not isinstance(value, list) or any(one != RESULTS for one in value):
-        raise BadRequest(f"include can hold {RESULTS} alone.", field="include")
+        raise BadRequest(f"include can only contain {RESULTS}.", field="include")
     return bool(value)
 
 

@@ -1,8 +1,8 @@
 """
 Prompts that a chat program writes itself about a conversation: its title, tags, what could be asked next.
 
-Nobody is asking, so nothing is searched. They are known by how they begin: a table, in which a program's own words are
-rows. What a row answers is said where there is no model; programs that read JSON find in it that there is nothing.
+They are not questions, so nothing is searched. They are recognised by how they begin: a table, with the words of each
+program as rows. A row has the answer for a service without a model; for programs that read JSON, it is empty JSON.
 """
 
 from __future__ import annotations

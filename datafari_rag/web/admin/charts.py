@@ -48,7 +48,7 @@ class ChartLabels:
 @dataclass(frozen=True, slots=True)
 class Counts:
     """
-    All that was counted so far over all workers, for whoever takes the difference of two.
+    All that was counted so far over all workers; the difference of two is what happened between them.
 
     *outcomes* are answers by label, plain searches among them. *whole* and *first_words* are lists of (upper bound in
     seconds, None for all; how many were not longer); *open_streams* is of now.

@@ -2,7 +2,7 @@
 The settings as one form: what is shown of each row, and what a form that came back wants changed.
 
 No secret's text is ever in what is shown, and an address is shown without its password. What a form sends for a row
-that is closed to browsers is never compared with what the file has: that would tell whoever guesses that he is right.
+that is closed to browsers is never compared with what the file has: that would confirm a correct guess.
 """
 
 from __future__ import annotations

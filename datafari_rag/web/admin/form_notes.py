@@ -1,7 +1,7 @@
 """
 What a setting's field on the page says besides its help: why it is not changed here, and what to do instead.
 
-`core/settings/browser_guard.py` refuses; this only tells it before anybody types.
+`core/settings/browser_guard.py` refuses; this only shows it in advance.
 """
 
 from __future__ import annotations

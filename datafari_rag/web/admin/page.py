@@ -52,7 +52,7 @@ class AdminRequest:
 
 
 def admin_page(worker: WorkerContext) -> Response:
-    """Return the page; anybody but an administrator gets the page of a refusal."""
+    """Return the page; a caller who is not an administrator gets the page of a refusal."""
     try:
         admin = _admin(worker)
     except RagError as error:
@@ -126,7 +126,7 @@ def problems_of(admin: AdminRequest, changes: Changes) -> tuple[Problem, ...]:
 
 
 def _version(worker: WorkerContext, written: Mapping[str, str]) -> str:
-    """Return a word that changes with the file's settings; without our secret nobody can try texts against it."""
+    """Return a word that changes with the file's settings; only this service's secret makes it."""
     return worker.signer.digest("settings", orjson.dumps(sorted(written.items())))
 
 

@@ -24,7 +24,7 @@ class PartStatus:
 
 
 def state_of(worker: WorkerContext, translate: Translate) -> tuple[PartStatus, ...]:
-    """Return every part in the order of readiness, as that tells of it."""
+    """Return every part with its state, in the order of readiness."""
     names = part_names(translate)
     return tuple(
         PartStatus(

@@ -83,7 +83,7 @@ class DialectRoute:
     accepts: Callable[[Incoming], bool] | None = None
     """Whether this row serves a request to a path that several rows share; None takes all."""
     softened: Callable[[Ask, Settings], tuple[type[RagError], ...]] | None = None
-    """The failures that this dialect tells as answers; None tells them as failures."""
+    """How this dialect writes some failures as answers; None writes all as failures."""
     relay: RelayHandler | None = None
     """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
     fallback: Callable[[Incoming, Settings], PassThrough | None] | None = None
@@ -106,7 +106,7 @@ class WorkerContext:
     failures: LastFailures = field(default_factory=LastFailures)
     """The last failure of each part, for readiness."""
     came_at: Callable[[], float | None] = lambda: None
-    """When the present request came, by the clock of the line; None where nobody noted it."""
+    """When the current request arrived, by the clock of the pipeline; None if that was not recorded."""
 
     def snapshot(self) -> ServiceSnapshot:
         """Return the snapshot of the present request, taken when it came: a reload changes later requests only."""
@@ -141,7 +141,7 @@ class AnswerRun:
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
         if self.task is not None:
-            return  # no answer to anybody's question
+            return  # no question was answered
         context = self.context
         audited = Audited(context.now_s, context.id, self.row.name, context.user_name, context.ask.question)
         audit(self.snapshot, audited, outcome, facts=facts, extracts=extracts)
@@ -170,7 +170,7 @@ def answered_as(
     incoming: Incoming,
     identified: VerifiedIdentity,
 ) -> Response:
-    """Return the response to one question of whoever was *identified*, counted among his."""
+    """Return the response to one question of the *identified* user, counted against his limit."""
     incoming = replace(
         incoming,
         user_name=identified.name,
@@ -293,7 +293,7 @@ def told_when(error: RagError, response: Response) -> Response:
 
 
 def json_response(body: bytes, status: int = 200) -> Response:
-    """Return JSON that nobody may keep: what it holds is for one user."""
+    """Return JSON that must not be cached: its contents are for one user."""
     response = Response(body, status, mimetype="application/json")
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -328,7 +328,7 @@ def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
 
 
 def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterator[bytes]:
-    """Yield the stream's bytes; whoever hangs up closes this, and with it the model's connection."""
+    """Yield the stream's bytes; a client that disconnects closes this, and with it the model's connection."""
     row = run.row
     try:
         with closing(first.events) as every:

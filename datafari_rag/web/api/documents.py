@@ -1,4 +1,4 @@
-"""`/documents`: the stored text of one document with a passage marked, for whoever may read it now."""
+"""`/documents`: the stored text of one document with a passage marked, for a user who may read it now."""
 
 from __future__ import annotations
 

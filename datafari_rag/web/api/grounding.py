@@ -23,7 +23,7 @@ from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, json_response
 from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.ops.audit import Audited, audit
-from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.request_values import incoming_from, watch_client
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import user_for
 
@@ -33,7 +33,7 @@ PATH = "/grounding/check"
 
 
 class _Unasked:
-    """Gives failures their shape where a route wants a dialect: nobody asks a question here."""
+    """Gives failures their form where a route requires a dialect: no question is asked here."""
 
     def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
         """Refuse. Raises: NotAllowed."""
@@ -61,7 +61,7 @@ def check_view(worker: WorkerContext) -> Response:
     audited = Audited(worker.now(), worker.new_id(), GROUNDING.name, None)
     try:
         incoming = incoming_from(request, takes=frozenset({"json"}), now_s=worker.now())
-        request.environ.get("datafari_rag.watch", _nobody_watches)()
+        watch_client(request)
         identified = snapshot.identity.identify(incoming.headers, request.remote_addr or "")
         audited = Audited(incoming.now_s, worker.new_id(), GROUNDING.name, identified.name)
         worker.limits.check_user(snapshot.settings, identified.name)
@@ -83,7 +83,7 @@ def found_for(wanted: Wanted, user: User, snapshot: ServiceSnapshot) -> Found:
 
     Raises:
         SearchError: the documents cannot be read.
-        NotAuthenticated: nobody is signed in and that is needed.
+        NotAuthenticated: no user is signed in and that is required.
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
     documents, missing = list(wanted.facts), list[str]()
@@ -109,7 +109,3 @@ def _found(snapshot: ServiceSnapshot, incoming: Incoming, identified: VerifiedId
     # Facts are the sender's own: his rights are looked up only where documents are read.
     user = user_for(identified, snapshot) if wanted.ids else ANONYMOUS
     return found_for(wanted, user, snapshot), wanted
-
-
-def _nobody_watches() -> None:
-    """Stand in for the server's eye on the reader where the server has none."""

@@ -24,7 +24,7 @@ from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, id
 from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops import request_context
-from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.request_values import incoming_from, watch_client
 from datafari_rag.web.runtime import ServiceSnapshot
 
 MCP = DialectRoute("mcp", AnswerCall(), EVENTS)
@@ -35,14 +35,13 @@ RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 
 _JSON = frozenset({"json"})
 _NO_AUDIENCE = (
-    "/mcp takes only tokens that were made for it, and nothing says what these name: set security.jwt.audience "
-    "or mcp.url."
+    "/mcp accepts only tokens issued for it, and no audience is configured: set security.jwt.audience or mcp.url."
 )
 
 
 def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) -> Response:
     """Return the reply to one message; *offered* are the tools, of which the settings may leave some out."""
-    snapshot = worker.service.snapshot()
+    snapshot = worker.snapshot()
     try:
         return _answered(worker, snapshot, offered)
     except RagError as error:
@@ -51,7 +50,7 @@ def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) ->
 
 def resource_view(worker: WorkerContext) -> Response:
     """Return where a client gets a token for `/mcp` (RFC 9728). Raises: NotFound: no token is taken here."""
-    settings = worker.service.snapshot().settings
+    settings = worker.snapshot().settings
     if not _takes_tokens(settings):
         raise NotFound
     about: dict[str, object] = {
@@ -81,7 +80,7 @@ def _answered(worker: WorkerContext, snapshot: ServiceSnapshot, offered: Mapping
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
         return Response(status=202)
-    request.environ.get("datafari_rag.watch", _nobody_watches)()
+    watch_client(request)
     _join_trace(message)
     try:
         return _replied(Call(worker, snapshot, message, incoming, identified, origin_of(settings)), offered)
@@ -135,7 +134,7 @@ def _check_origin(settings: Settings) -> None:
     named = authority_of(origin)
     is_ours = named is not None and is_same(named, request.host)
     if not is_ours or not (settings.server_hosts or _is_fixed(request.host)):
-        raise NotAllowed("Pages of other web sites may not send this.")
+        raise NotAllowed("Pages of other web sites are not allowed to send this request.")
 
 
 def _is_fixed(authority: str) -> bool:
@@ -151,7 +150,7 @@ def _is_fixed(authority: str) -> bool:
 
 
 def _join_trace(message: RpcRequest) -> None:
-    """Go on with the trace that `_meta` names, where it does (MCP, "OpenTelemetry trace context")."""
+    """Continue the trace that `_meta` names, if any (MCP, "OpenTelemetry trace context")."""
     named = {key: value for key in ("traceparent", "tracestate") if isinstance(value := message.meta.get(key), str)}
     if "traceparent" in named:
         request_context.begin(g.request_id, named)
@@ -163,7 +162,7 @@ def _takes_tokens(settings: Settings) -> bool:
 
 
 def _challenged(response: Response, error: RagError, settings: Settings) -> Response:
-    """Return *response*, to whoever lacks a valid token with where to get one (RFC 9728, RFC 6750)."""
+    """Return *response*; a caller without a valid token also gets where to obtain one (RFC 9728, RFC 6750)."""
     if isinstance(error, NotAuthenticated) and _takes_tokens(settings):
         parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
         if settings.mcp_scopes:
@@ -174,9 +173,5 @@ def _challenged(response: Response, error: RagError, settings: Settings) -> Resp
     return response
 
 
-def _nobody_watches() -> None:
-    """Stand in for the server's eye on the reader where the server has none."""
-
-
 def _no_trace(named: Mapping[str, str]) -> None:
-    """Stand in for spans where none are made."""
+    """Do nothing: no spans are made."""

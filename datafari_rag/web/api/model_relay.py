@@ -30,7 +30,7 @@ def relay(
     Return the model's reply to *passed*, with `source_nodes` null.
 
     Raises:
-        NotAuthenticated: nobody is signed in and that is needed, here as for an answer with documents.
+        NotAuthenticated: no user is signed in and that is required, as for an answer with documents.
         RagError: the model failed before its first words.
     """
     require_known(user, snapshot.settings.security_anonymous)

@@ -16,7 +16,7 @@ from datafari_rag.web.json_bytes import plain
 
 
 def models_view(worker: WorkerContext) -> Response:
-    """Return the list as OpenAI's clients read it, to whoever may ask at all."""
+    """Return the list in OpenAI's format, to every caller who may ask questions."""
     return _told(worker, lambda settings, now: listed(settings, created_s=now))
 
 

@@ -50,7 +50,7 @@ def description(rules: Map, settings: Settings) -> Json:
         "info": {
             "title": "datafari_rag",
             "version": version("datafari-rag"),
-            "description": "Answers from documents that their reader may see, with citations that can be checked.",
+            "description": "Answers from documents that the user may see, with citations that can be checked.",
         },
         "tags": written()["tags"],
         "paths": paths,
@@ -60,7 +60,7 @@ def description(rules: Map, settings: Settings) -> Json:
 
 
 def _schemes(settings: Settings) -> Json:
-    """Return how callers say who they are; what needs nobody's name is open without."""
+    """Return how callers authenticate; paths that need no user are open."""
     if settings.security_identity == "jwt":
         return {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
     if settings.security_identity == "header":
@@ -138,7 +138,7 @@ def _parameter(name: str) -> Json:
     found: Json = written()["parameters"].get(name, {"description": ""})
     if name not in READERS:
         return found
-    about = f"{found['description']} {found.get('refused', 'What does not fit is ignored.')}".strip()
+    about = f"{found['description']} {found.get('refused', 'An invalid value is ignored.')}".strip()
     return {"name": name, "in": "query", "required": False, "description": about, "schema": STRING}
 
 
@@ -157,7 +157,7 @@ def _body(known: Json) -> Json:
         return {"content": {"application/x-www-form-urlencoded": {"schema": form}}}
     content: Json = {JSON_TYPE: {"schema": _ref(known["request"])}}
     if known.get("with_files"):
-        about = "The body as text in the part json, text files beside it."
+        about = "The JSON body in the part json, text files in other parts."
         json_part = {"json": STRING | {"contentMediaType": JSON_TYPE}}
         parts = {"type": "object", "properties": json_part, "required": ["json"], "description": about}
         content["multipart/form-data"] = {"schema": parts}
@@ -168,11 +168,11 @@ def _responses(known: Json) -> Json:
     refs = [_ref(name) for name in known.get("replies", ())]
     good: Json = {JSON_TYPE: {"schema": refs[0] if len(refs) == 1 else {"anyOf": refs}}} if refs else {}
     for media_type, line in known.get("lines", {}).items():
-        about = f"A stream; each of its objects is a {line}: see components/schemas." if line else "Text."
+        about = f"A stream of {line} objects: see components/schemas." if line else "Text."
         good[media_type] = {"schema": STRING | {"description": about}}
-    responses: Json = {"200": {"description": "A good answer.", "content": good}}
+    responses: Json = {"200": {"description": "Success.", "content": good}}
     if known.get("has_receipt"):
-        responses["202"] = {"description": "It came; there is no reply."}
+        responses["202"] = {"description": "Accepted; there is no reply."}
     failure: Json = {JSON_TYPE: {"schema": _ref(known.get("error", "PlainError"))}}
     if known.get("has_page"):
         failure["text/html"] = {"schema": STRING}

@@ -1,4 +1,4 @@
-"""What is said to the audit trail of each answer, by whoever finishes one; nothing where no trail is kept."""
+"""Writes one record for each finished answer to the audit trail, if there is one."""
 
 from __future__ import annotations
 

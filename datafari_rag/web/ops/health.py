@@ -14,10 +14,10 @@ from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.user import is_admin
 
 PARTS = ("settings", "search", "rights", "model", "audit")
-"""What a question needs, in the order in which readiness tells of it."""
+"""What a question needs, in the order of readiness."""
 
 FORWARDED = ("X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via")
-"""Headers by which a proxy on this machine says that it asks for somebody else."""
+"""Headers by which a proxy on this machine shows that it forwards a request."""
 
 UNWELL = "Not working correctly; details are shown to this machine and to administrators."
 """What a stranger reads in place of a problem, which may name hosts, files and settings."""

@@ -1,7 +1,7 @@
 """
 The last failure of each part that this service stands on, for readiness: by its label and time, never with a text.
 
-Where several workers share a folder it is one truth for all of them: whoever saw a failure writes it there.
+Workers that share a folder share one record: the worker that saw a failure writes it there.
 """
 
 from __future__ import annotations

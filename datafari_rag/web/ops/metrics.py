@@ -19,8 +19,8 @@ SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 STEP_S = 0.01
 """
-What times are rounded up to. Whoever reads them may send questions too: finer ones would tell him whether a word stands
-in documents that he may not see, which costs a search some microseconds.
+What times are rounded up to. With finer times, a user who reads the metrics and sends questions could find out whether
+a word is in documents that he may not see: it costs a search some microseconds.
 """
 
 OTHER = "other"
@@ -48,7 +48,7 @@ class Metrics:
     """What one worker counts; with PROMETHEUS_MULTIPROC_DIR set the files there hold all workers' counts."""
 
     def __init__(self, on_outcome: Callable[[str], None] = lambda outcome: None) -> None:
-        """Make the families, all at zero; *on_outcome* is told each answer's."""
+        """Make the metrics, all at zero; *on_outcome* is called with each answer's outcome."""
         self._on_outcome = on_outcome
         self._listeners: list[Callable[[str, str], None]] = []
         self._registry = registry = CollectorRegistry()
@@ -65,17 +65,15 @@ class Metrics:
             ("dialect", "outcome"),
         )
         self._seconds = timed(
-            "datafari_rag_answer_seconds", "Seconds from a request to the end of its good answer.", ("dialect",)
+            "datafari_rag_answer_seconds", "Seconds from a request to the end of its successful answer.", ("dialect",)
         )
         self._first = timed(
-            "datafari_rag_first_words_seconds", "Seconds from a request to its stream's first words.", ("dialect",)
+            "datafari_rag_first_words_seconds", "Seconds from a request to the first words of its stream.", ("dialect",)
         )
         self._stages = timed(
-            "datafari_rag_stage_seconds", "Seconds of each stage of a good answer.", ("dialect", "stage")
+            "datafari_rag_stage_seconds", "Seconds of each stage of a successful answer.", ("dialect", "stage")
         )
-        self._open = Gauge(
-            "datafari_rag_open_streams", "Streams open now.", registry=registry, multiprocess_mode="livesum"
-        )
+        self._open = Gauge("datafari_rag_open_streams", "Open streams.", registry=registry, multiprocess_mode="livesum")
         self._models = counted(
             "datafari_rag_model_answers",
             "Answers by model (a name of the settings, or other) and outcome.",
@@ -84,17 +82,17 @@ class Metrics:
         self._tries = counted("datafari_rag_model_tries", "Requests to models for those answers.", ("model",))
         self._tokens = counted(
             "datafari_rag_model_tokens",
-            "Tokens by model and kind (prompt, completion), where the model's server said how many.",
+            "Tokens by model and kind (prompt, completion), where the model's server reports them.",
             ("model", "kind"),
         )
         self._ignored = counted(
             "datafari_rag_ignored_parameters",
-            "Parameters that have no effect here; kind identity tried to name a user or to go round the filter.",
+            "Parameters that have no effect here; kind identity: attempts to name a user or to bypass the filter.",
             ("kind",),
         )
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
-        """Tell *listener* dialect and outcome of each answer from now on, where it ends."""
+        """Call *listener* with dialect and outcome at the end of each answer from now on."""
         self._listeners.append(listener)
 
     def count_answer(self, dialect: str, outcome: str) -> None:
@@ -131,7 +129,7 @@ class Metrics:
         self._first(dialect).observe(coarse_s(took_ms))
 
     def count_ignored(self, *, others: int, identity: int) -> None:
-        """Count parameters that were ignored, and among them those that tried to name somebody."""
+        """Count ignored parameters, and separately those that tried to name a user."""
         self._ignored("identity").inc(identity)
         self._ignored("other").inc(others)
 

@@ -1,4 +1,4 @@
-"""How many streams are open in this worker; above the limit a new one is refused at once, never queued."""
+"""How many streams are open in this worker; above the limit a new one is refused immediately, never queued."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class StreamPlace:
     """
     One open stream's place; left once, however often `leave` is called.
 
-    With *is_kept* it outlives the block that opened it, and whoever streams leaves it.
+    With *is_kept* it outlives the block that opened it, and the code that streams closes it.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -34,7 +34,7 @@ class Streams:
     """The worker's count of open streams; *is_closing* refuses new ones while the last ones finish."""
 
     def __init__(self, tell: Callable[[int], None] = lambda streams: None) -> None:
-        """Begin with none; *tell* is told each new number."""
+        """Begin with none; *tell* is called with each new number."""
         self._tell = tell
         self.open = 0
         self.is_closing = False

@@ -2,7 +2,7 @@
 How much one user and one address may ask: `server.rate.*`, counted over all workers of this server.
 
 The address is checked before anything is proved, so that guessing at tokens is limited too; the user when he is
-known. Nobody's own limit tells anything of anybody else.
+known. A user's limit reveals nothing about other users.
 """
 
 from __future__ import annotations

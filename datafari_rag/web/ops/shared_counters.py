@@ -2,7 +2,7 @@
 Counters of the rate limits that all workers of a server share: a small file in memory, no server of its own.
 
 Each counter is one slot of 24 bytes found by the hash of its key. It never grows and never blocks on a network; a
-full neighbourhood makes the oldest counter start anew, which lets a request through rather than refusing one.
+full neighbourhood makes the oldest counter start again at 0, which lets a request through rather than refusing one.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def choose(worker: WorkerContext) -> Response:
 
 
 def _chosen(worker: WorkerContext) -> str | None:
-    """Return the chosen user, None for nobody. Raises: NotFound, NotAllowed, or as `reader_of`."""
+    """Return the chosen user, None for the anonymous user. Raises: NotFound, NotAllowed, or as `reader_of`."""
     if not worker.snapshot().settings.demo_users:
         raise NotFound
     headers = headers_of(request)

@@ -8,7 +8,7 @@ signed, and believed only from this machine (`adapters/identity/demo.py`).
 from __future__ import annotations
 
 DEMO_USERS = ("alice", "bob", "admin")
-"""Whom the menu offers, besides nobody; what they may read stands in the demo's users.json."""
+"""The users in the menu, besides the anonymous user; the demo's users.json has their rights."""
 
 QUESTIONS = (
     "How do I copy a file in Python?",

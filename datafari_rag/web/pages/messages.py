@@ -141,11 +141,11 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "open_passage": _("Open the passage"),
         "open_document": _("Open the document"),
         "close": _("Close"),
-        "extractive": _("No language model was used: these sentences stand word for word in the documents."),
+        "extractive": _("No language model was used: these sentences are quoted word for word from the documents."),
         "partial": _("A part of the collection did not answer: documents may be missing here."),
         "fallback": _("The usual language model did not answer; a fallback model did."),
         "model": _("Model"),
-        "calls": [_("asked once"), _("asked {tries} times")],
+        "calls": [_("1 request"), _("{tries} requests")],
         "substitute": _("a fallback, because the usual model did not answer"),
         "followups": _("You could ask next"),
         "next_about": _("What does “{title}” say about this?"),
@@ -180,7 +180,7 @@ def _made_words(_: Translate) -> Mapping[str, object]:
         "verdicts": {
             "chosen": _("in: chosen"),
             "budget": _("out: no room left"),
-            "duplicate": _("out: already said"),
+            "duplicate": _("out: duplicate"),
             "rank": _("out: beyond the number of documents"),
             "no evidence": _("out: the passages give no evidence"),
         },
@@ -192,7 +192,7 @@ def _made_words(_: Translate) -> Mapping[str, object]:
         "chosen": _("Passages chosen in each document"),
         "budget": _("{chars} characters of documents were sent to the model"),
         "prompt_size": _(
-            "The whole prompt: {chars} characters in {messages} messages, room for {tokens} tokens of answer"
+            "The whole prompt: {chars} characters in {messages} messages, with room for {tokens} tokens of answer"
         ),
         "candidates": _("Candidates, and why they are in or out"),
         "prompt": _("What was sent to the model"),
@@ -224,9 +224,9 @@ def _page_words(_: Translate) -> Mapping[str, object]:
 def relaxed_words(_: Translate) -> Mapping[str, object]:
     """Return what the list of results says where no document has all the words."""
     return {
-        "missing": [_("No document has the word {words}."), _("No document has the words {words}.")],
-        "not_all": _("No document has all of these words."),
-        "some_words": _("These documents have the others, or some of them."),
+        "missing": [_("No document contains the word {words}."), _("No document contains the words {words}.")],
+        "not_all": _("No document contains all of these words."),
+        "some_words": _("These documents contain the other words, or some of them."),
         "did_you_mean": _("Did you mean"),
         "latest": _("The latest documents"),
     }
@@ -254,7 +254,7 @@ def reasons(_: Translate) -> Mapping[str, str]:
 
 
 def part_names(_: Translate) -> Mapping[str, str]:
-    """Return the name of each part that readiness tells of."""
+    """Return the name of each part of readiness."""
     return {
         "settings": _("settings file"),
         "search": _("search engine"),

@@ -16,7 +16,7 @@ from datafari_rag.web.user import is_admin
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """One reader of one page; *name* None is nobody. Nothing here widens what he may see."""
+    """One reader of one page; *name* None is the anonymous user. Nothing here widens his rights."""
 
     name: str | None
     is_admin: bool
@@ -36,7 +36,7 @@ def reader_of(worker: WorkerContext) -> PageReader:
 
 
 def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
-    """Return who is shown *error*: nobody, where who he is cannot be known, or another site may read the page."""
+    """Return the reader of *error*: anonymous if his identity is unknown, or if another site may read the page."""
     snapshot = worker.snapshot()
     if isinstance(error, UnknownHost | TooManyRequests):
         return _reader(None, snapshot)

@@ -1,4 +1,4 @@
-"""Templates into pages that nobody may keep; the frame of each knows its reader."""
+"""Templates into pages that must not be cached; the frame of each knows its reader."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from datafari_rag.web.pages.messages import field_names, relaxed_words, script_w
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
-from datafari_rag.web.request_values import headers_of, incoming_from
+from datafari_rag.web.request_values import headers_of, incoming_from, watch_client
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
 
@@ -64,9 +64,7 @@ def talk(worker: WorkerContext) -> Response:
         incoming = incoming_from(request, takes=TALK_TAKES, now_s=worker.now())
     except RagError as error:
         return failed(worker, PAGE, error, snapshot.settings)
-    watch = request.environ.get("datafari_rag.watch")
-    if watch is not None:
-        watch()
+    watch_client(request)
     return answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")
 
 

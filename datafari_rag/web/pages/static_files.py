@@ -1,7 +1,7 @@
 """
 What pages and widgets load beside themselves: our scripts, styles and pictures, and the widget's words.
 
-All of it holds nothing of anybody, so any page may use it. Compressed is only what holds no secret beside a stranger's
+They contain no data of users, so any page may use them. Compressed is only what holds no secret beside a stranger's
 words: our own files, and the settings page. Pages with a question in them never are: their length would tell something
 of what stands beside it (BREACH).
 """

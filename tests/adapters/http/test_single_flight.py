@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -30,16 +31,24 @@ def together(count: int, work: Callable[[], object]) -> list[object]:
 
 
 class Gate:
-    """A call that waits until all others have asked."""
+    """A call that goes on when *callers* have come, and a little later, so that the last of them is waiting too."""
 
-    def __init__(self, outcome: object) -> None:
+    def __init__(self, outcome: object, callers: int) -> None:
         self.outcome = outcome
         self.calls = 0
-        self.open = threading.Event()
+        self._coming = threading.Semaphore(0)
+        self._callers = callers
+
+    def come(self) -> bool:
+        """Count one caller; False, so that an `or` goes on."""
+        self._coming.release()
+        return False
 
     def __call__(self) -> object:
         self.calls += 1
-        self.open.wait(10)
+        for _ in range(self._callers):
+            assert self._coming.acquire(timeout=20)
+        time.sleep(0.3)
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome
@@ -47,9 +56,8 @@ class Gate:
 
 @pytest.mark.parametrize("outcome", ["tokens", AuthorityTimeout(log="late")], ids=["a value", "a failure"])
 def test_a_hundred_share_one_call(outcome: object) -> None:
-    gate, flights = Gate(outcome), Flights[object]()
-    threading.Timer(0.3, gate.open.set).start()
-    found = together(100, lambda: flights.once("ann", gate))
+    gate, flights = Gate(outcome, 100), Flights[object]()
+    found = together(100, lambda: gate.come() or flights.once("ann", gate))
     assert gate.calls == 1
     assert len(found) == 100
     assert {type(one) for one in found} == {type(outcome)}
@@ -78,11 +86,10 @@ def _raise() -> str:
 
 
 def test_who_waited_for_a_call_that_was_killed_makes_it_again() -> None:
-    gate, flights = Gate(KeyboardInterrupt()), Flights[object]()
+    gate, flights = Gate(KeyboardInterrupt(), 5), Flights[object]()
     killed = threading.Thread(target=lambda: together(1, lambda: flights.once("ann", gate)))
     killed.start()
     while not gate.calls:
         pass
-    threading.Timer(0.3, gate.open.set).start()
-    assert together(5, lambda: flights.once("ann", lambda: "again")) == ["again"] * 5
+    assert together(5, lambda: gate.come() or flights.once("ann", lambda: "again")) == ["again"] * 5
     killed.join(10)

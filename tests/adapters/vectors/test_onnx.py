@@ -113,7 +113,7 @@ def test_a_folder_of_sentence_transformers_says_pooling_prefixes_and_length(tmp_
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no model": (lambda folder: (folder / "model.onnx").unlink(), "has no model.onnx"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer.json"),
-    "no word of its pooling": (lambda folder: (folder / "embedding.json").unlink(), "says nothing of its pooling"),
+    "no word of its pooling": (lambda folder: (folder / "embedding.json").unlink(), "does not specify its pooling"),
     "a description that is no JSON": (
         lambda folder: (folder / "embedding.json").write_text("{"),
         "embedding.json that cannot be read",
@@ -127,7 +127,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "an unknown pooling": (lambda folder: tiny_model(folder, pooling="max"), "embedding.json that cannot be used"),
     "another pooling of Sentence Transformers": (
         lambda folder: published(folder, pooling_mode_max_tokens=True),
-        "wants a pooling other than cls and mean",
+        "requires a pooling other than cls and mean",
     ),
 }
 

@@ -42,7 +42,7 @@ def test_a_least_score_is_left_out_and_said_so() -> None:
     ask = Ask("q", min_score=2.0, overrides={LEAST_SCORE: "In use.", "top": "In use."})
 
     assert without_least_score(ask) == Ask(
-        "q", overrides={LEAST_SCORE: "Not in use: scores are for administrators.", "top": "In use."}
+        "q", overrides={LEAST_SCORE: "Not in use: only administrators see scores.", "top": "In use."}
     )
     assert without_least_score(Ask("q")) == Ask("q")
 

@@ -9,7 +9,7 @@ from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.meaning.calibration import PAIRS, spread_of
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.fusion import DOCUMENT, FULL_CHARS, SCARCE, SENTENCE, by_ranks, gains_of, scaled
-from datafari_rag.core.meaning.joining import is_asked, joined, near_search_for
+from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.passages.reranking import ranked
 from datafari_rag.core.passages.selection import Limit, select
@@ -151,17 +151,17 @@ def test_ranks_are_fused_where_that_is_wanted_or_the_spread_is_not_known(method:
     ("changes", "more", "is_wanted"),
     [
         pytest.param({}, {}, True, id="as shipped"),
-        pytest.param({"retrieval_method": "bm25"}, {}, False, id="words alone are wanted"),
+        pytest.param({"method": "bm25"}, {}, False, id="words alone are wanted"),
         pytest.param({}, {"language": "fr"}, False, id="a language that the model does not know"),
         pytest.param({}, {"index": "default"}, True, id="another name of the main index"),
-        pytest.param({"openai_indexes": {"x": "embedded:x"}}, {"index": "x"}, False, id="an index of its own"),
+        pytest.param({"indexes": {"x": "embedded:x"}}, {"index": "x"}, False, id="an index of its own"),
     ],
 )
-def test_meaning_is_asked_where_it_can_say_something(
+def test_meaning_is_used_where_the_model_can_help(
     changes: dict[str, object], more: dict[str, object], is_wanted: bool
 ) -> None:
     model = EmbeddingModel("m", "k", 4, frozenset({"en"}))
-    assert is_asked(search(**more), Settings(**changes), model) is is_wanted  # type: ignore[arg-type]
+    assert uses_meaning(search(**more), model, **{"method": "hybrid", "indexes": {}, **changes}) is is_wanted  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("method", "documents"), [("hybrid", 10), ("vector", 20), ("rrf", 50)])

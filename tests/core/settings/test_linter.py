@@ -29,7 +29,7 @@ def test_the_last_of_two_counts_and_a_warning_names_both_lines() -> None:
     settings, (problem,) = linted(("rag.maxFiles", "3"), ("rag.model", "m"), ("rag.maxFiles", "4"))
     assert settings.rag_max_files == 4
     assert (problem.line, problem.severity) == (3, "warning")
-    assert problem.message == "rag.maxFiles is given twice: this one counts, the one of line 1 does not."
+    assert problem.message == "rag.maxFiles is set twice: this line is used, line 1 is ignored."
 
 
 def test_an_earlier_bad_value_of_a_double_does_not_count() -> None:
@@ -69,7 +69,7 @@ def test_an_alias_and_its_key_are_one_setting_given_twice() -> None:
         pytest.param("solr.tonic.water", "Unknown key solr.tonic.water.", id="alike in a few letters"),
         pytest.param("", "A key is missing before the equals sign.", id="no key"),
         pytest.param(
-            "rag.enabled", "Unknown key rag.enabled: RAG is on as long as this service runs.", id="of another version"
+            "rag.enabled", "Unknown key rag.enabled: RAG is always on in this service.", id="of another version"
         ),
     ],
 )
@@ -98,9 +98,9 @@ def test_a_reference_to_nothing_is_an_error_that_tells_callers_no_name() -> None
 
 
 def test_a_flaw_of_the_text_is_an_error_of_its_key() -> None:
-    _, (problem,) = lint([Entry(4, "log.file", "x", "A backslash is written as two.")], resolve=as_written)
+    _, (problem,) = lint([Entry(4, "log.file", "x", "Write a backslash twice.")], resolve=as_written)
     assert (problem.line, problem.key) == (4, "log.file")
-    assert problem.message == "Invalid value for log.file property. A backslash is written as two."
+    assert problem.message == "Invalid value for log.file property. Write a backslash twice."
 
 
 def test_the_instructions_cannot_be_left_out_for_openai() -> None:

@@ -40,13 +40,13 @@ MESSAGES = [
     pytest.param(
         "rag.maxFiles",
         "3 # three",
-        '"3 # three". An integer is expected. A comment needs a line of its own.',
+        '"3 # three". An integer is expected. Put the comment on its own line.',
         id="comment",
     ),
     pytest.param(
         "rag.operator", '"AND"', 'Valid values are "AND" and "OR". Leave out the quotation marks.', id="quotation marks"
     ),
-    pytest.param("log.file", "C:\temp", "A backslash is written as two.", id="a lost backslash"),
+    pytest.param("log.file", "C:\temp", "Write a backslash twice.", id="a lost backslash"),
     pytest.param("rag.operator", "x" * 500, f'"{"x" * 80}…"', id="a long value is cut"),
     pytest.param("rag.api.endpoint", "ftp://a:b@h/", '"ftp://***@h/"', id="a password is hidden"),
 ]

@@ -105,9 +105,7 @@ def test_the_mapped_fields_have_a_row_and_others_have_none() -> None:
 
 
 def test_mapped_fields_reach_the_schema() -> None:
-    fields = fields_of(
-        Settings(solr_field={"exactContent": "body", "allow_token_share": "acl", "content_prefix": "t_"})
-    )
+    fields = fields_of({"exactContent": "body", "allow_token_share": "acl", "content_prefix": "t_"})
     assert (fields.exact_content, fields.content_prefix, fields.title) == ("body", "t_", "title")
     assert fields.acl == {"allow_token_share": "acl"}
 

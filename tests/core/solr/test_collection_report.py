@@ -34,7 +34,7 @@ def without(*names: str) -> Mapping[str, Kind]:
 
 def test_a_whole_collection_has_no_problem_and_no_hint() -> None:
     assert {finding.verdict for finding in found().values()} == {"ok"}
-    assert found()["rights"].text == "4 of 10 documents are open to everybody"
+    assert found()["rights"].text == "4 of 10 documents are public"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_whole_collection_has_no_problem_and_no_hint() -> None:
         "a configuration that cannot be read",
         "two who filter",
         "the component filters",
-        "nobody filters",
+        "documents are not filtered",
         "everybody sees everything",
     ],
 )

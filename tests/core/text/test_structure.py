@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.structure import REACH_CHARS, headings_in, path_among, path_at
+from datafari_rag.core.text.structure import headings_in, path_among
 
 MARKED = "# Travel policy\n\nIntro.\n\n## Hotels\nText.\n\n### Limits\n\nBerlin: 150\n\n## Meals\n\nText."
 NUMBERED = "8. Types\n\n8.1. Numbers\n\nText.\n\n8.1.2. Large ones\n\nText.\n\n8.2. Dates\n\nText."
@@ -43,16 +43,15 @@ def test_headings_with_their_levels(text: str, wanted: list[tuple[str, int]]) ->
         pytest.param(NUMBERED, "8.2.", ["8.1. Numbers", "8.1.2. Large ones"], id="a heading is not above itself"),
         pytest.param(PLAIN, "More", ["Opening hours"], id="lines of one level"),
         pytest.param("Text.", "Text", [], id="no heading"),
-        pytest.param("# Far\n\n" + "x y\n" * REACH_CHARS + "Here", "Here", [], id="a heading too far above"),
     ],
 )
 def test_the_path_of_headings(text: str, place: str, path: list[str]) -> None:
-    assert [text[one.start : one.end] for one in path_at(text, text.index(place))] == path
+    assert [text[one.start : one.end] for one in path_among(headings_in(text), text.index(place))] == path
 
 
 def test_at_most_three_headings() -> None:
     text = "# a\n\n## b\n\n### c\n\n#### d\n\nHere"
-    assert [text[one.start : one.end] for one in path_at(text, text.index("Here"))] == ["b", "c", "d"]
+    assert [text[one.start : one.end] for one in path_among(headings_in(text), text.index("Here"))] == ["b", "c", "d"]
 
 
 def test_headings_behind_a_place_are_not_above_it() -> None:

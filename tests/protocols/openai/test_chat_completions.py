@@ -273,14 +273,14 @@ REFUSED: list[tuple[str, object, type[RagError], str, str | None]] = [
         "max_tokens of zero",
         with_index(USER, max_tokens=0),
         BadRequest,
-        "max_tokens must be an integer from 1 up.",
+        "max_tokens must be an integer of at least 1.",
         "max_tokens",
     ),
     (
         "max_completion_tokens as text",
         with_index(USER, max_completion_tokens="9"),
         BadRequest,
-        "max_completion_tokens must be an integer from 1 up.",
+        "max_completion_tokens must be an integer of at least 1.",
         "max_completion_tokens",
     ),
 ]

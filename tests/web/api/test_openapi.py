@@ -87,7 +87,7 @@ def test_it_says_what_is_refused_and_not_that_everything_is_ignored(document: An
     about = {one["name"]: one["description"] for one in document["paths"]["/search/select"]["get"]["parameters"]}
     assert "422" in about["q"] and "413" in about["q"] and "ignored" not in about["q"]
     assert "400" in about["action"]
-    assert about["lang"].endswith("What does not fit is ignored.")
+    assert about["lang"].endswith("An invalid value is ignored.")
 
 
 def test_it_names_what_v1_reads_and_how_callers_are_known() -> None:

@@ -20,7 +20,6 @@ _UNSEEN = frozenset(
     {"office:annotation", "office:annotation-end", "text:tracked-changes", "text:sequence-decls", "office:forms",
      "draw:object", "draw:image", "svg:title", "svg:desc", "text:note", "text:table-of-content"}
 )  # fmt: skip
-_REPEATS = ("table:number-rows-repeated", "table:number-columns-repeated")
 
 
 def parse(file: BinaryIO) -> Parsed:

@@ -58,7 +58,7 @@ def read(picture: Picture) -> str:
     if not is_installed() or data is None:
         raise Unreadable(f"This is a picture.{HINT}")
     if picture.width * picture.height > MAX_PIXELS:
-        raise Unreadable(f"This picture has more than {MAX_PIXELS // 1_000_000} million dots.")
+        raise Unreadable(f"This picture has more than {MAX_PIXELS // 1_000_000} million pixels.")
     import tesserocr
 
     languages = _wanted(sorted(one.stem for one in data.glob("*.traineddata")))

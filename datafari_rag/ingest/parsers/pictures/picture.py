@@ -22,10 +22,10 @@ def parse(file: BinaryIO) -> Parsed:
         with warnings.catch_warnings(), Image.open(file, formats=FORMATS) as picture:
             warnings.simplefilter("ignore")
             if picture.width * picture.height > ocr.MAX_PIXELS:
-                raise Unreadable(f"This picture has more than {ocr.MAX_PIXELS // 1_000_000} million dots.")
+                raise Unreadable(f"This picture has more than {ocr.MAX_PIXELS // 1_000_000} million pixels.")
             return placed(_pieces(picture))
     except Image.DecompressionBombError as error:
-        raise Unreadable(f"This picture has more than {ocr.MAX_PIXELS // 1_000_000} million dots.") from error
+        raise Unreadable(f"This picture has more than {ocr.MAX_PIXELS // 1_000_000} million pixels.") from error
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, LookupError, TypeError) as error:
         raise Unreadable("This picture is broken.") from error
 

@@ -1,0 +1,97 @@
+"""The progress of a long run on stderr: a bar on a terminal, otherwise only the problems."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    # The only place where click gives the type of its bar a name.
+    from click._termui_impl import ProgressBar
+
+CLEARED = "\r\033[K\033[?25h"
+"""Removes a bar from a terminal and shows its cursor again."""
+
+
+class ProblemListener:
+    """A listener of `index` and `passages sync` that prints problems on stderr and nothing else."""
+
+    def started(self, total: int) -> None:
+        """Print nothing."""
+
+    def reading(self, path: str) -> None:
+        """Print nothing."""
+
+    def advanced(self, size: int, count: int) -> None:
+        """Print nothing."""
+
+    def failed(self, where: str, why: str) -> None:
+        """Print one line."""
+        click.echo(printable(f"{where}: {why}"), err=True)
+
+
+class ProgressListener(ProblemListener):
+    """A listener that draws the progress of a run, its speed in *noun* per second, and the time left."""
+
+    def __init__(self, label: str, noun: str) -> None:
+        """Draw nothing yet."""
+        self._label, self._noun = label, noun
+        self._bar: ProgressBar[int] | None = None
+        self._count = 0
+
+    def started(self, total: int) -> None:
+        """Begin a new bar."""
+        self._count = 0
+        self._bar = click.progressbar(
+            length=total,
+            label=self._label,
+            item_show_func=self._speed,
+            show_eta=False,
+            width=20,
+            file=sys.stderr,
+        )
+        self._bar.render_progress()
+
+    def advanced(self, size: int, count: int) -> None:
+        """Move the bar by *size*, a part of the total, and add *count* to what is shown beside it."""
+        self._count += count
+        if self._bar is not None:
+            self._bar.update(size)
+
+    def failed(self, where: str, why: str) -> None:
+        """Print one line in place of the bar, which is drawn again below it at the next step."""
+        click.echo(CLEARED, nl=False, err=True)
+        super().failed(where, why)
+
+    def _speed(self, _: int | None) -> str:
+        if self._bar is None:
+            return ""
+        elapsed_s = time.time() - self._bar.start
+        rate = self._count / elapsed_s if elapsed_s else 0.0
+        return f"{self._count} {self._noun}, {rate:.0f}/s, left {self._bar.format_eta() or '-'}"
+
+
+@contextmanager
+def progress(label: str, noun: str) -> Iterator[ProblemListener]:
+    """Return a listener that draws on stderr until the end of the block, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield ProblemListener()
+        return
+    try:
+        yield ProgressListener(label, noun)
+    finally:
+        click.echo(CLEARED, nl=False, err=True)
+
+
+def printable(text: str) -> str:
+    """
+    Return *text* with every character escaped that cannot be seen.
+
+    File names may contain line ends, terminal commands, and marks that change the direction of writing.
+    """
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
