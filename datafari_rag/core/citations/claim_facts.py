@@ -18,7 +18,7 @@ class ClaimFacts:
 
     def __init__(self, language: str, *, most_compared: int | None = None) -> None:
         """Know no claim yet; *language* is the text's. *most_compared* None: places are compared without a bound."""
-        self._language = language
+        self.language = language
         self._most_compared = most_compared
         self.compared = 0
         self._facts: dict[str, SentenceFacts] = {}
@@ -27,7 +27,7 @@ class ClaimFacts:
     def of(self, claim: str) -> SentenceFacts:
         """Return what *claim* states."""
         if claim not in self._facts:
-            self._facts[claim] = facts_of(claim, self._language)
+            self._facts[claim] = facts_of(claim, self.language)
         return self._facts[claim]
 
     def needed(self, stated: SentenceFacts, known: frozenset[str]) -> tuple[str, ...]:
@@ -42,5 +42,5 @@ class ClaimFacts:
 
     def _of_word(self, word: str) -> tuple[str, ...]:
         if word not in self._beginnings:
-            self._beginnings[word] = beginnings(SentenceFacts(words=(word,)), _NONE, self._language)
+            self._beginnings[word] = beginnings(SentenceFacts(words=(word,)), _NONE, self.language)
         return self._beginnings[word]

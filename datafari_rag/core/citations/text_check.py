@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import islice
 
 from datafari_rag.core.citations.claim_facts import ClaimFacts
@@ -19,6 +20,8 @@ from datafari_rag.core.citations.resolution import (
     VERIFIED,
     citation_at,
     citation_for,
+    proves,
+    seen_of,
 )
 from datafari_rag.core.citations.verification import CheckedExtract, is_statement
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
@@ -101,6 +104,37 @@ def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: boo
     return TextCheck(_sentences(text, extracts, detect(text)), extracts)
 
 
+class SentenceProof:
+    """Says of the sentences of one answer, one by one, whether any of the documents that the model saw proves them."""
+
+    def __init__(self, extracts: Sequence[Extract], language: str) -> None:
+        """Look into nothing yet; *language* is the answer's."""
+        self._extracts, self._facts = extracts, ClaimFacts(language)
+        self._labels = [extract.label for extract in extracts]
+        self._left = MAX_SENTENCES
+
+    @cached_property
+    def seen(self) -> Sequence[CheckedExtract]:
+        """Return the documents as they are looked into; made when first needed, for they hold texts."""
+        return seen_of(self._extracts, self._facts)
+
+    def of(self, sentence: str) -> bool | None:
+        """
+        Return whether all that *sentence* states is proved, None where it states nothing.
+
+        Behind `MAX_SENTENCES` sentences, and behind `MAX_COMPARISONS` comparisons, nothing is proved any more.
+        """
+        self._left -= 1
+        if self._left < 0:
+            return False
+        has_content = partial(is_statement, language=self._facts.language)
+        claims = [claim for _, claim in stated_in(sentence, self._labels, has_content) if claim is not None]
+        return all(self._is_proved(claim) for claim in claims) if claims else None
+
+    def _is_proved(self, claim: Claim) -> bool:
+        return any(self._facts.compared <= MAX_COMPARISONS and proves(claim, one) for one in self.seen)
+
+
 def strength_of(proof: Citation) -> float:
     """Return how strong *proof*, the place of a document that proves a sentence, is: 0 to 1."""
     if proof.status == VERIFIED:
@@ -109,8 +143,7 @@ def strength_of(proof: Citation) -> float:
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
-    claims = ClaimFacts(language, most_compared=MAX_COMPARISONS)
-    seen = [CheckedExtract(extract, language, claims) for extract in extracts]
+    seen = seen_of(extracts, ClaimFacts(language, most_compared=MAX_COMPARISONS))
     stated = stated_in(text, [extract.label for extract in extracts], lambda words: is_statement(words, language))
     if len(stated) > MAX_SENTENCES:
         raise BadRequest(f"The text has {len(stated)} sentences: at most {MAX_SENTENCES}.")
