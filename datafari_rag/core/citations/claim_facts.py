@@ -22,6 +22,7 @@ class ClaimFacts:
         self._most_compared = most_compared
         self.compared = 0
         self._facts: dict[str, SentenceFacts] = {}
+        self._needed: dict[tuple[tuple[str, ...], frozenset[str]], tuple[str, ...]] = {}
         self._beginnings: dict[str, tuple[str, ...]] = {}
 
     def of(self, claim: str) -> SentenceFacts:
@@ -30,9 +31,18 @@ class ClaimFacts:
             self._facts[claim] = facts_of(claim, self.language)
         return self._facts[claim]
 
+    def has_content(self, words: str) -> bool:
+        """Say whether *words* state anything."""
+        return bool(self.of(words))
+
     def needed(self, stated: SentenceFacts, known: frozenset[str]) -> tuple[str, ...]:
         """Return what a folded text must hold to carry *stated*, as `beginnings` has it."""
-        return tuple({one for word in stated.words if word not in known for one in self._of_word(word)})
+        key = stated.words, known.intersection(stated.words)
+        if key not in self._needed:
+            self._needed[key] = tuple(
+                {one for word in stated.words if word not in known for one in self._of_word(word)}
+            )
+        return self._needed[key]
 
     def compare(self, comparisons: int = 1) -> None:
         """Count *comparisons* of a claim with a place. Raises: BadRequest, where the text may have no more."""

@@ -62,6 +62,12 @@ def seen_of(extracts: Sequence[Extract], facts: ClaimFacts) -> list[CheckedExtra
     return [CheckedExtract(extract, facts.language, facts) for extract in extracts]
 
 
+def proof_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation | None:
+    """Return what `citation_for` does where *seen* proves *claim*, else None: most texts prove little of another."""
+    status, place = _proof(claim, seen)
+    return None if place is None else replace(citation_at(mark, seen, (status, place), language), claim=claim.text)
+
+
 def proves(claim: Claim, seen: CheckedExtract) -> bool:
     """Say whether *seen* proves *claim*."""
     return _proof(claim, seen)[1] is not None

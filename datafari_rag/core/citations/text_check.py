@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 
 from datafari_rag.core.citations.claim_facts import ClaimFacts
@@ -19,11 +19,11 @@ from datafari_rag.core.citations.resolution import (
     UNSUPPORTED,
     VERIFIED,
     citation_at,
-    citation_for,
+    proof_for,
     proves,
     seen_of,
 )
-from datafari_rag.core.citations.verification import CheckedExtract, is_statement
+from datafari_rag.core.citations.verification import CheckedExtract
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.passages.extracts import extracts_for
@@ -127,8 +127,8 @@ class SentenceProof:
         self._left -= 1
         if self._left < 0:
             return False
-        has_content = partial(is_statement, language=self._facts.language)
-        claims = [claim for _, claim in stated_in(sentence, self._labels, has_content) if claim is not None]
+        stated = stated_in(sentence, self._labels, self._facts.has_content)
+        claims = [claim for _, claim in stated if claim is not None]
         return all(self._is_proved(claim) for claim in claims) if claims else None
 
     def _is_proved(self, claim: Claim) -> bool:
@@ -143,8 +143,9 @@ def strength_of(proof: Citation) -> float:
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
-    seen = seen_of(extracts, ClaimFacts(language, most_compared=MAX_COMPARISONS))
-    stated = stated_in(text, [extract.label for extract in extracts], lambda words: is_statement(words, language))
+    facts = ClaimFacts(language, most_compared=MAX_COMPARISONS)
+    seen = seen_of(extracts, facts)
+    stated = stated_in(text, [extract.label for extract in extracts], facts.has_content)
     if len(stated) > MAX_SENTENCES:
         raise BadRequest(f"The text has {len(stated)} sentences: at most {MAX_SENTENCES}.")
     if len(stated) * len(seen) > MAX_COMPARED:
@@ -161,18 +162,18 @@ def _checked(
         return CheckedSentence(*place, None)
     mark = Mark(*place, inside="", places=())
     most = QUOTED if claim.quotes else IN_ONE
-    proofs = _strongest((citation_for(mark, claim, one, language) for one in seen), most)
+    proofs = _strongest((proof_for(mark, claim, one, language) for one in seen), most)
     if proofs:
         return CheckedSentence(*place, proofs[0].status, proofs)
     against = tuple(islice(_against(mark, claim, seen, language), MAX_PROOFS))
     return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against)
 
 
-def _strongest(citations: Iterable[Citation], most: float) -> tuple[Citation, ...]:
-    """Return the strongest of *citations* that prove; no more are worked out when enough are as strong as *most*."""
+def _strongest(proofs: Iterable[Citation | None], most: float) -> tuple[Citation, ...]:
+    """Return the strongest of *proofs*; no more are worked out when enough are as strong as *most*."""
     found: list[tuple[float, Citation]] = []
-    for one in citations:
-        if one.quote is None:
+    for one in proofs:
+        if one is None:
             continue
         found.append((strength_of(one), one))
         if sum(strength >= most for strength, _ in found) == MAX_PROOFS:
