@@ -14,14 +14,19 @@ from typing import cast
 
 from benchmarks.corpus import answer, questions, texts
 from datafari_rag.adapters.token_counters import EstimatedTokens
+from datafari_rag.core.answer.output_filter import OutputFilter
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.passages.budget_fitting import evidence_for
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import nodes, weigh
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.folding import fold
+from datafari_rag.core.text.sentences import spans
 
 QUESTIONS, CALLS = 12, 7
 REPLY = (
@@ -71,6 +76,27 @@ def cost_ms(step: Callable[[], object]) -> float:
     return best * 1000
 
 
+def _supported(question: str, extracts: tuple[Extract, ...]) -> object:
+    prompt = Prompt(question, extracts, None, "n")
+    output = SupportedOutput(prompt, OutputFilter(extracts, wants_followups=False, links="none"), SupportPolicy())
+    output.feed(REPLY)
+    output.end()
+    return output.support
+
+
+def _check_of(documents: list[Document]) -> Callable[[], object]:
+    """Return the check of a text of which every second sentence is altered: a word of it is another."""
+    passages = [
+        Document(f"{document.id}-{at}", document.text[at : at + 2000], title=document.title)
+        for document in documents
+        for at in range(0, 8000, 2000)
+    ][:10]
+    sentences = [one.text[start:end] for one in passages for start, end in spans(one.text)[1:-1]]
+    altered = [one.replace(" the ", " another ", 1) if place % 2 else one for place, one in enumerate(sentences)]
+    text = " ".join(altered)[:2000]
+    return lambda: checked_against(text, passages, is_cleaned=True)
+
+
 def steps(question: str, documents: list[Document]) -> dict[str, Callable[[], object]]:
     """Return what is measured for one question, by name."""
     extracts = _selected(question, documents)
@@ -82,6 +108,8 @@ def steps(question: str, documents: list[Document]) -> dict[str, Callable[[], ob
         "- tokens estimated": lambda: [COUNT(extract.text) for extract in extracts],
         "citations resolved": lambda: resolve(REPLY, extracts, language="en"),
         "- texts folded": lambda: [fold(extract.text) for extract in extracts],
+        "an answer checked (support)": lambda: _supported(question, extracts),
+        "2,000 characters checked against ten passages of 2,000": _check_of(documents),
         "nodes of /v1": lambda: nodes(question, documents, language="en", node_size=512, size_of=COUNT),
     }
 

@@ -19,9 +19,9 @@ from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.ranks import page_in_ranks, ranked, without_least_score
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt, Trace, thoughts_for
+from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
 from datafari_rag.core.answer.window_fitting import fitted
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import (
     ModelUnavailable,
@@ -329,7 +329,8 @@ def _spoken(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
-    output = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
+    filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
+    output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings))
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
     known: ModelFacts | None = None
     with closing(dependencies.model.generate(prompt, is_streamed=ask.is_streamed)) as said_by_model:
@@ -338,27 +339,28 @@ def _spoken(
                 ending = said
                 break
             known = known or said.facts
-            if text := dependencies.offload(partial(output.feed, said.text), len(said.text)):
+            if text := dependencies.offload(partial(output.feed, said.text), len(said.text) + output.live_chars):
                 yield Delta(text, known)
-    rest = output.end()
-    _log_model(ending, len(output.text), settings)
     if ending.failure is not None:
+        _log_model(ending, len(output.text), settings)
         yield Failed(ending.failure, ending.facts)
         return
+    stopwatch.lap("model")
+    chars = len(output.text) + sum(len(extract.text) for extract in prompt.extracts)
+    rest = dependencies.offload(output.end, chars)
+    _log_model(ending, len(output.text), settings)
     if rest:
         yield Delta(rest, ending.facts)
-    stopwatch.lap("model")
-    if not output.text.strip():
+    if output.is_blank:
         yield Failed(NoAnswer(), ending.facts)
         return
-    chars = len(output.text) + sum(len(extract.text) for extract in prompt.extracts)
-    citations = dependencies.offload(partial(resolve, output.text, prompt.extracts, language=prompt.language), chars)
+    citations = dependencies.offload(output.citations, chars)
     stopwatch.lap("citations")
     yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
 
 
 def _finished(
-    output: OutputFilter,
+    output: SupportedOutput,
     ending: Ending,
     extracts: tuple[Extract, ...],
     citations: tuple[Citation, ...],
@@ -372,6 +374,7 @@ def _finished(
         facts=ending.facts,
         timings_ms=timings_ms,
         extracts=extracts,
+        support=output.support,
     )
 
 

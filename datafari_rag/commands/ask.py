@@ -29,7 +29,7 @@ from datafari_rag.web.user import user_for
 
 DEFAULT_CONF = Path("conf/rag.properties")
 
-NEEDED = ("solr.", "security.", "rag.", "llm.", "openai.", "token.")
+NEEDED = ("solr.", "security.", "rag.", "answer.", "llm.", "openai.", "token.")
 
 
 @click.command()

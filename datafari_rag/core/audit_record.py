@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from datafari_rag.core.documents import Extract, stored_span
+from datafari_rag.core.events import Support
 from datafari_rag.core.query.dates import iso_at
 
 GENESIS = "0" * 64
@@ -39,6 +40,7 @@ class AuditEvent:
     extracts: tuple[Extract, ...] = ()
     model: str | None = None
     tokens: int | None = None
+    support: Support | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ def record_of(happening: AuditEvent) -> dict[str, object]:
         "decision": {"mode": happening.mode, "access": _access(outcome)},
         "model": happening.model,
         "tokens": happening.tokens,
+        "support": _support(happening.support),
         "outcome": outcome,
     }
 
@@ -141,6 +144,14 @@ def _document(extract: Extract) -> dict[str, object]:
         "field": extract.document.field,
         "passages": [list(stored_span(extract.document, one.start, one.end)) for one in extract.passages],
     }
+
+
+def _support(found: Support | None) -> dict[str, object] | None:
+    """Return how much of an answer was proved, and what its policy changed; None where nobody looked."""
+    if found is None:
+        return None
+    told = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
+    return {**told, "dropped": found.dropped, "replaced": found.replaced}
 
 
 def keyed(question: str, key: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
@@ -69,6 +69,35 @@ class Delta:
     facts: ModelFacts | None = None
 
 
+UnsupportedPolicy = Literal["mark", "drop", "hold"]
+"""What is done with a sentence that no document proves (`answer.unsupported`)."""
+
+Replacement = Literal["extractive", "nothing"]
+"""What takes the place of an answer that is not proved enough: sentences of the documents, or that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """
+    How much of an answer the documents prove: of *checked* sentences, those that state something, *proved* ones.
+
+    Both count what the model wrote; *unsupported* are places in the answer as it was shown, *dropped* is how many
+    sentences were left out of it, *replaced* what was shown in its place.
+    """
+
+    checked: int
+    proved: int
+    policy: UnsupportedPolicy = "mark"
+    unsupported: tuple[tuple[int, int], ...] = ()
+    dropped: int = 0
+    replaced: Replacement | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Return the share of the sentences that are proved, None where none states anything."""
+        return round(self.proved / self.checked, 4) if self.checked else None
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """
@@ -86,6 +115,8 @@ class Finished:
     """Milliseconds of each stage of the line, in order; they add up to the whole."""
     extracts: tuple[Extract, ...] = ()
     """Those of `Sources` again, so that their texts need not be kept while the model writes."""
+    support: Support | None = None
+    """How much of it the documents prove; None where there are none, or nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)

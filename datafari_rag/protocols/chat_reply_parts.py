@@ -47,12 +47,26 @@ def partial(sources: Sources) -> Json:
     return {"partial_results": True} if sources.is_partial else {}
 
 
+def support(finished: Finished) -> Json:
+    """Return the key that says how much of the answer is proved, and what was changed for that; nothing where unknown.
+
+    Places are code points of the answer with real line breaks, as those of citations.
+    """
+    found = finished.support
+    if found is None:
+        return {}
+    told = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
+    places = [{"start": start, "end": end} for start, end in found.unsupported]
+    return {"support": {**told, "unsupported": places, "dropped": found.dropped, "replaced": found.replaced}}
+
+
 def closing_context(finished: Finished) -> Json:
     """Return the `context` that is known after the answer."""
     return {
         "citations": [citation(one) for one in finished.citations],
         "followup_questions": None if finished.followups is None else list(finished.followups),
         "finish_reason": finished.finish_reason,
+        **support(finished),
     }
 
 

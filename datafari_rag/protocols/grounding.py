@@ -30,6 +30,9 @@ MAX_FACTS_CHARS = 1_000_000
 """Characters of all facts together, their attributes included."""
 
 MAX_ATTRIBUTES = 20
+MAX_ATTRIBUTE_CHARS = 2_000
+"""Characters of one fact's attributes, names and values: they stand in the reply at each place of the fact."""
+
 MAX_NUMBER_CHARS = 20
 MAX_DOCUMENTS = 20
 
@@ -66,6 +69,22 @@ class Found:
     missing: Sequence[str] = ()
 
 
+class _Chunks:
+    """The places that a reply cites, each once, in the order in which they are first named."""
+
+    def __init__(self) -> None:
+        """Cite nothing yet."""
+        self.cited: list[Citation] = []
+        self._numbers: dict[tuple[str | None, int | None, int | None], int] = {}
+
+    def number_of(self, proof: Citation) -> int:
+        """Return the number of the place that *proof* names, which is added when it is new."""
+        number = self._numbers.setdefault((proof.document_id, proof.start, proof.end), len(self.cited))
+        if number == len(self.cited):
+            self.cited.append(proof)
+        return number
+
+
 def parse(incoming: Incoming) -> Wanted:
     """
     Read a request. A fact's attributes `title` and `uri` name it; `userLabels` and names unknown here are ignored.
@@ -98,7 +117,7 @@ def reply(wanted: Wanted, found: Found) -> Json:
     `supportScore` is the share of the sentences that need proof and have it, null where none needs any. A proof that is
     weaker than the threshold is no proof here.
     """
-    chunks: list[Citation] = []
+    chunks = _Chunks()
     claims = [_claim(one, wanted, chunks, place) for one, place in _placed(wanted.candidate, found.check.sentences)]
     checked = [one for one in claims if one["groundingCheckRequired"]]
     proved = sum(bool(one["citationIndices"]) for one in checked)
@@ -107,7 +126,9 @@ def reply(wanted: Wanted, found: Found) -> Json:
     return {
         "supportScore": round(proved / len(checked), 4) if checked else None,
         "contradictionScore": round(against / len(checked), 4) if checked else None,
-        "citedChunks": [_chunk(one, documents[one.document_id or ""], is_fact=bool(wanted.facts)) for one in chunks],
+        "citedChunks": [
+            _chunk(one, documents[one.document_id or ""], is_fact=bool(wanted.facts)) for one in chunks.cited
+        ],
         "claims": claims,
         "notFound": list(found.missing),
     }
@@ -160,7 +181,7 @@ def _facts(facts: object) -> tuple[Document, ...]:
     if len(facts) > MAX_FACTS:
         raise TooManyValues.of("facts", MAX_FACTS)
     read = tuple(_fact(place, fact) for place, fact in enumerate(facts))
-    if sum(len(one.text) + sum(len(str(value)) for value in one.meta.values()) for one in read) > MAX_FACTS_CHARS:
+    if sum(len(one.text) + _chars_of(one.meta) for one in read) > MAX_FACTS_CHARS:
         raise BadRequest(f"facts must have at most {MAX_FACTS_CHARS} characters together.", field="facts")
     return read
 
@@ -175,9 +196,17 @@ def _fact(place: int, fact: object) -> Document:
     if len(attributes) > MAX_ATTRIBUTES:
         raise TooManyValues.of("attributes", MAX_ATTRIBUTES)
     meta = {name: Arguments(attributes).text(name, most_chars=None) for name in attributes}
+    if _chars_of(meta) > MAX_ATTRIBUTE_CHARS:
+        raise BadRequest(
+            f"attributes of a fact must have at most {MAX_ATTRIBUTE_CHARS} characters together.", field="attributes"
+        )
     text = Arguments(fact).text("factText", most_chars=None)
     uri = meta.get("uri") or None
     return Document(str(place), text, "factText", title=meta.get("title") or f"§{place}", url=uri, meta=meta)
+
+
+def _chars_of(attributes: Mapping[str, object]) -> int:
+    return sum(len(name) + len(str(value)) for name, value in attributes.items())
 
 
 def _placed(candidate: str, sentences: Sequence[CheckedSentence]) -> Iterator[tuple[CheckedSentence, tuple[int, int]]]:
@@ -189,7 +218,7 @@ def _placed(candidate: str, sentences: Sequence[CheckedSentence]) -> Iterator[tu
         yield one, (start, reached)
 
 
-def _claim(one: CheckedSentence, wanted: Wanted, chunks: list[Citation], place: tuple[int, int]) -> Json:
+def _claim(one: CheckedSentence, wanted: Wanted, chunks: _Chunks, place: tuple[int, int]) -> Json:
     """Return one sentence; what proves it is added to *chunks*."""
     proofs = proofs_of(one, wanted)
     return {
@@ -201,19 +230,9 @@ def _claim(one: CheckedSentence, wanted: Wanted, chunks: list[Citation], place: 
         "groundingCheckRequired": one.status is not None,
         "status": status_of(one, wanted),
         "score": max(map(strength_of, proofs), default=0.0),
-        "citationIndices": [_index(proof, chunks) for proof in proofs],
-        "antiCitationIndices": [_index(place_against, chunks) for place_against in one.against],
+        "citationIndices": [chunks.number_of(proof) for proof in proofs],
+        "antiCitationIndices": [chunks.number_of(place_against) for place_against in one.against],
     }
-
-
-def _index(proof: Citation, chunks: list[Citation]) -> int:
-    """Return the number of the place that *proof* names, which is added to *chunks* when it is new."""
-    place = (proof.document_id, proof.start, proof.end)
-    for number, one in enumerate(chunks):
-        if (one.document_id, one.start, one.end) == place:
-            return number
-    chunks.append(proof)
-    return len(chunks) - 1
 
 
 def _chunk(one: Citation, document: Document, *, is_fact: bool) -> Json:

@@ -19,7 +19,7 @@ from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Th
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.cleaning import is_unicode
-from datafari_rag.protocols.chat_reply_parts import citation, partial
+from datafari_rag.protocols.chat_reply_parts import citation, partial, support
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
@@ -109,6 +109,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
         "documents": SHAPES[settings.rag_documents_shape]([_document(extract) for extract in sources.extracts]),
         "citations": [citation(one) for one in finished.citations],
         **partial(sources),
+        **support(finished),
     }
     if finished.finish_reason == "length":
         content["finish_reason"] = "length"

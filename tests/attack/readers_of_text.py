@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from datafari_rag.core import hosts, identity, places
-from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
+from datafari_rag.core.answer import (
+    answer_sentences,
+    followup_questions,
+    output_filter,
+    prompt,
+    session_state,
+    support_policy,
+    targets,
+)
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
@@ -105,9 +113,19 @@ ROOM = results_of_tools.Room(2000, token_estimate.estimate)
 
 
 def fed(
-    filter_: links.SafeLinks | followup_questions.Followups | output_filter.OutputFilter, text: str, size: int
+    filter_: links.SafeLinks
+    | followup_questions.Followups
+    | output_filter.OutputFilter
+    | support_policy.SupportedOutput,
+    text: str,
+    size: int,
 ) -> str:
     return "".join([*(filter_.feed(text[at : at + size]) for at in range(0, len(text), size)), filter_.end()])
+
+
+def checked_output(unsupported: Literal["mark", "drop", "hold"]) -> support_policy.SupportedOutput:
+    asked = prompt.Prompt(QUESTION, SMALL, None, "n")
+    return support_policy.SupportedOutput(asked, new_voice(), support_policy.SupportPolicy(unsupported))
 
 
 def safe_links() -> links.SafeLinks:
@@ -196,6 +214,9 @@ READERS: dict[str, Reader] = {
     "core.answer.prompt.instructions_for": lambda text: prompt.instructions_for(
         text, language="en", answer_format=None
     ),
+    "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
+    "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
+    "core.answer.answer_sentences.AnswerSentences": lambda text: answer_sentences.AnswerSentences().feed(text),
     "core.answer.safe_links.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
     "core.answer.safe_links.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
     "core.answer.safe_links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),

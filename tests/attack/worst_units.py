@@ -7,6 +7,9 @@ ALLOWED_MS = 50
 
 SLOWER_MS: dict[str, tuple[int, str]] = {
     "core.answer.followup_questions.Followups, by characters": (120, "50,000 pieces, 2.5 µs each"),
+    "core.answer.answer_sentences.AnswerSentences": (110, "what waits is cut several times until a sentence ends"),
+    "core.answer.support_policy.SupportedOutput, hold": (150, "500 sentences are looked for"),
+    "core.answer.support_policy.SupportedOutput, mark": (150, "500 sentences are looked for"),
     "core.answer.output_filter.OutputFilter, by fives": (80, "10,000 pieces through two filters"),
     "core.answer.safe_links.SafeLinks, by characters": (130, "50,000 pieces, 2.5 µs each"),
     "core.citations.resolution.resolve, a quotation": (70, "10,000 quotation marks, and 25,000 ends of sentences"),
@@ -49,6 +52,9 @@ WORST = {
     "protocols.openai.models.our_model": "'\\u4e2d'",
     "protocols.openai.responses.parse": "'\\uff3b'",
     "protocols.openai.task_prompts.task_of": "'\\u2022'",
+    "core.answer.answer_sentences.AnswerSentences": "'a\\n'",
+    "core.answer.support_policy.SupportedOutput, hold": "'\\u4e2d\"'",
+    "core.answer.support_policy.SupportedOutput, mark": "'\\u4e2d\"'",
     "core.answer.followup_questions.Followups": "'<<a>>'",
     "core.answer.followup_questions.Followups, by characters": "'<<a>>'",
     "core.answer.output_filter.OutputFilter": "'[]('",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -54,6 +55,36 @@ def test_an_answer_from_a_part_of_the_collection_says_so(zoo_service: Zoo, come:
 
     assert "A part of the collection did not answer" in page.locator(".card .warn").first.inner_text()
     assert "giraffe" in page.locator(".prose").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("support", "warning", "counts"),
+    [
+        pytest.param(
+            {"dropped": 2, "replaced": None}, "2 sentences that the documents do not", "3 of 5", id="left out"
+        ),
+        pytest.param({"dropped": 0, "replaced": "nothing"}, "The documents prove nothing, or", None, id="replaced"),
+    ],
+)
+def test_what_was_changed_of_an_answer_is_said(
+    zoo_service: Zoo, come: Come, support: dict[str, object], warning: str, counts: str | None
+) -> None:
+    def with_support(route: Route) -> None:
+        if "action=rag" not in (route.request.post_data or ""):
+            route.continue_()
+            return
+        found = route.fetch()
+        told = json.dumps({"checked": 5, "proved": 3, **support})
+        route.fulfill(response=found, body=re.sub(r'"support":\{[^{}]*\}', f'"support":{told}', found.text()))
+
+    zoo_service.behave("cite")
+    reader = come(zoo_service.url)
+    reader.open().route("**/search/select", with_support)
+    page = reader.ask("giraffe fence")
+
+    assert warning in page.locator(".card .warn").first.inner_text()
+    said = page.locator(".card .counts").inner_text()
+    assert (f"{counts} sentences proved by the documents" in said) == (counts is not None)
 
 
 def test_nothing_found_is_said_without_a_hint(zoo_service: Zoo, come: Come) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Generator, Mapping
 from dataclasses import replace
@@ -179,6 +180,38 @@ def test_nothing_in_what_is_left_of_the_shards(dialect: Dialect) -> None:
     assert response.status_code == dialect.status(502)
     assert dialect.said(response.get_json()) == SearchUnavailable().reason
     assert model.prompts == []
+
+
+INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. A rabbit ate a carrot."
+PROVED = "The flight takes off at 15h50 [1]. A rabbit ate a carrot."
+REMARKED = INVENTED.replace("cheese", "cheese (not proved by the documents)")
+
+
+@pytest.mark.parametrize(
+    ("case", "text", "more"),
+    [
+        pytest.param("mark", INVENTED, '"unsupported":[{"start":35,"end":62}],"dropped":0', id="mark"),
+        pytest.param("hold", REMARKED, '"unsupported":[{"start":35,"end":92}],"dropped":0', id="hold"),
+        pytest.param("drop", PROVED, '"unsupported":[],"dropped":1', id="drop"),
+    ],
+)
+def test_what_no_document_proves(dialect: Dialect, case: Any, text: str, more: str) -> None:
+    at = line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=replace(SETTINGS, answer_unsupported=case))
+    response = ask(dialect, at)
+    said = response.get_data()
+    seen = dialect.seen(said)
+
+    assert (seen.text, [one["status"] for one in seen.citations]) == (text, ["supported"])
+    told = f'"support":{{"score":0.6667,"checked":3,"proved":2,"policy":"{case}",{more},"replaced":null}}'
+    assert told.encode() in said.replace(b": ", b":").replace(b", ", b",")
+    assert response.headers.get("X-RAG-Support") == ("0.6667" if dialect.how == "whole" else None)
+
+
+def test_an_answer_too_little_of_which_is_proved(dialect: Dialect) -> None:
+    settings = replace(SETTINGS, answer_min_support=0.7, answer_below="nothing")
+    seen = see(dialect, line(FakeModel(*re.findall(".{1,7}", INVENTED)), settings=settings))
+
+    assert (seen.text, seen.citations) == ("I found no answer to this question in the documents.", ())
 
 
 def test_links_are_made_safe(dialect: Dialect) -> None:

@@ -21,6 +21,7 @@ from datafari_rag.core.audit_record import (
     record_of,
 )
 from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.events import Support
 
 EXTRACT = Extract(
     1, "Secret label", Document("d1", "secret text", title="Secret title", url="http://x/", version="17"),
@@ -28,7 +29,7 @@ EXTRACT = Extract(
 )  # fmt: skip
 OK = AuditEvent(
     1_700_000_000.25, "r1", "ragapi", "ok", user="ann", extracts=(EXTRACT,), model="m",
-    tokens=7,
+    tokens=7, support=Support(4, 3, "drop", dropped=1),
 )  # fmt: skip
 
 
@@ -45,6 +46,7 @@ def test_a_record_says_who_when_what_and_how_it_went_and_nothing_of_the_content(
         "decision": {"mode": "tokens", "access": "filtered"},
         "model": "m",
         "tokens": 7,
+        "support": {"score": 0.75, "checked": 4, "proved": 3, "policy": "drop", "dropped": 1, "replaced": None},
         "outcome": "ok",
     }
     assert "ecret" not in json.dumps(record)

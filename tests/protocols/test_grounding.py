@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.grounding import (
+    MAX_ATTRIBUTE_CHARS,
     MAX_ATTRIBUTES,
     MAX_CANDIDATE_CHARS,
     MAX_DOCUMENTS,
@@ -92,6 +94,17 @@ def test_attributes_name_a_fact_and_come_back() -> None:
     assert found["citedChunks"][0]["sourceMetadata"] == attributes
 
 
+def test_a_reply_stays_in_proportion_to_its_request() -> None:
+    """The attributes of a fact stand at each of its places: once 318 MB for a request of 0.9 MB."""
+    names = ["".join(letters) for letters in islice(product("bdfgklmn", repeat=4), 380)]
+    text = " ".join(f"Gate {name} opens beside harbour lamps." for name in names)
+    facts = [{"factText": text, "attributes": {"a": "x" * (MAX_ATTRIBUTE_CHARS - 1)}}] * 20
+    body = {"answerCandidate": text, "facts": facts}
+    found = asked(body)
+    assert {len(one["citationIndices"]) for one in found["claims"]} == {3}
+    assert len(json.dumps(found)) < 3 * 380 * (MAX_ATTRIBUTE_CHARS + 1000)
+
+
 def test_the_number_of_a_fact_is_not_taken_out_of_numbers() -> None:
     assert with_facts("It costs 100 euros.", "It costs 1 euro.")["supportScore"] == 0
     assert with_facts("It costs 100 euros.", "It costs 100 euros.")["supportScore"] == 1
@@ -150,6 +163,18 @@ MANY = {"factText": "x" * (MAX_FACTS_CHARS // 2)}
             TooManyValues,
             "attributes",
             id="many attributes",
+        ),
+        *(
+            pytest.param(
+                {"answerCandidate": "x", "facts": [{"factText": "x", "attributes": attributes}]},
+                BadRequest,
+                "attributes",
+                id=f"long {where} of attributes",
+            )
+            for where, attributes in (
+                ("values", {"a": "x" * (MAX_ATTRIBUTE_CHARS // 2), "b": "x" * (MAX_ATTRIBUTE_CHARS // 2)}),
+                ("names", {"x" * (MAX_ATTRIBUTE_CHARS + 1): ""}),
+            )
         ),
         pytest.param({"answerCandidate": "x", "documentIds": []}, BadRequest, "documentIds", id="no ids"),
         pytest.param(

@@ -190,8 +190,17 @@ def _mcp(case: Case, text: str, document_id: str) -> Request:
     return Request("POST", "/mcp", body, {**headers, "AuthenticatedUserName": "ann"})
 
 
+def _grounding(case: Case, text: str, document_id: str) -> Request:
+    body = {"answerCandidate": f"The {text} is common.", "documentIds": [document_id, "nothing"], "user": "ann"}
+    return _posted("/grounding/check", body, case)
+
+
 REQUESTS: Mapping[str, Callable[[Case, str, str], Request]] = dict(
-    zip(DIALECTS, (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp), strict=True)
+    zip(
+        DIALECTS,
+        (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp, _grounding),
+        strict=True,
+    )
 )
 
 ACL_NAMES = ACL_FIELDS

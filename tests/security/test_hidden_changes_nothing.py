@@ -22,7 +22,7 @@ from tests.security.corpora import Corpus, corpora
 from tests.security.test_nobody_learns import words_of
 from tests.security.worlds import World, embedded_engine, world
 
-ALIKE = ("select", "documents", "ragapi", "chat")
+ALIKE = ("select", "documents", "ragapi", "chat", "grounding")
 
 # What differs from one request to the next: times, ids, versions; and BM25, which counts words over the whole index.
 _VOLATILE = re.compile(
@@ -53,7 +53,7 @@ def told(running: World, corpus: Corpus, case: Case) -> tuple[object, ...]:
 def said(case: Case, body: bytes) -> object:
     """Return what the body says: all of it, or where ranks may differ for good reason, which documents it has."""
     text = _VOLATILE.sub("-", body.decode())
-    if case.dialect == "documents":
+    if case.dialect in ("documents", "grounding"):
         return text
     if case.dialect == "select":
         reply = json.loads(body)
@@ -74,7 +74,7 @@ def solr_world(tmp_path_factory: pytest.TempPathFactory, solr_url: str, solr_col
 
 
 def compare(running: World, number: int) -> None:
-    """Ask *number* times eight questions twice: with what is hidden in the index, and without."""
+    """Ask *number* times ten questions twice: with what is hidden in the index, and without."""
 
     @settings(
         max_examples=number,

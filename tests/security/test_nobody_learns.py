@@ -143,6 +143,11 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
         assert (status == 200) is (target in visible), f"{status} for {case.user}"
         assert (target.canary in body) is (target in visible)
         return
+    if case.dialect == "grounding":
+        missing = '"notFound":["nothing"]' if target in visible else f'"notFound":["{target.id}","nothing"]'
+        assert (status, missing in body) == (200, True), f"{status} for {case.user}: {body[:300]}"
+        SEEN[case.dialect] += target in visible
+        return
     if case.dialect == "mcp" and tool_of(case) != "search":
         found_by_tool(case, target, visible, body=body)
         return

@@ -30,16 +30,18 @@ SHORT_QUOTE_WORDS = 2
 """So few words in quotation marks prove nothing by standing somewhere: the rest of the sentence must be carried too."""
 
 
-def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -> tuple[Citation, ...]:
+def resolve(
+    answer: str, extracts: Sequence[Extract], *, language: str = "en", seen: Sequence[CheckedExtract] | None = None
+) -> tuple[Citation, ...]:
     """
     Return one citation for each mark of *answer*, in its order; empty when it has none.
 
-    A mark with several numbers gives one for each. *language* is the answer's.
+    A mark with several numbers gives one for each. *language* is the answer's. *seen* are the *extracts* where they
+    were made ready before.
     """
     if not any(bracket in answer for bracket in "[【［"):
         return ()
-    facts = ClaimFacts(language)
-    seen = [CheckedExtract(extract, language, facts) for extract in extracts]
+    seen = seen_of(extracts, ClaimFacts(language)) if seen is None else seen
     marks = marks_in(
         answer,
         DocumentLabels([extract.label for extract in extracts]),
@@ -53,6 +55,22 @@ def resolve(answer: str, extracts: Sequence[Extract], *, language: str = "en") -
             found.append(Citation(name, UNKNOWN, answer_start=mark.start, answer_end=mark.end, claim=claim.text))
         found.extend(citation_for(mark, claim, seen[place], language) for place in mark.places)
     return tuple(found)
+
+
+def seen_of(extracts: Sequence[Extract], facts: ClaimFacts) -> list[CheckedExtract]:
+    """Return *extracts* as they are looked into, for claims whose facts are *facts*."""
+    return [CheckedExtract(extract, facts.language, facts) for extract in extracts]
+
+
+def proof_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation | None:
+    """Return what `citation_for` does where *seen* proves *claim*, else None: most texts prove little of another."""
+    status, place = _proof(claim, seen)
+    return None if place is None else replace(citation_at(mark, seen, (status, place), language), claim=claim.text)
+
+
+def proves(claim: Claim, seen: CheckedExtract) -> bool:
+    """Say whether *seen* proves *claim*."""
+    return _proof(claim, seen)[1] is not None
 
 
 def citation_for(mark: Mark, claim: Claim, seen: CheckedExtract, language: str) -> Citation:

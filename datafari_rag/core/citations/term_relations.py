@@ -31,10 +31,16 @@ _SIGNS = frozenset("%€$£¥")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def agrees(claim: str, sentences: Sequence[str], language: str) -> bool:
-    """Say whether *claim*, all of whose words are in *sentences* (one, or two neighbours), relates them as they do."""
+def agrees(
+    claim: str, sentences: Sequence[str], language: str, *, there: Sequence[Sequence[str]] | None = None
+) -> bool:
+    """
+    Say whether *claim*, all of whose words are in *sentences* (one, or two neighbours), relates them as they do.
+
+    *there* are the tokens of *sentences* where they are known.
+    """
     said = tokens_of(claim, language)
-    there = [tokens_of(sentence, language) for sentence in sentences]
+    there = [tokens_of(sentence, language) for sentence in sentences] if there is None else there
     place = [token for tokens in there for token in tokens]
     return (
         _keeps_names(said, place, _names(claim) - _small(sentences), language)

@@ -30,7 +30,7 @@ from datafari_rag.core.citations.term_relations import agrees
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.passages.extracts import HIGHLIGHTING
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
-from datafari_rag.core.text.sentences import MAX_CHARS, bounds_around, index_at
+from datafari_rag.core.text.sentences import MAX_CHARS, bounds_around, index_at, spans
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.tables import is_row, named_cells
 
@@ -44,8 +44,14 @@ MAX_WINDOWS = 80
 MAX_ALIGNED = 12
 """How many places that have all the words of a claim are compared with it word for word."""
 
+ALIGNING = 10
+"""What comparing word for word costs, in comparisons of what is stated (measured: about 20 and 200 microseconds)."""
+
 NEAR_CHARS = 2 * MAX_CHARS + 200
 """Around a place, in the folded text: its sentence and a neighbour are within, and what folding can make longer."""
+
+WHOLE_CHARS = 6_000
+"""A text up to this length is cut into its sentences as a whole: that costs less than three places in it."""
 
 CELL_CHARS = 500
 """Length of the stretches whose sentences are cut together."""
@@ -119,6 +125,11 @@ class CheckedExtract:
     def _stretches(self) -> tuple[tuple[int, int], ...]:
         return self.extract.origins.stretches()
 
+    @cached_property
+    def _sentences(self) -> list[tuple[int, int]] | None:
+        """Return the sentences of a short text, cut once; None for a long one, which is cut where it is looked at."""
+        return spans(self.stored) if len(self.stored) <= WHOLE_CHARS else None
+
     def quoted(self, quote: str, *, around: str = "") -> tuple[int, int] | None:
         """
         Return where the stored text has the words *quote*, None when it has not, or not by themselves.
@@ -168,12 +179,14 @@ class CheckedExtract:
             if not left:
                 break
             tried.add(window)
+            self._claims.compare()
             if not _has_all(self._text_at(window), needed):
                 continue
             terms = Terms(self._language, self._known, is_pair=len(window) > 1)
             if not carries(stated, self._facts_at(window), terms):
                 continue
             left -= 1
+            self._claims.compare(ALIGNING)
             if self._agrees(claim, window):
                 if len(window) == 1 or window in self._rows:
                     return self._rows.get(window, window[0])
@@ -195,6 +208,7 @@ class CheckedExtract:
             if _missing(self._text_at(window), needed) > 1:
                 continue
             tried.add(window)
+            self._claims.compare(ALIGNING)
             if contradicts(self._stored_at(window), words, self._language):
                 return window[0]
             if len(tried) == MAX_ALIGNED:
@@ -206,14 +220,14 @@ class CheckedExtract:
         apart = (window,) if window in self._rows else tuple((span,) for span in window)
         sentences = [self._stored_at(part) for part in apart]
         stated = _without(claim, self.extract.label)
+        there = [tokens_of(sentence, self._language) for sentence in sentences]
         if window not in self._rows:
             said = tokens_of(claim, self._language)
-            there = [tokens_of(sentence, self._language) for sentence in sentences]
             if any(is_altered(said, tokens, self._language) for tokens in there):
                 return False
             if len(there) > 1 and is_scattered(said, [token for tokens in there for token in tokens], self._language):
                 return False
-        return agrees(stated, sentences, self._language)
+        return agrees(stated, sentences, self._language, there=there)
 
     def is_statement(self, words: str) -> bool:
         """Say whether *words* state anything that the document's text would have to carry."""
@@ -300,9 +314,10 @@ class CheckedExtract:
     def _bounds_at(self, at: int) -> list[tuple[int, int]]:
         """Return the sentence at *at* and its neighbours, as far as the model saw them."""
         low, high = next((found for found in self._stretches if found[0] <= at < found[1]), (at, at))
-        bounds = self._near(at)
+        whole = self._sentences
+        bounds = self._near(at) if whole is None else whole
         own = index_at(bounds, at)
-        if not 2 <= own < len(bounds) - 2:  # a neighbour may be cut, or a sentence longer than most
+        if whole is None and not 2 <= own < len(bounds) - 2:  # a neighbour may be cut, or a sentence longer than most
             bounds = bounds_around(self.stored, at, at + 1)
             own = index_at(bounds, at)
         clipped = ((max(start, low), min(end, high)) for start, end in bounds[max(0, own - 1) : own + 2])

@@ -95,6 +95,11 @@ def answer(
     return "".join(pieces(question, extracts, language=language, answer_format=answer_format))
 
 
+def nothing_found(language: str) -> str:
+    """Return the sentence that says, in the *language* of the answer, that the documents do not answer."""
+    return _NOTHING.get(language.lower().split("-")[0], _NOTHING["en"])
+
+
 def pieces(
     question: str, extracts: Sequence[Extract], *, language: str, answer_format: AnswerFormat | None = None
 ) -> tuple[str, ...]:
@@ -108,7 +113,7 @@ def pieces(
     texts = [_seen(extract) for extract in extracts]
     said = best(question, extracts, texts, language=detect(question, code), overhead=len(_quoted("", 10, code)) + 4)
     if not said:
-        return (_NOTHING.get(code, _NOTHING["en"]),)
+        return (nothing_found(code),)
     written, headers = [], set[tuple[int, tuple[int, int]]]()
     for number, one in enumerate(said, 1):
         words = _words(texts[one.place][one.start : one.end])

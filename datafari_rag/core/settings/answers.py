@@ -1,5 +1,5 @@
 """
-Settings of the answer itself: `rag.*`, `retrieval.*`, `llm.*`, `token.*`.
+Settings of the answer itself: `rag.*`, `answer.*`, `retrieval.*`, `llm.*`, `token.*`.
 
 Rows only. A bad value of these never stops the service: each answer then is the badSetting error of that value, so
 that the admin page can mend it (contract §8).
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
@@ -149,6 +150,31 @@ class AnswerSettings:
         check=checks.number(0, 1),
         help="Minimum evidence in the passages, from 0 to 1, for the question to be sent to the model; below it, the "
         "answer says that no documents were found. 0: off.",
+        browser=True,
+    )
+    answer_unsupported: UnsupportedPolicy = setting(
+        "answer.unsupported",
+        "mark",
+        check=checks.choice("mark", "drop", "hold"),
+        help="What is done with a sentence of an answer that no document proves. mark: it is shown, and the reply says "
+        "which sentences these are. hold: each sentence is kept back until it is checked, and such a one says that it "
+        "is not proved. drop: such a one is left out. With hold and drop streams are about one sentence late.",
+        browser=True,
+    )
+    answer_min_support: float = setting(
+        "answer.min_support",
+        0.0,
+        check=checks.number(0, 1),
+        help="Least share of the sentences of an answer, 0 to 1, that the documents must prove; in place of an answer "
+        "below it stands what answer.below says. 0: off. Streams then wait for the end of the answer.",
+        browser=True,
+    )
+    answer_below: Replacement = setting(
+        "answer.below",
+        "extractive",
+        check=checks.choice("extractive", "nothing"),
+        help="What stands in place of an answer below answer.min_support: extractive (sentences of the documents, as "
+        "builtin:extractive gives them) or nothing (that the documents do not answer).",
         browser=True,
     )
     rag_score_min: float = setting(

@@ -15,6 +15,7 @@ from datafari_rag.core.settings.table import FIELD_NAMES, ROWS
 
 GROUPS: Mapping[str, str] = {
     "rag": "Answers",
+    "answer": "What the documents do not prove",
     "retrieval": "Retrieval",
     "rrf": "Rank fusion",
     "embeddings": "Embedding model (search by meaning)",

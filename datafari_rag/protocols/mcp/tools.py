@@ -95,6 +95,24 @@ _FILTERS: Json = {
 }
 _PARTIAL = _flag("A part of the index did not respond: there may be better documents.")
 _TRUNCATED = _flag("Something was left out because the result was too large.")
+_SUPPORT: Json = {
+    **_object(
+        {
+            "score": {"type": ["number", "null"], "description": "The share, null if no sentence states a fact."},
+            "checked": _number("How many sentences state a fact."),
+            "proved": _number("How many of them the documents prove."),
+            "policy": _text("mark, drop or hold: what is done with the others."),
+            "unsupported": _list(
+                _object({"start": _number("In code points."), "end": _number("Behind it.")}, ("start", "end")),
+                "The sentences of the answer that no document proves.",
+            ),
+            "dropped": _number("How many sentences were left out."),
+            "replaced": {**_MAYBE_TEXT, "description": "extractive or nothing: what replaced the answer."},
+        },
+        ("score", "checked", "proved", "policy", "unsupported", "dropped", "replaced"),
+    ),
+    "description": "How much of what the model wrote the documents prove.",
+}
 
 _DOCUMENT = _object(
     {"id": _text("For fetch and check."), "title": _text("Its title."), "url": _text("Where a person can open it.")},
@@ -246,6 +264,7 @@ ANSWER = Tool(
         "finish_reason": _text("stop, or length if the answer was cut off."),
         "truncated": _TRUNCATED,
         "partial_results": _PARTIAL,
+        "support": _SUPPORT,
     },
     ("answer", "citations", "documents", "finish_reason", "truncated"),
 )

@@ -22,6 +22,7 @@ from datafari_rag.protocols.chat_reply_parts import (
     created_s,
     model_name,
     partial,
+    support,
     with_facts,
 )
 from datafari_rag.protocols.chat_request import body_of
@@ -133,6 +134,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "citations": [citation(one) for one in finished.citations],
         "search_results": search_results(cited),
         **partial(answer.sources),
+        **support(finished),
     }
 
 
@@ -159,6 +161,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                     "citations": [citation(one) for one in event.citations],
                     "search_results": search_results(cited),
                     **partly,
+                    **support(event),
                 }
                 yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
                 if _wants_usage(context):

@@ -18,7 +18,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_reply_parts import Json, citation, partial, with_facts
+from datafari_rag.protocols.chat_reply_parts import Json, citation, partial, support, with_facts
 from datafari_rag.protocols.chat_request import body_of, memory_limits
 from datafari_rag.protocols.chat_request import softened as softened
 from datafari_rag.protocols.openai.asking import asked, styled
@@ -165,6 +165,7 @@ def _ended(draft: _Draft, finished: Finished) -> Json:
         "citations": [citation(one) for one in finished.citations],
         "search_results": search_results(_cited(draft.context, finished, draft.sources.extracts)),
         **partial(draft.sources),
+        **support(finished),
     }
 
 

@@ -98,8 +98,8 @@ function take(line, answer) {
   } else if (type === "message.delta") {
     answer.content.message += data.text;
   } else if (type === "message.final") {
-    const { text, citations, thoughts, finish_reason } = data;
-    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason });
+    const { text, citations, thoughts, finish_reason, support } = data;
+    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, support });
     if (data.partial_results) answer.content.partial_results = true;
     answer.followups = data.followup_questions;
     return "held";

@@ -131,18 +131,22 @@ export class Card {
     const said = [isFallback && this.words.fallback, isExtractive && this.words.extractive].filter(Boolean).join(" ");
     if (said) this.prose.before(element("p", { class: "note" }, said));
     if (answer.content.partial_results) this.prose.before(element("p", { class: "warn" }, this.words.partial));
+    const { support } = answer.content;
+    if (support?.replaced) this.prose.before(element("p", { class: "warn" }, this.words.replaced[support.replaced]));
+    else if (support?.dropped) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.dropped, support.dropped), support)));
     const doubtful = answer.content.citations.filter((one) => ["unsupported", "unknown"].includes(one.status)).length;
     if (doubtful) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.doubt, doubtful), { doubtful })));
     if (isCut) this.prose.after(element("p", { class: "warn" }, this.words.cut));
   }
 
   counts() {
-    const { documents, citations } = /** @type {Answer} */ (this.answer).content;
+    const { documents, citations, support } = /** @type {Answer} */ (this.answer).content;
     const cited = new Set(citations.map((one) => one.document_id).filter(Boolean)).size;
     const verified = citations.filter((one) => one.status === "verified").length;
     const used = filled(counted(this.words.used, documents.length), { used: documents.length, cited });
     const proof = citations.length ? ` · ${filled(this.words.quotes, { verified, marks: citations.length })}` : "";
-    return element("p", { class: "counts" }, used + proof);
+    const proved = support?.checked && !support.replaced ? ` · ${filled(this.words.proved, support)}` : "";
+    return element("p", { class: "counts" }, used + proof + proved);
   }
 
   /** @param {Marks} marks */

@@ -3,9 +3,10 @@
  * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string}} Source
  * @typedef {{label: string, status: string, answer_start: number, answer_end: number, document_id: string | null, url: string | null, title: string | null,
  *   field: string | null, start: number | null, end: number | null, quote: string | null, place?: string | null, page?: number | null}} Citation
+ * @typedef {{checked: number, proved: number, dropped: number, replaced: string | null}} Support
  * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
  * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],
- *   finish_reason?: string, partial_results?: boolean}} Content
+ *   finish_reason?: string, partial_results?: boolean, support?: Support}} Content
  * @typedef {{content: Content, model: string, id: string, followups?: string[] | null,
  *   firstMs?: number, wholeMs?: number}} Answer
  * @typedef {{role: string, content: string}} Message

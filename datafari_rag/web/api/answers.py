@@ -17,7 +17,7 @@ from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts, Sources
+from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts, Sources, Support
 from datafari_rag.core.identity import is_trusted, naming_headers, networks
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for, question_language_for
@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 
 RETRIEVAL_HEADER = "X-RAG-Retrieval"
 """Says what the documents were found by: words, vector, both."""
+
+SUPPORT_HEADER = "X-RAG-Support"
+"""Says what share of the sentences of a whole answer the documents prove, 0 to 1."""
 
 INVALID = 'realm="datafari_rag", error="invalid_token"'
 """What a challenge says of a credential that was sent and refused (RFC 6750)."""
@@ -138,12 +141,14 @@ class AnswerRun:
             events = with_empty_answer(events, softened, language=language_for(ask))
         return AnswerEvents(events, self.worker.new_id)
 
-    def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
+    def audit(
+        self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...], support: Support | None
+    ) -> None:
         """Say to the audit trail how this question ended."""
         if self.task is not None:
             return  # no question was answered
         context = self.context
-        audited = Audited(context.now_s, context.id, self.row.name, context.user_name, context.ask.question)
+        audited = Audited(context.now_s, context.id, self.row.name, context.user_name, context.ask.question, support)
         audit(self.snapshot, audited, outcome, facts=facts, extracts=extracts)
 
     def elapsed_ms(self) -> float:
@@ -306,6 +311,7 @@ def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
     _count(run, whole.finished, whole.sources.extracts)
     response = json_response(body)
     _say_who_answered(response, whole.finished.facts)
+    _say_support(response, whole.finished.support)
     _say_how(response, run, whole.sources)
     _add_timing(response, run, whole.finished.timings_ms)
     return response
@@ -343,20 +349,22 @@ def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterat
 def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
     """Count and log one answer that began; *ending* None: its reader left."""
     name, settings = run.row.name, run.snapshot.settings
+    support = ending.support if isinstance(ending, Finished) else None
     if isinstance(ending, Finished):
-        ended = FinishedRequest(
-            name, "ok" if run.task is None else "task", ending.facts, ending.timings_ms, run.elapsed_ms()
-        )
+        outcome = "ok" if run.task is None else "task"
+        share = None if support is None else support.share
+        ended = FinishedRequest(name, outcome, ending.facts, ending.timings_ms, run.elapsed_ms(), share)
     elif ending is not None:
         ended = FinishedRequest(name, ending.error.label, ending.facts)
     else:
         ended = FinishedRequest(name, "aborted")
     run.worker.metrics.count(ended, settings)
-    _log_answer(run, ended.outcome, ending.facts if ending else None, extracts=extracts)
+    facts = ending.facts if ending else None
+    run.audit(ended.outcome, facts, extracts, support)
+    _log_answer(run, ended.outcome, facts, extracts=extracts)
 
 
 def _log_answer(run: AnswerRun, outcome: str, facts: ModelFacts | None, *, extracts: tuple[Extract, ...]) -> None:
-    run.audit(outcome, facts, extracts)
     log.info(
         "answer id=%s dialect=%s outcome=%s documents=%d ms=%.0f tries=%d fallback=%d",
         run.context.id,
@@ -380,6 +388,12 @@ def _say_how(response: Response, run: AnswerRun, sources: Sources) -> None:
         response.headers[RETRIEVAL_HEADER] = sources.found_by
     if names := [name for name in run.context.ask.ignored if _HEADER_SAFE.fullmatch(name)]:
         response.headers[IGNORED_HEADER] = ", ".join(names)
+
+
+def _say_support(response: Response, support: Support | None) -> None:
+    """Say how much of a whole answer is proved; a stream's head is sent before that is known."""
+    if support is not None and support.share is not None:
+        response.headers[SUPPORT_HEADER] = f"{support.share:g}"
 
 
 def _say_who_answered(response: Response, facts: ModelFacts) -> None:

@@ -13,6 +13,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.errors import NotAllowed, NotAuthenticated, RagError
 from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import VerifiedIdentity
@@ -20,7 +21,14 @@ from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
 from datafari_rag.protocols.mcp.tools import FIELDS
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, json_response
+from datafari_rag.web.api.answers import (
+    DialectRoute,
+    WorkerContext,
+    failed,
+    identified_by,
+    json_response,
+    note_ignored,
+)
 from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.request_values import incoming_from, watch_client
@@ -62,8 +70,9 @@ def check_view(worker: WorkerContext) -> Response:
     try:
         incoming = incoming_from(request, takes=frozenset({"json"}), now_s=worker.now())
         watch_client(request)
-        identified = snapshot.identity.identify(incoming.headers, request.remote_addr or "")
+        identified = identified_by(worker, snapshot, incoming, request.remote_addr or "")
         audited = Audited(incoming.now_s, worker.new_id(), GROUNDING.name, identified.name)
+        note_ignored(worker, forged_names(incoming.query, incoming.body))
         worker.limits.check_user(snapshot.settings, identified.name)
         found, wanted = _found(snapshot, incoming, identified)
     except RagError as error:

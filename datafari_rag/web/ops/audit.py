@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from datafari_rag.core.audit_record import AuditEvent, record_of
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.events import ModelFacts, Support
 from datafari_rag.web.runtime import ServiceSnapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What is known of a request before its end; *question* None where it failed before it was read."""
+    """What is known of a request; *question* None where it failed before it was read."""
 
     at_s: float
     request_id: str
     dialect: str
     user: str | None
     question: str | None = None
+    support: Support | None = None
+    """How much of the answer is proved; None where there is none."""
 
 
 def audit(
@@ -45,5 +47,6 @@ def audit(
         extracts=extracts,
         model=facts.name if facts else None,
         tokens=total if isinstance(total, int) else None,
+        support=audited.support,
     )
     snapshot.audit.append(record_of(happening), question=audited.question)

@@ -21,7 +21,10 @@ ALLOWED = {
     "X-Request-ID",
     "Access-Control-Max-Age": "600",
 }
-EXPOSED = "X-RAG-Ignored, X-RAG-Model, X-RAG-Retrieval, X-Request-ID, Retry-After, Server-Timing, WWW-Authenticate"
+EXPOSED = (
+    "X-RAG-Ignored, X-RAG-Model, X-RAG-Retrieval, X-RAG-Support, X-Request-ID, Retry-After, Server-Timing, "
+    "WWW-Authenticate"
+)
 
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -17,6 +17,9 @@ from datafari_rag.core.settings.table import Settings
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
+"""0.99 is below all that are not whole: what is above it is proved altogether."""
+
 STEP_S = 0.01
 """
 What times are rounded up to. With finer times, a user who reads the metrics and sends questions could find out whether
@@ -42,6 +45,8 @@ class FinishedRequest:
     facts: ModelFacts = UNKNOWN_MODEL
     timings_ms: tuple[tuple[str, float], ...] = ()
     total_ms: float | None = None
+    support: float | None = None
+    """The share of its sentences that the documents prove; None where none states anything, or nobody looked."""
 
 
 class Metrics:
@@ -56,23 +61,27 @@ class Metrics:
         def counted(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Counter]:
             return Counter(name, about, labels, registry=registry).labels
 
-        def timed(name: str, about: str, labels: tuple[str, ...]) -> Callable[..., Histogram]:
-            return Histogram(name, about, labels, registry=registry, buckets=SECONDS).labels
+        def measured(
+            name: str, about: str, labels: tuple[str, ...], buckets: tuple[float, ...] = SECONDS
+        ) -> Callable[..., Histogram]:
+            return Histogram(name, about, labels, registry=registry, buckets=buckets).labels
 
         self._answers = counted(
             "datafari_rag_answers",
             "Finished answers by dialect and outcome (ok, the label of the failure, passed, or aborted).",
             ("dialect", "outcome"),
         )
-        self._seconds = timed(
+        self._seconds = measured(
             "datafari_rag_answer_seconds", "Seconds from a request to the end of its successful answer.", ("dialect",)
         )
-        self._first = timed(
+        self._first = measured(
             "datafari_rag_first_words_seconds", "Seconds from a request to the first words of its stream.", ("dialect",)
         )
-        self._stages = timed(
+        self._stages = measured(
             "datafari_rag_stage_seconds", "Seconds of each stage of a successful answer.", ("dialect", "stage")
         )
+        about = "Share of the sentences of an answer that its documents prove, as the model wrote it."
+        self._support = measured("datafari_rag_answer_support", about, ("dialect",), SHARES)
         self._open = Gauge("datafari_rag_open_streams", "Open streams.", registry=registry, multiprocess_mode="livesum")
         self._models = counted(
             "datafari_rag_model_answers",
@@ -109,6 +118,8 @@ class Metrics:
             self._stages(ended.dialect, stage).observe(coarse_s(took_ms))
         if ended.total_ms is not None:
             self._seconds(ended.dialect).observe(coarse_s(ended.total_ms))
+        if ended.support is not None:
+            self._support(ended.dialect).observe(ended.support)
         self.count_model(ended.outcome, ended.facts, settings)
 
     def count_model(self, outcome: str, facts: ModelFacts, settings: Settings) -> None:

@@ -111,6 +111,16 @@ def statuses(_: Translate) -> Mapping[str, str]:
     }
 
 
+def replacements(_: Translate) -> Mapping[str, str]:
+    """Return what is said of what stands in the place of an answer that is not proved enough."""
+    return {
+        "extractive": _(
+            "The documents prove too little of what the model wrote. In its place stand sentences of the documents."
+        ),
+        "nothing": _("The documents prove nothing, or too little, of what the model wrote: it is not shown."),
+    }
+
+
 def script_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the page's scripts, by the name they have there."""
     told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
@@ -137,6 +147,12 @@ def _card_words(_: Translate) -> Mapping[str, object]:
             _("1 citation is not supported by the documents: check what it says."),
             _("{doubtful} citations are not supported by the documents: check what they say."),
         ],
+        "proved": _("{proved} of {checked} sentences proved by the documents"),
+        "dropped": [
+            _("1 sentence that the documents do not prove was left out."),
+            _("{dropped} sentences that the documents do not prove were left out."),
+        ],
+        "replaced": replacements(_),
         "not_cited": _("used, not cited"),
         "open_passage": _("Open the passage"),
         "open_document": _("Open the document"),

@@ -26,7 +26,14 @@ from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo_folder import folder_values
 from datafari_rag.web.pages.demo_users import QUESTIONS
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
-from datafari_rag.web.pages.messages import field_names, relaxed_words, script_words, statuses, title_and_hint
+from datafari_rag.web.pages.messages import (
+    field_names,
+    relaxed_words,
+    replacements,
+    script_words,
+    statuses,
+    title_and_hint,
+)
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
@@ -131,6 +138,8 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         "request_id": kept["id"],
         "is_extractive": kept["model"].startswith(BUILTIN_MODEL),
         "is_partial": content.get("partial_results", False),
+        "support": content.get("support"),
+        "replacements": replacements(reader.translate),
         "answer_json": orjson.dumps(kept).decode(),
     }
 

@@ -48,6 +48,41 @@ def test_every_document_that_proves_a_sentence_is_named() -> None:
     assert [proof.document_id for proof in one.proofs] == ["d0", "d1"]
 
 
+def test_the_strongest_proofs_are_named_and_no_more() -> None:
+    claim = "The page says “the ferry leaves at nine”."
+    spelled = "The ferry, leaves at nine."
+    quoting = "Here the ferry leaves at nine."
+    (one,) = checked(claim, extracts(*[spelled] * 4, quoting, *[quoting] * 4))
+    assert (one.status, [proof.document_id for proof in one.proofs]) == ("verified", ["d4", "d5", "d6"])
+    (one,) = checked(claim, extracts(quoting, *[spelled] * 4))
+    assert [proof.status for proof in one.proofs] == ["verified", "supported", "supported"]
+    (one,) = checked("A ticket costs 15 euros.", extracts(*[FERRY] * 5))
+    assert [place.document_id for place in one.against] == ["d0", "d1", "d2"]
+
+
+def test_a_sentence_proved_everywhere_takes_little_work() -> None:
+    same = "Ferry gate harbour. "
+    found = checked(same * 99, extracts(*[same * 200] * 199))
+    assert {(one.status, len(one.proofs)) for one in found} == {("supported", 3)}
+
+
+@pytest.mark.parametrize(
+    ("claim", "place"),
+    [
+        pytest.param("Ferry gate and harbour hall. ", "Ferry gate. Harbour hall. ", id="proved by two sentences"),
+        pytest.param("Ferry hall gate harbour 15. ", "Ferry hall gate harbour door. ", id="nearly contradicted"),
+    ],
+)
+def test_places_that_all_look_like_proof_are_not_compared_without_end(claim: str, place: str) -> None:
+    with pytest.raises(BadRequest, match="too much in common"):
+        checked(claim * 99, extracts(*[place * 40] * 199))
+
+
+def test_more_sentences_than_are_looked_for_are_refused() -> None:
+    with pytest.raises(BadRequest, match="501 sentences: at most 500"):
+        checked("The cat sleeps. " * 501, extracts("The dog barks."))
+
+
 def test_what_contradicts_a_sentence_is_named_where_nothing_proves_it() -> None:
     (one,) = checked("A ticket costs 15 euros.", extracts("No word of it.", FERRY))
     assert [(place.document_id, place.quote) for place in one.against] == [("d1", "A ticket costs 12 euros.")]

@@ -16,6 +16,8 @@ HARMLESS = {
         rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
         rrf.rank.constant openai.maxFiles openai.node_tokens
         chat.top.max mcp.max_tokens""",
+    "what of an answer is shown that its documents do not prove": """
+        answer.unsupported answer.min_support answer.below""",
     "how a reply is spelled": """
         rag.linebreaks rag.documents.shape rag.http.errors chat.both_shapes chat.no_documents log.format
         openai.sources""",

@@ -92,6 +92,13 @@ def test_every_check_is_limited_audited_and_counted() -> None:
     assert 'datafari_rag_answers_total{dialect="grounding",outcome="ok"} 2.0' in counted
 
 
+def test_attempts_to_name_a_user_are_counted() -> None:
+    client = client_of(settings=Settings(security_identity="none", security_header="X-User"))
+    body = {"answerCandidate": "x", "facts": FACTS, "AuthenticatedUserName": "ann"}
+    client.post(PATH, json=body, headers={"X-User": "ann"})
+    assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in client.get("/metrics").get_data(as_text=True)
+
+
 @pytest.mark.parametrize(
     ("how", "code"),
     [

@@ -57,6 +57,25 @@ def test_an_answer_is_counted_by_its_model(ended: FinishedRequest, rows: list[st
 
 
 @pytest.mark.parametrize(
+    ("share", "rows"),
+    [
+        (None, []),
+        (0.99, ['bucket{dialect="chat",le="0.9"} 0.0', 'bucket{dialect="chat",le="0.99"} 1.0']),
+        (1.0, ['bucket{dialect="chat",le="0.99"} 0.0', 'bucket{dialect="chat",le="1.0"} 1.0']),
+    ],
+)
+def test_the_share_that_is_proved_is_counted_where_there_is_one(share: float | None, rows: list[str]) -> None:
+    metrics = Metrics()
+    metrics.count(FinishedRequest("chat", "ok", support=share), SETTINGS)
+    counted = [
+        row for row in metrics.exposition().decode().splitlines() if row.startswith("datafari_rag_answer_support_")
+    ]
+
+    assert {f"datafari_rag_answer_support_{row}" for row in rows} <= set(counted)
+    assert bool(rows) == bool(counted)
+
+
+@pytest.mark.parametrize(
     ("took_ms", "seconds"),
     [(0.0, 0.01), (0.093, 0.01), (3.0, 0.01), (3.093, 0.01), (10.0, 0.01), (10.1, 0.02), (1234.5, 1.24)],
 )

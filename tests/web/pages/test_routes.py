@@ -61,6 +61,28 @@ def test_an_answer_from_a_part_of_the_collection_says_so() -> None:
     assert '<p class="warn">' not in wholly
 
 
+INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        pytest.param(Settings(), "1 of 2 sentences proved by the documents", id="mark"),
+        pytest.param(Settings(answer_unsupported="drop"), "1 sentence that the documents do not prove was", id="drop"),
+        pytest.param(Settings(answer_min_support=0.9), "In its place stand sentences of the documents", id="replaced"),
+        pytest.param(
+            Settings(answer_min_support=0.9, answer_below="nothing"),
+            "of what the model wrote: it is not shown",
+            id="none",
+        ),
+    ],
+)
+def test_the_page_says_how_much_is_proved_and_what_was_changed(settings: Settings, words: str) -> None:
+    text = page(fake_snapshot(model=FakeModel(INVENTED), settings=settings), "/?q=when")
+    assert words in text
+    assert ("1 of 2 sentences proved" in text) == (settings.answer_min_support == 0)
+
+
 def test_a_browser_whose_script_asks_is_not_answered_twice() -> None:
     model = FakeModel("never")
     client = app_of(fake_snapshot(model=model)).test_client()

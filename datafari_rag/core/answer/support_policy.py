@@ -1,0 +1,199 @@
+"""
+What becomes of the sentences of an answer that no document proves (`answer.unsupported`, `answer.min_support`).
+
+A sentence is proved by any of the documents that the model saw, whether it cites that one or not, as citations are
+proved. What is not to be read is kept back until it is checked: it cannot be taken back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from datafari_rag.core.answer.answer_sentences import AnswerSentences
+from datafari_rag.core.answer.output_filter import OutputFilter
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.citations.markers import MAX_MARK_CHARS
+from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.citations.text_check import SentenceProof
+from datafari_rag.core.documents import Citation
+from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
+from datafari_rag.core.passages.extractive_answer import nothing_found, pieces
+from datafari_rag.core.settings.table import Settings
+
+_REMARKS: Mapping[str, str] = {
+    "en": "(not proved by the documents)",
+    "fr": "(non prouvé par les documents)",
+    "de": "(durch die Dokumente nicht belegt)",
+    "es": "(no probado por los documentos)",
+}
+"""Stands in a sentence that is not proved, before the sign that ends it."""
+
+_ENDING = " \t\r\n.!?…。！？؟|*_`"
+"""What stands behind the words of a sentence, beside its marks."""
+
+_MARK_END = re.compile(r"[\[【［][^\[\]【】［］\n]+[\]】］]\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SupportPolicy:
+    """
+    What is done with what no document proves: *unsupported* with each sentence, *below* with the whole answer.
+
+    *below* takes the place of an answer of whose sentences a smaller share than *least* is proved; 0: of none.
+    """
+
+    unsupported: UnsupportedPolicy = "mark"
+    least: float = 0.0
+    below: Replacement = "extractive"
+
+    @classmethod
+    def of(cls, settings: Settings) -> SupportPolicy:
+        """Return the policy that *settings* choose."""
+        return cls(settings.answer_unsupported, settings.answer_min_support, settings.answer_below)
+
+    @property
+    def is_late(self) -> bool:
+        """Say whether nothing is shown before all of an answer is checked."""
+        return self.least > 0
+
+    @property
+    def is_live(self) -> bool:
+        """Say whether each sentence is shown when it is checked."""
+        return self.unsupported != "mark" and not self.is_late
+
+
+class SupportedOutput:
+    """
+    One answer on its way to the reader, as `OutputFilter` gives it, less what its policy keeps back.
+
+    *text* is all that was shown. *support* is what was found of it: None before the end, and where there are no
+    documents.
+    """
+
+    def __init__(self, prompt: Prompt, output: OutputFilter, policy: SupportPolicy) -> None:
+        """Take from *output* the answer to *prompt*, and check it against the documents there."""
+        self._prompt, self._output, self._policy = prompt, output, policy
+        self._is_plain = not prompt.extracts
+        self._sentences = AnswerSentences()
+        self._proof = SentenceProof(prompt.extracts, prompt.language)
+        self._shown: list[str] = []
+        self._at = self._checked = self._proved = self._dropped = 0
+        self._last = ""
+        self._places: list[tuple[int, int]] = []
+        self.support: Support | None = None
+
+    @property
+    def is_blank(self) -> bool:
+        """Say whether the model wrote nothing."""
+        return not self._output.text.strip()
+
+    @property
+    def text(self) -> str:
+        """Return all that was shown so far."""
+        return "".join(self._shown)
+
+    @property
+    def followups(self) -> tuple[str, ...] | None:
+        """Return the questions that the model proposed, None when it was not asked to."""
+        return self._output.followups
+
+    @property
+    def live_chars(self) -> int:
+        """Return how much text of the documents one call may go through before the end."""
+        return sum(len(extract.text) for extract in self._prompt.extracts) if self._policy.is_live else 0
+
+    def feed(self, text: str) -> str:
+        """Take a piece of the model's and return what may be shown."""
+        text = self._output.feed(text)
+        if self._policy.is_live and not self._is_plain:
+            text = self._judged(self._sentences.feed(text))
+        return "" if self._policy.is_late and not self._is_plain else self._show(text)
+
+    def end(self) -> str:
+        """Return what was held back, or what takes its place; *support* is known then."""
+        rest = self._output.end()
+        if self._is_plain or self.is_blank:
+            return self._show(rest)
+        if self._policy.is_live:
+            rest = self._judged([*self._sentences.feed(rest), *self._sentences.end()])
+        else:
+            whole = self._judged([*self._sentences.feed(self._output.text), *self._sentences.end()])
+            rest = whole if self._policy.is_late else rest
+        replaced = self._replaced()
+        if replaced is not None:
+            self._places = [] if self._policy.is_late else self._places
+            rest = self._instead(replaced, rest)
+        self.support = Support(
+            self._checked,
+            self._proved,
+            self._policy.unsupported,
+            unsupported=tuple(self._places),
+            dropped=self._dropped,
+            replaced=replaced,
+        )
+        return self._show(rest)
+
+    def citations(self) -> tuple[Citation, ...]:
+        """Return the marks of what was shown, each with its proof."""
+        return resolve(self.text, self._prompt.extracts, language=self._prompt.language, seen=self._proof.seen)
+
+    def _judged(self, sentences: Iterable[str]) -> str:
+        """Return what is shown of *sentences*; what is found of them is noted."""
+        return "".join([self._placed(one, self._proof.of(one)) for one in sentences])
+
+    def _placed(self, sentence: str, is_proved: bool | None) -> str:
+        """Return what is shown of *sentence*, and note its place there; *is_proved* None: it states nothing."""
+        self._checked += is_proved is not None
+        self._proved += is_proved is True
+        if is_proved is False:
+            if self._policy.unsupported == "drop":
+                self._dropped += 1
+                # A paragraph still ends where its last sentence is left out.
+                sentence = "\n" * sentence[len(sentence.rstrip()) :].count("\n") if self._last not in ("", "\n") else ""
+            else:
+                sentence = self._remarked(sentence) if self._policy.unsupported == "hold" else sentence
+                start = self._at + len(sentence) - len(sentence.lstrip())
+                self._places.append((start, self._at + len(sentence.rstrip())))
+        self._at += len(sentence)
+        self._last = sentence[-1:] or self._last
+        return sentence
+
+    def _remarked(self, sentence: str) -> str:
+        at = _end_of_words(sentence)
+        language = self._prompt.language.lower().split("-")[0]
+        return f"{sentence[:at]} {_REMARKS.get(language, _REMARKS['en'])}{sentence[at:]}"
+
+    def _replaced(self) -> Replacement | None:
+        """Return what takes the place of an answer too little of which is proved; None where it stays."""
+        if self._policy.is_late and self._checked and self._proved / self._checked < self._policy.least:
+            return self._policy.below
+        return "nothing" if self._dropped and not self._proved else None
+
+    def _instead(self, replaced: Replacement, rest: str) -> str:
+        """Return what is shown in place of the answer, behind what was shown of it and *rest* of what stays."""
+        prompt = self._prompt
+        if replaced == "extractive":
+            return "".join(
+                pieces(prompt.question, prompt.extracts, language=prompt.language, answer_format=prompt.answer_format)
+            )
+        nothing = nothing_found(prompt.language)
+        if self._policy.is_late:
+            return nothing
+        # What states nothing was shown all the same: an introduction, say.
+        before = self.text + rest
+        gap = "\n\n" if before.strip() and not before.endswith("\n\n") else ""
+        return f"{rest}{gap}{nothing}"
+
+    def _show(self, text: str) -> str:
+        self._shown.append(text)
+        return text
+
+
+def _end_of_words(sentence: str) -> int:
+    """Return where the words of *sentence* end, before its marks: what stands behind a mark is the next sentence's."""
+    end = len(sentence.rstrip(_ENDING))
+    while mark := _MARK_END.search(sentence, max(0, end - MAX_MARK_CHARS), end):
+        end = len(sentence[: mark.start()].rstrip(_ENDING))
+    return end
