@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Come
 from tests.browser.places import folder_demo, three_files
@@ -107,3 +107,85 @@ def test_titles_are_suggested_while_somebody_types(three: Running, come: Come) -
     expect(page.locator("#titles option")).to_have_attribute("value", "Travel policy")
     page.fill("#q", "zz")
     expect(page.locator("#titles option")).to_have_count(0)
+
+
+DROP = """([files, target]) => {
+    const data = new DataTransfer();
+    for (const [name, bytes] of files) data.items.add(new File([new Uint8Array(bytes)], name));
+    for (const kind of ["dragenter", "dragover", "drop"]) {
+        const event = new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data });
+        document.querySelector(target).dispatchEvent(event);
+    }
+}"""
+"""What the browser does when files are dropped: a real event with real files, from the page's own document."""
+
+
+def dropped_on(page: Page, *files: tuple[str, bytes], target: str = "main") -> None:
+    page.evaluate(DROP, [[[name, list(content)] for name, content in files], target])
+
+
+def test_a_file_dropped_on_the_page_is_read_and_can_be_asked_about(
+    browser: Browser, tmp_path: Path, come: Come
+) -> None:
+    (tmp_path / "files").mkdir()
+    with folder_demo(tmp_path) as running:
+        reader = come(running.url)
+        page = reader.open()
+        page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
+        zebra = b"# Zebra rules\n\n## Stripes\n\nA zebra has twelve stripes.\n"
+        dropped_on(page, ("../zebra <img src=x onerror=alert(1)>.md", zebra))
+        page.locator(".examples a", has_text="Stripes").click()
+        reader.ended()
+        expect(page.locator(".proof.verified q").first).to_have_text("A zebra has twelve stripes.")
+
+        # On the page of an answer it works as well; one that cannot be read is named, and the others go on.
+        dropped_on(
+            page, ("run.exe", b"MZ"), ("broken.docx", b"PK no zip"), ("lion.txt", b"A lion sleeps twenty hours.")
+        )
+        said = page.locator("#dropped li")
+        expect(said.filter(has_text="run.exe")).to_contain_text("Files of this type cannot be read")
+        expect(said.filter(has_text="lion.txt")).to_contain_text("It is being read")
+        page.goto(running.url)
+        expect(page.locator("#unread li")).to_contain_text("broken.docx")
+        assert "twenty hours" in reader.ask("How long does a lion sleep?").locator(".prose").inner_text()
+        assert list((tmp_path / "files").iterdir()) == []
+        kept = next((tmp_path / "home" / "folders").glob("*/dropped"))
+        assert (kept.stat().st_mode & 0o777) == 0o700
+        assert [one for one in reader.complaints if "415" not in one] == []
+        reader.complaints.clear()
+        page.goto("about:blank")
+
+
+EVIL = """async (address) => {
+    const file = () => {
+        const data = new FormData();
+        data.append("file", new File(["# Evil page"], "evil.md"));
+        return { method: "POST", credentials: "include", body: data };
+    };
+    await fetch(address, { ...file(), mode: "no-cors" }).catch(() => null);
+    await fetch(address, { ...file(), headers: { "X-CSRF-Token": "forged" } }).catch(() => null);
+    const form = document.createElement("form");
+    Object.assign(form, { action: address, method: "post", enctype: "multipart/form-data" });
+    form.innerHTML = '<input type="file" name="file">';
+    const held = new DataTransfer();
+    held.items.add(file().body.get("file"));
+    form.elements.file.files = held.files;
+    document.body.append(form);
+    form.submit();
+}"""
+"""All that a page of another site can do: a script without a preflight, one with it, and a form."""
+
+
+def test_a_page_of_another_site_cannot_send_files(three: Running, browser: Browser) -> None:
+    page = browser.new_context().new_page()
+    page.route("**/evil", lambda route: route.fulfill(body="<!doctype html><p>evil", content_type="text/html"))
+    page.goto("http://localhost:9/evil")
+    statuses: list[tuple[str, int]] = []
+    page.on("response", lambda one: statuses.append((one.request.method, one.status)))
+    with page.expect_navigation():
+        page.evaluate(EVIL, f"{three.url}/demo/files")
+    expect(page.locator("body")).to_contain_text("You do not have access")
+    page.context.close()
+
+    assert {status for method, status in statuses if method == "POST"} == {403}
+    assert [path.name for path in three.log.parent.glob("home/folders/*/dropped/[!.]*")] == []

@@ -21,6 +21,9 @@ TRIES = (
     ("bob, who may not", "-H 'X-Remote-User: bob' ", "How+are+Enums+and+Flags+different%3F"),
 )
 
+MAX_DROPPED_BYTES = 50_000_000
+"""Largest file that can be dropped on the page of a demo over one's own files."""
+
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -35,7 +38,8 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
     \b
-    Files of FOLDER that come, change or go while the demo runs are taken up within seconds.
+    Files of FOLDER that come, change or go while the demo runs are taken up within seconds; so are files that are
+    dropped on the page, which are kept beside the index, never in FOLDER.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to begin anew.
     """  # noqa: D301 # click reads \b
@@ -86,14 +90,23 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     """
     from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 
-    progress, conf = place / "progress.json", place / "rag.properties"
+    progress, conf, dropped = place / "progress.json", place / "rag.properties", place / "dropped"
     progress.unlink(missing_ok=True)
+    # What is dropped on the page is for who runs the demo; FOLDER itself is never written to.
+    dropped.mkdir(mode=0o700, exist_ok=True)
     # Pages can be asked for before the first file is read.
     with closing(EmbeddedWriter(place / "index")) as writer:
         writer.commit()
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
-    subprocess.Popen([*command, "--progress", str(progress), "--parent", str(os.getpid())])  # noqa: S603 # our own program
-    return {"demo.users": "false", "security.identity": "anonymous", "demo.progress": str(progress)}
+    kept = ["--progress", str(progress), "--dropped", str(dropped)]
+    subprocess.Popen([*command, *kept, "--parent", str(os.getpid())])  # noqa: S603 # our own program
+    return {
+        "demo.users": "false",
+        "security.identity": "anonymous",
+        "demo.progress": str(progress),
+        "demo.dropped": str(dropped),
+        "server.max_body_bytes": MAX_DROPPED_BYTES,
+    }
 
 
 def _tell(port: int, *, is_demo: bool) -> None:

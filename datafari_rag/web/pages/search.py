@@ -26,7 +26,14 @@ from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo_folder import folder_values
 from datafari_rag.web.pages.demo_users import QUESTIONS
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
-from datafari_rag.web.pages.messages import field_names, relaxed_words, script_words, statuses, title_and_hint
+from datafari_rag.web.pages.messages import (
+    drop_words,
+    field_names,
+    relaxed_words,
+    script_words,
+    statuses,
+    title_and_hint,
+)
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
@@ -90,6 +97,8 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo_users else (),
         "has_feedback": bool(settings.feedback_file),
+        "takes_files": settings.demo_dropped,
+        "drop_words": orjson.dumps(drop_words(reader.translate)).decode(),
         "statuses": statuses(reader.translate),
         "shapes": SHAPES,
         "setup": orjson.dumps(setup).decode(),
