@@ -109,6 +109,57 @@ def test_titles_are_suggested_while_somebody_types(three: Running, come: Come) -
     expect(page.locator("#titles option")).to_have_count(0)
 
 
+def test_earlier_questions_are_suggested_until_they_are_forgotten(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    page = reader.open()
+    suggested = page.locator("#titles option")
+    forget = page.get_by_role("button", name="Forget my earlier questions")
+    reader.be("alice")
+    assert not forget.is_visible()
+    reader.ask("copy a file")
+    page.get_by_role("textbox", name="Ask a follow-up question").fill("copying symbolic links")
+    page.get_by_role("textbox", name="Ask a follow-up question").press("Enter")
+    reader.ended()
+
+    # Also in another tab, and from the first letter.
+    other = page.context.new_page()
+    other.goto(demo_service.url)
+    other.locator("#q").press_sequentially("fi co")
+    expect(other.locator("#titles option").first).to_have_attribute("value", "copy a file")
+    other.close()
+    page.fill("#q", "c")
+    expect(suggested).to_have_count(2)
+    assert [one.get_attribute("value") for one in suggested.all()] == ["copying symbolic links", "copy a file"]
+    forget.click()
+    assert not forget.is_visible()
+    page.fill("#q", "co")
+    expect(suggested).to_have_count(0)
+
+
+def test_earlier_questions_are_nothing_for_the_next_reader(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    page = reader.open()
+    everything = "JSON.stringify([Object.entries(localStorage), Object.entries(sessionStorage)])"
+    reader.be("alice")
+    reader.ask("secret plan of alice")
+    assert "secret plan" in page.evaluate(everything)
+    reader.be("bob")
+    reader.open()
+    assert "secret plan" not in page.evaluate(everything)
+    assert not page.get_by_role("button", name="Forget my earlier questions").is_visible()
+
+    # Nobody by name: with the tab it ends. The address of a link is not what this reader typed.
+    reader.be("")
+    reader.open()
+    reader.ask("of nobody")
+    assert "of nobody" not in page.evaluate("JSON.stringify(Object.entries(localStorage))")
+    assert "of nobody" in page.evaluate("JSON.stringify(Object.keys(sessionStorage).map((key) => sessionStorage[key]))")
+    reader.open("/?q=of+a+link")
+    reader.ended()
+    kept = page.evaluate("JSON.stringify(sessionStorage['datafari_rag earlier questions of '])")
+    assert "of nobody" in kept and "of a link" not in kept
+
+
 DROP = """([files, target]) => {
     const data = new DataTransfer();
     for (const [name, bytes] of files) data.items.add(new File([new Uint8Array(bytes)], name));

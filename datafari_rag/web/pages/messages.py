@@ -216,6 +216,7 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "no_results": _("No documents found"),
         **relaxed_words(_),
         "cleared": _("Conversation cleared"),
+        "forgotten": _("Earlier questions forgotten"),
         "without_filters": _("Ask without the filters"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
