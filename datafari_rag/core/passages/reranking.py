@@ -21,7 +21,7 @@ from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
 from datafari_rag.core.text.tables import has_tables, tables_in
 
-ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
+ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 7.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
 
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
@@ -29,6 +29,13 @@ BRIDGE, MIN_NAME_CHARS = 3.0, 4
 
 ROWS = 3.5
 """How much more a term counts in the best row of a table than in the best 250 characters: a row repeats nothing."""
+
+LEAST_RARITY = 0.4
+"""
+What a term is worth that stands in every candidate.
+
+The engine has searched for all of them: where all stand everywhere, one rare part of a word would else decide alone.
+"""
 
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
@@ -172,11 +179,11 @@ def _is_named(document: Document, by: Document) -> bool:
 
 
 def _rarity(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
-    """Return what each term is worth: BM25's idf over the candidates."""
+    """Return what each term is worth: BM25's idf over the candidates, and `LEAST_RARITY`."""
     total = len(traces)
     counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]
     return tuple(
-        term.share * math.log(1 + (total - count + 0.5) / (count + 0.5))
+        term.share * (LEAST_RARITY + math.log(1 + (total - count + 0.5) / (count + 0.5)))
         for term, count in zip(terms, counts, strict=True)
     )
 
