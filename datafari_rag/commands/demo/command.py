@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
@@ -88,15 +87,20 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
 
     There are no users but the one at this machine, who may see everything.
     """
-    from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+    from datafari_rag.adapters.embedded.schema import created
+    from datafari_rag.core.errors import SearchUnavailable
 
     progress, conf, dropped = place / "progress.json", place / "rag.properties", place / "dropped"
     progress.unlink(missing_ok=True)
     # What is dropped on the page is for who runs the demo; FOLDER itself is never written to.
     dropped.mkdir(mode=0o700, exist_ok=True)
-    # Pages can be asked for before the first file is read.
-    with closing(EmbeddedWriter(place / "index")) as writer:
-        writer.commit()
+    # Pages can be asked for before the first file is read; nothing is written, since a watcher that ends may still be.
+    try:
+        created(place / "index")
+    except SearchUnavailable:
+        # Damaged, or of another version. It holds nothing that FOLDER does not.
+        shutil.rmtree(place / "index")
+        created(place / "index")
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
     kept = ["--progress", str(progress), "--dropped", str(dropped)]
     subprocess.Popen([*command, *kept, "--parent", str(os.getpid())])  # noqa: S603 # our own program

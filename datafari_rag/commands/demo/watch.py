@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,15 +96,26 @@ def demo_watch(folder: Path, conf: Path, progress: Path, dropped: Path, parent: 
     listener, seen = ProgressFile(progress, folder), None
     # Somebody looks at the page while he waits for what he dropped on it.
     folders = (dropped, folder)
+    if os.getppid() != parent:
+        return
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         while os.getppid() == parent:
             began = time.monotonic()
             state = state_of(*folders)
+            looked_s = time.monotonic() - began
             if state != seen:
                 seen = state if _is_read(folders, conf, listener) else None
-            time.sleep(max(EVERY_S, 10 * (time.monotonic() - began) if state == seen else 0))
+            time.sleep(max(EVERY_S, 10 * looked_s))
     except KeyboardInterrupt:
         return
+
+
+def _end_with(parent: int) -> None:
+    """Interrupt this process when *parent* has ended, also while it reads or sleeps: another demo may begin."""
+    while os.getppid() == parent:
+        time.sleep(EVERY_S / 2)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def state_of(*folders: Path) -> int:

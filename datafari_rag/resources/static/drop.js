@@ -40,8 +40,11 @@ async function take(files) {
   delete document.body.dataset.sending;
 }
 
-/** @param {Iterable<File>} files */
-const add = (files) => (last = last.then(() => take([...files])));
+/** The browser takes its list back when the event is over. @param {Iterable<File>} files */
+function add(files) {
+  const all = [...files];
+  last = last.then(() => take(all));
+}
 
 /** Whether files are dragged, and not a word or a link of the page. @param {DragEvent} event */
 const hasFiles = (event) => event.dataTransfer?.types.includes("Files") ?? false;
