@@ -66,7 +66,9 @@ def ranked(
     """Return all *documents*, best first, by the *terms* of *question*; of equals the engine's order stays."""
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
-    field = _Field(terms, _rarity(terms, traces), best, language)
+    idf = _idf(terms, traces)
+    rarity = tuple(term.share * LEAST_RARITY + one for term, one in zip(terms, idf, strict=True))
+    field = _Field(terms, rarity, idf, best, language)
     said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     return _bridged(sorted(_fused(found), key=lambda one: -one.score))
@@ -122,10 +124,15 @@ def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What is the same for all candidates; *best* is the engine's highest score."""
+    """
+    What is the same for all candidates; *best* is the engine's highest score.
+
+    *rarity* is what the terms are worth in the order, *idf* what each alone tells one document from another.
+    """
 
     terms: tuple[Term, ...]
     rarity: tuple[float, ...]
+    idf: tuple[float, ...]
     best: float
     language: str
 
@@ -133,7 +140,7 @@ class _Field:
 def _ranked(document: Document, traces: TermPositions, said: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
     events = _events(traces, field.rarity)
-    there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
+    there = [weight for weight, hits in zip(field.idf, traces.hits, strict=True) if hits]
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
@@ -145,7 +152,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         + said
         + (LANGUAGE if document.language == field.language else 0.0)
     )
-    return Ranked(document, score, traces, sum(there) / total)
+    return Ranked(document, score, traces, sum(there) / (sum(field.idf) or 1.0))
 
 
 def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
@@ -178,12 +185,12 @@ def _is_named(document: Document, by: Document) -> bool:
     return False
 
 
-def _rarity(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
-    """Return what each term is worth: BM25's idf over the candidates, and `LEAST_RARITY`."""
+def _idf(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
+    """Return what each term is worth: BM25's idf over the candidates."""
     total = len(traces)
     counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]
     return tuple(
-        term.share * (LEAST_RARITY + math.log(1 + (total - count + 0.5) / (count + 0.5)))
+        term.share * math.log(1 + (total - count + 0.5) / (count + 0.5))
         for term, count in zip(terms, counts, strict=True)
     )
 
