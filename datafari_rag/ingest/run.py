@@ -25,7 +25,7 @@ from datafari_rag.ingest.parsers.registry import is_jsonl
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
-FORM = 3
+FORM = 4
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000

@@ -10,6 +10,7 @@ from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.documents import wants_json
 from datafari_rag.web.api.search import search_failed
 from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.pages.demo_folder import is_of_script
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.routes import OPENAI, ROUTES, Route
@@ -47,8 +48,9 @@ def _by_dialect(worker: WorkerContext, route: Route, error: RagError) -> Respons
 
 def _is_page() -> bool:
     is_for_script = request.path == "/feedback" and request.mimetype == "application/json"
+    is_dropped = request.path == "/demo/files" and not is_of_script()
     is_document = request.path == "/documents" and not wants_json()
-    return request.path in SHOWN or is_document or (request.path == "/feedback" and not is_for_script)
+    return request.path in SHOWN or is_document or is_dropped or (request.path == "/feedback" and not is_for_script)
 
 
 def _route_of(path: str) -> Route | None:

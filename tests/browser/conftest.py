@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.places import Zoo, demo, zoo
 from tests.browser.surfing import Surfer, browsing
 from tests.end_to_end.processes import Running
 
 Come = Callable[..., Surfer]
+
+PATIENCE_MS = 45_000
+"""Far more than a page takes: a busy machine is no fault of it."""
+
+# Its own limit is five seconds, and no context's option changes it.
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="package")
@@ -49,8 +55,7 @@ def come(browser: Browser) -> Iterator[Come]:
 
     def arrive(home: str, **options: Any) -> Surfer:
         context = browser.new_context(**{"reduced_motion": "reduce", "locale": "en-GB", **options})
-        # Far more than a page takes: a busy machine is no fault of it.
-        context.set_default_timeout(45_000)
+        context.set_default_timeout(PATIENCE_MS)
         surfer = Surfer(context.new_page(), home)
         surfer.watch()
         surfers.append(surfer)

@@ -4,6 +4,7 @@ Takes the pictures of `docs/images`: `python -m tests.browser.screenshots`. Not 
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 
 from playwright.sync_api import Browser
 
-from tests.browser.places import demo, zoo
-from tests.browser.surfing import MISSING, Surfer, browsing, chromium
+from tests.browser.places import demo, three_files, zoo
+from tests.browser.surfing import Surfer, browsing
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COPY = "How do I copy a file in Python?"
@@ -20,11 +21,26 @@ DESK = {"viewport": {"width": 1280, "height": 860}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True}
 DARK = {"color_scheme": "dark"}
 
+PATIENCE_MS = 120_000
+
 Shot = tuple[str, dict[str, Any], Callable[[Surfer], None]]
 
 
 def first(reader: Surfer) -> None:
     reader.open()
+
+
+def own_files(reader: Surfer) -> None:
+    """The demo over one's own files, with one that was dropped; where it is kept is this run's own place."""
+    page = reader.open()
+    page.wait_for_selector(".examples")
+    page.evaluate(
+        "document.querySelector('#drop code').textContent = '~/.local/share/datafari-rag/folders/3f2a/dropped'"
+    )
+    menu = {"name": "canteen.md", "mimeType": "text/markdown", "buffer": b"# Canteen\n\nLunch is at noon.\n"}
+    page.evaluate("document.body.dataset.sending = 'yes'")
+    page.set_input_files("#file", menu)
+    page.get_by_text("It is being read").wait_for()
 
 
 def answer(reader: Surfer) -> None:
@@ -124,6 +140,7 @@ def take(browser: Browser, home: str, shots: tuple[Shot, ...]) -> None:
     """Take *shots* of the service at *home*."""
     for name, options, go in shots:
         context = browser.new_context(**{"reduced_motion": "reduce", "locale": "en-GB", **options})
+        context.set_default_timeout(PATIENCE_MS)
         reader = Surfer(context.new_page(), home)
         go(reader)
         reader.page.screenshot(path=IMAGES / f"{name}.png")
@@ -132,15 +149,17 @@ def take(browser: Browser, home: str, shots: tuple[Shot, ...]) -> None:
 
 def main() -> None:
     """Write every picture anew."""
-    if chromium() is None:
-        raise SystemExit(MISSING)
+    if shutil.which("chromium") is None:
+        raise SystemExit("chromium is missing: run make programs")
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browsing() as browser:
-        places = [Path(folder) / name for name in ("demo", "zoo")]
+        places = [Path(folder) / name for name in ("demo", "zoo", "Documents")]
         for place in places:
             place.mkdir()
         with demo(places[0]) as service:
             take(browser, service.url, OF_DEMO)
+        with three_files(places[2]) as own:
+            take(browser, own.url, (("folder", DESK, own_files),))
         with zoo(places[1]) as beasts:
             for model, shots in OF_ZOO:
                 beasts.behave(model)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
-from datafari_rag.adapters.embedded.schema import exists
+from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.commands.demo import command
 from datafari_rag.commands.demo.watch import ProgressFile, demo_watch, state_of
 
 
@@ -21,9 +28,26 @@ def test_progress_says_what_is_read_and_ends(tmp_path: Path) -> None:
     listener.reading("file:///a/travel.md")
 
     known = {"folder": str(tmp_path), "isReading": True, "reading": "travel.md", "percent": 25, "runs": 0}
-    assert json.loads(path.read_text()) == known
+    told = json.loads(path.read_text())
+    assert {".md", ".docx", ".pdf", ".zip"} < set(told["endings"])
+    assert ".jsonl" not in told["endings"]
+    known |= {"endings": told["endings"], "problems": []}
+    assert told == known
     listener.ended()
     assert json.loads(path.read_text()) == known | {"isReading": False, "reading": "", "runs": 1}
+
+
+def test_the_latest_files_that_could_not_be_read_are_named_until_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "progress.json"
+    listener = ProgressFile(path, tmp_path)
+    for number in (1, 1, 2, 3, 4, 5, 6):
+        listener.failed(f"/folder/{number}.pdf", "Broken.")
+    listener.ended()
+    assert json.loads(path.read_text())["problems"] == [{"name": f"{n}.pdf", "why": "Broken."} for n in range(2, 7)]
+
+    listener.began()
+    listener.ended()
+    assert json.loads(path.read_text())["problems"] == []
 
 
 def test_a_file_that_comes_changes_or_goes_is_noticed(tmp_path: Path) -> None:
@@ -42,7 +66,72 @@ def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     (tmp_path / "rag.properties").write_text("solr.url=embedded:index\n")
     options = ["--conf", str(tmp_path / "rag.properties"), "--progress", str(tmp_path / "p.json"), "--parent", "0"]
+    options += ["--dropped", str(tmp_path / "dropped")]
     result = CliRunner().invoke(demo_watch, [str(tmp_path / "files"), *options])
 
     assert result.exit_code == 0
     assert not exists(tmp_path / "index") and not (tmp_path / "p.json").exists()
+
+
+PARENT = """
+import os, subprocess, sys, time
+place = sys.argv[1]
+options = ["--conf", f"{place}/rag.properties", "--progress", f"{place}/p.json", "--dropped", f"{place}/dropped"]
+run = [sys.executable, "-m", "datafari_rag", "demo-watch", f"{place}/files", *options, "--parent", str(os.getpid())]
+watcher = subprocess.Popen(run)
+limit = time.monotonic() + 60
+while '"runs": 1' not in (open(f"{place}/p.json").read() if os.path.exists(f"{place}/p.json") else ""):
+    assert time.monotonic() < limit
+    time.sleep(0.05)
+print(watcher.pid)
+"""
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_it_ends_soon_after_its_parent(tmp_path: Path) -> None:
+    for name in ("files", "dropped"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "files" / "note.md").write_text("# Note")
+    (tmp_path / "rag.properties").write_text(f"solr.url=embedded:{tmp_path / 'index'}\n")
+    parent = subprocess.run(
+        [sys.executable, "-c", PARENT, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
+    )
+
+    limit = time.monotonic() + 60
+    while is_running(int(parent.stdout)):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+class FakeStart:
+    def __init__(self) -> None:
+        self.commands: list[list[str]] = []
+
+    def __call__(self, command: list[str]) -> None:
+        self.commands.append(command)
+
+
+@pytest.mark.parametrize("before", ["an index", "a writer that has not ended", "an index of another version"])
+def test_a_demo_begins_whatever_the_one_before_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str
+) -> None:
+    start = FakeStart()
+    monkeypatch.setattr(subprocess, "Popen", start)
+    (tmp_path / "files").mkdir()
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.commit()
+        if before == "a writer that has not ended":
+            command._watched(tmp_path / "files", tmp_path)
+    if before == "an index of another version":
+        (tmp_path / "index" / VERSION_FILE).write_text("{}")
+    options = command._watched(tmp_path / "files", tmp_path)
+
+    assert options["demo.dropped"] == str(tmp_path / "dropped")
+    assert start.commands[-1][-1] == str(os.getpid())
+    created(tmp_path / "index")

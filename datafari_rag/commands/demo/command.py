@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import closing
 from importlib import resources
 from pathlib import Path
 
@@ -20,6 +19,9 @@ TRIES = (
     ("alice, who may read the Python manual", "-H 'X-Remote-User: alice' ", "How+are+Enums+and+Flags+different%3F"),
     ("bob, who may not", "-H 'X-Remote-User: bob' ", "How+are+Enums+and+Flags+different%3F"),
 )
+
+MAX_DROPPED_BYTES = 50_000_000
+"""Largest file that can be dropped on the page of a demo over one's own files."""
 
 
 @click.command()
@@ -35,7 +37,8 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
     \b
-    Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds.
+    Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds; so are files
+    that are dropped on the page, which are kept beside the index, never in FOLDER.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
     """  # noqa: D301 # click reads \b
@@ -84,16 +87,30 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
 
     There are no users but the one at this machine, who may see everything.
     """
-    from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+    from datafari_rag.adapters.embedded.schema import created
+    from datafari_rag.core.errors import SearchUnavailable
 
-    progress, conf = place / "progress.json", place / "rag.properties"
+    progress, conf, dropped = place / "progress.json", place / "rag.properties", place / "dropped"
     progress.unlink(missing_ok=True)
-    # Pages can be asked for before the first file is read.
-    with closing(EmbeddedWriter(place / "index")) as writer:
-        writer.commit()
+    # What is dropped on the page is for who runs the demo; FOLDER itself is never written to.
+    dropped.mkdir(mode=0o700, exist_ok=True)
+    # Pages can be asked for before the first file is read; nothing is written, since a watcher that ends may still be.
+    try:
+        created(place / "index")
+    except SearchUnavailable:
+        # Damaged, or of another version. It holds nothing that FOLDER does not.
+        shutil.rmtree(place / "index")
+        created(place / "index")
     command = [sys.executable, "-m", "datafari_rag", "demo-watch", str(folder), "--conf", str(conf)]
-    subprocess.Popen([*command, "--progress", str(progress), "--parent", str(os.getpid())])  # noqa: S603 # our own program
-    return {"demo.users": "false", "security.identity": "anonymous", "demo.progress": str(progress)}
+    kept = ["--progress", str(progress), "--dropped", str(dropped)]
+    subprocess.Popen([*command, *kept, "--parent", str(os.getpid())])  # noqa: S603 # our own program
+    return {
+        "demo.users": "false",
+        "security.identity": "anonymous",
+        "demo.progress": str(progress),
+        "demo.dropped": str(dropped),
+        "server.max_body_bytes": MAX_DROPPED_BYTES,
+    }
 
 
 def _tell(port: int, *, is_demo: bool) -> None:

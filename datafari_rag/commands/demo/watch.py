@@ -7,9 +7,13 @@ network drives; a look costs one status of each file, at most `MAX_LOOKED_AT` of
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import signal
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -21,21 +25,27 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.files import File, files_of
 from datafari_rag.ingest.manifest import ManifestError
+from datafari_rag.ingest.parsers.registry import PARSERS, is_readable
 
 EVERY_S = 1.0
 MAX_LOOKED_AT = 20_000
 TOLD_EVERY_S = 0.2
 NICE = 5
+MAX_PROBLEMS = 5
+"""Latest files that could not be read, for the page; all of them go to stderr."""
 
 
 class ProgressFile(ProblemListener):
-    """Writes how far a run is into a file, for the page; problems go to stderr."""
+    """Writes how far a run is, and what could not be read, into a file for the page; problems go to stderr as well."""
 
     def __init__(self, path: Path, folder: Path) -> None:
         """Say nothing yet."""
         self._path, self._folder = path, folder
         self._total = self._done = self._runs = 0
         self._told_s = 0.0
+        self._problems: list[dict[str, str]] = []
+        # What the page may be given: a parser may need a library that is not installed.
+        self._endings = [ending for ending in PARSERS if is_readable(f"a{ending}")]
 
     def started(self, total_bytes: int) -> None:
         """Begin a new run."""
@@ -51,6 +61,16 @@ class ProgressFile(ProblemListener):
         """Count."""
         self._done += size_bytes
 
+    def failed(self, where: str, why: str) -> None:
+        """Print one line, and keep the latest for the page, each once."""
+        super().failed(where, why)
+        one = {"name": where.rpartition("/")[2][:200], "why": why[:300]}
+        self._problems = [*(other for other in self._problems if other != one), one][-MAX_PROBLEMS:]
+
+    def began(self) -> None:
+        """Forget the problems of the run before."""
+        self._problems = []
+
     def ended(self) -> None:
         """Say that all files are read."""
         self._runs += 1
@@ -60,41 +80,58 @@ class ProgressFile(ProblemListener):
         self._told_s = time.monotonic()
         percent = min(100, 100 * self._done // self._total) if self._total else 0
         known = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
-        write_whole(self._path, json.dumps({**known, "runs": self._runs}))
+        told = {**known, "runs": self._runs, "endings": self._endings, "problems": self._problems}
+        write_whole(self._path, json.dumps(told))
 
 
 @click.command(hidden=True)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--conf", required=True, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--progress", required=True, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--dropped", required=True, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--parent", required=True, type=int, help="Process whose end ends this one.")
-def demo_watch(folder: Path, conf: Path, progress: Path, parent: int) -> None:
-    """Read FOLDER, and again whenever it changes (`datafari-rag demo FOLDER` starts this)."""
+def demo_watch(folder: Path, conf: Path, progress: Path, dropped: Path, parent: int) -> None:
+    """Read FOLDER and what was dropped on the page, again whenever they change; `demo FOLDER` starts this."""
     # Users wait for the server that runs beside this process.
     os.nice(NICE)
     listener, seen = ProgressFile(progress, folder), None
+    # Dropped files first: the user is watching the page.
+    folders = (dropped, folder)
+    if os.getppid() != parent:
+        return
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:
         while os.getppid() == parent:
             began = time.monotonic()
-            state = state_of(folder)
+            state = state_of(*folders)
+            looked_s = time.monotonic() - began
             if state != seen:
-                seen = state if _is_read(folder, conf, listener) else None
-            time.sleep(max(EVERY_S, 10 * (time.monotonic() - began) if state == seen else 0))
+                seen = state if _is_read(folders, conf, listener) else None
+            time.sleep(max(EVERY_S, 10 * looked_s))
     except KeyboardInterrupt:
         return
 
 
-def state_of(folder: Path) -> int:
-    """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folder*."""
-    files = (one for one in files_of(folder.resolve()) if isinstance(one, File))
+def _end_with(parent: int) -> None:
+    """Interrupt this process when *parent* has ended, also while it reads or sleeps: another demo may begin."""
+    while os.getppid() == parent:
+        time.sleep(EVERY_S / 2)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def state_of(*folders: Path) -> int:
+    """Return a number that changes with any of the first `MAX_LOOKED_AT` files of *folders*."""
+    found = itertools.chain.from_iterable(files_of(folder.resolve()) for folder in folders)
+    files = (one for one in found if isinstance(one, File))
     return hash(tuple((one.key, one.stamp) for _, one in zip(range(MAX_LOOKED_AT), files, strict=False)))
 
 
-def _is_read(folder: Path, conf: Path, listener: ProgressFile) -> bool:
+def _is_read(folders: Sequence[Path], conf: Path, listener: ProgressFile) -> bool:
+    listener.began()
     try:
-        indexed([folder], settings=settings_for(conf), rights=Rights(), listener=listener)
+        indexed(folders, settings=settings_for(conf), rights=Rights(), listener=listener)
     except (RagError, ManifestError) as error:
-        listener.failed(str(folder), str(error))
+        listener.failed(str(folders[-1]), str(error))
         return False
     listener.ended()
     return True

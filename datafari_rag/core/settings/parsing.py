@@ -148,6 +148,11 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("false is expected, because server.host is not a loopback address."),
     )
     yield (
+        bool(settings.demo_dropped) and not (_is_loopback(settings.server_host) and settings.server_hosts),
+        "demo.dropped",
+        message("No folder is expected, unless server.host is this machine alone and server.hosts names it."),
+    )
+    yield (
         settings.chat_memory_enabled and not settings.chat_memory_secret,
         "chat.memory.enabled",
         message("With true, chat.memory.secret is expected."),

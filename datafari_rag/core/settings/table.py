@@ -192,6 +192,13 @@ class Settings(SearchSettings):
         check=checks.path(),
         help="File in which the watcher of `datafari-rag demo FOLDER` reports its progress; that command sets it.",
     )
+    demo_dropped: str = setting(
+        "demo.dropped",
+        "",
+        check=checks.path(),
+        help="Folder for the files that are dropped on the page of `datafari-rag demo FOLDER`; that command sets it. "
+        "Refused unless server.host is the machine itself and server.hosts names it.",
+    )
 
     def __repr__(self) -> str:
         """Name what differs from the defaults, secrets hidden."""

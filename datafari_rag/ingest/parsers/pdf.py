@@ -8,9 +8,10 @@ What the page says of columns and sizes is read off the characters' places; the 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import BinaryIO
 
@@ -46,7 +47,10 @@ MAX_PAGE_POINTS = 3000
 """Longest edge of a page that is read as a picture, about a metre."""
 
 _LINE_HYPHENS = ("\ufffe", "\x02")
-"""What pdfium gives for a hyphen that only divides a word at the end of a line."""
+"""What pdfium gives for a hyphen at the end of a line, be it the word's own or there to divide it."""
+
+_DIVIDED = re.compile(r"([^\W\d_]+)[\ufffe\x02]([^\W_]*)")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W_]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def parse(file: BinaryIO) -> Parsed:
     """Return the text of all pages of *file*. Raises: OSError; Unreadable: broken, locked, or without any text."""
     try:
         with pypdfium2.PdfDocument(file) as document:
-            pages = list(_pages(document))
+            pages = _undivided(list(_pages(document)))
             title = document.get_metadata_value("Title")
     except PdfiumError as error:
         locked = pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD or "password" in str(error).lower()
@@ -124,9 +128,9 @@ def _between(one: tuple[float, float], other: tuple[float, float]) -> Box:
 
 def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_PdfLine]:
     """Return the lines of a page, those of a table in the place of its first letter."""
-    text = words.get_text_range()
+    text = _numbered(words.get_text_range())
     if len(text) != words.count_chars():
-        # Characters beyond the first plane shift all numbers: such a page keeps its words and loses its layout.
+        # Without a number for each character, such a page keeps its words and loses its layout.
         return [_PdfLine(_joined(line), 0.0) for line in text.split("\n")]
     found: list[_PdfLine | int] = []
     letters: list[list[Letter]] = [[] for _ in tables]
@@ -143,7 +147,20 @@ def _lines(words: PdfTextPage, tables: Sequence[RuledTable]) -> list[_PdfLine]:
             found.append(_PdfLine(_joined(outside), 0.0))
         at += len(raw) + 1
     groups = (_as_lines(tables[one], letters[one]) if isinstance(one, int) else [one] for one in found)
-    return [line for group in groups for line in group]
+    return [replace(line, text=_whole(line.text)) for group in groups for line in group]
+
+
+def _numbered(text: str) -> str:
+    """Return *text* with two characters for each one beyond the first plane, as pdfium counts them."""
+    if max(text, default="") <= "\uffff":
+        return text
+    units = text.encode("utf-16-le", "surrogatepass")
+    return "".join(chr(int.from_bytes(units[at : at + 2], "little")) for at in range(0, len(units), 2))
+
+
+def _whole(text: str) -> str:
+    """Return *text* with what `_numbered` made two of as one again; half a character alone is replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _as_lines(table: RuledTable, letters: Sequence[Letter]) -> list[_PdfLine]:
@@ -207,9 +224,32 @@ def _size(words: PdfTextPage, index: int) -> float:
 
 
 def _joined(line: str) -> str:
-    for hyphen in _LINE_HYPHENS:
-        line = line.replace(hyphen, "")
     return line.replace("\r", "").rstrip()
+
+
+def _undivided(pages: Sequence[Sequence[_PdfLine]]) -> list[list[_PdfLine]]:
+    """Return *pages* with the words whole that the end of a line divides, as they stand elsewhere in the file."""
+    texts = [line.text for lines in pages for line in lines]
+    divided = any(mark in text for text in texts for mark in _LINE_HYPHENS)
+    known = {word.lower() for text in texts for word in _WORD.findall(text)} if divided else set()
+    return [[replace(line, text=_rejoined(line.text, known)) for line in lines] for lines in pages]
+
+
+def _rejoined(text: str, known: Collection[str]) -> str:
+    def word(found: re.Match[str]) -> str:
+        first, second = found.groups()
+        joined, hyphened = f"{first}{second}", f"{first}-{second}"
+        # "COVID-19" and "Nord-Süd" are never one word; of others the way in which the file writes them decides.
+        is_name = second[:1].isdigit() or (second[:1].isupper() and not joined.isupper())
+        is_written_so = hyphened.lower() in known and joined.lower() not in known
+        return hyphened if is_name or (second and is_written_so) else joined
+
+    if not any(mark in text for mark in _LINE_HYPHENS):
+        return text
+    whole = _DIVIDED.sub(word, text)
+    for mark in _LINE_HYPHENS:
+        whole = whole.replace(mark, "")
+    return whole
 
 
 def _seen(page: PdfPage) -> str:

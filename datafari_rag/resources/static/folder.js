@@ -13,7 +13,8 @@ async function look() {
     try {
       const response = await fetch("/demo/progress");
       const { isReading, reading, percent, runs } = await response.json();
-      if (String(runs) !== place.dataset.runs && !box.value) return location.reload();
+      const isBusy = box.value || document.body.dataset.sending;
+      if (String(runs) !== place.dataset.runs && !isBusy) return location.reload();
       state.hidden = !isReading;
       state.textContent = `${filled(place.dataset.sentence ?? "", { percent })} ${reading}`;
     } catch {

@@ -3,6 +3,7 @@
 import { asked, Failure } from "./asking.js";
 import { Card, noticeOf } from "./card.js";
 import { Conversation } from "./conversation.js";
+import { Earlier } from "./earlier.js";
 import { counted, element, filled, own } from "./element.js";
 import { showFound } from "./found.js";
 import { openPassage } from "./passage.js";
@@ -30,16 +31,18 @@ const next = /** @type {HTMLInputElement} */ (
   element("input", { type: "text", maxlength: "4000", dir: "auto", autocomplete: "off", "aria-label": words.ask_next, placeholder: words.ask_next })
 );
 const again = element("form", { class: "again" }, next, element("button", {}, words.ask));
-const talk = new Conversation(setup.user, kept());
+const talk = new Conversation(setup.user, kept("sessionStorage"));
+const earlier = new Earlier(setup.user, kept);
+const forget = byId("forget");
 /** @type {AbortController | null} */
 let running = null;
 /** When the results below the answer are there, or cannot be. @type {Promise<unknown>} */
 let shown = Promise.resolve();
 
-/** @returns {Storage | null} */
-function kept() {
+/** @param {"localStorage" | "sessionStorage"} kind @returns {Storage | null} */
+function kept(kind) {
   try {
-    return window.sessionStorage;
+    return window[kind];
   } catch {
     return null;
   }
@@ -235,6 +238,12 @@ function isRestored() {
   return true;
 }
 
+/** Keeps what was typed here; a question of a link is not this reader's own. @param {string} question */
+function remember(question) {
+  earlier.note(question);
+  forget.hidden = !earlier.all().length;
+}
+
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   const question = box.value.trim();
@@ -248,6 +257,7 @@ form.addEventListener("submit", (event) => {
   const ui = new URLSearchParams(location.search).get("ui");
   if (ui) wanted.set("ui", ui);
   history.pushState(null, "", `/?${wanted}`);
+  remember(question);
   box.scrollLeft = 0;
   show(true);
 });
@@ -261,6 +271,12 @@ clear.addEventListener("click", () => {
   say(words.cleared);
   history.pushState(null, "", "/");
   show(false);
+  box.focus();
+});
+forget.addEventListener("click", () => {
+  earlier.forget();
+  forget.hidden = true;
+  say(words.forgotten);
   box.focus();
 });
 window.addEventListener("popstate", () => show(false));
@@ -283,13 +299,15 @@ again.addEventListener("submit", (event) => {
   const question = next.value.trim();
   if (!question || running) return;
   next.value = "";
+  remember(question);
   ask(question, talk.turns.length);
 });
 
 document.cookie = "datafari_rag_script=1; path=/; SameSite=Strict";
 document.body.classList.add("scripted");
 app.append(spoken);
-suggest(box, byId("titles"));
+suggest(box, byId("titles"), (typed) => earlier.like(typed));
+forget.hidden = !earlier.all().length;
 if (app.dataset.answer) {
   const made = JSON.parse(app.dataset.answer);
   const question = box.value;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Suggestions while a question is typed: titles of documents that this reader may see. */
+/** Suggestions while a question is typed: earlier questions of this reader, and titles of documents that he may see. */
 import { element } from "./element.js";
 import { straight } from "./prose.js";
 
@@ -7,30 +7,35 @@ const PAUSE_MS = 250;
 const SHORTEST = 3;
 const LONGEST = 200;
 
-/** @param {HTMLInputElement} box @param {HTMLElement} list the box's datalist */
-export function suggest(box, list) {
+/** @param {HTMLInputElement} box @param {HTMLElement} list the box's datalist @param {(typed: string) => string[]} earlierLike */
+export function suggest(box, list, earlierLike) {
   let timer = 0;
   /** @type {AbortController | null} */
   let running = null;
-  /** The box is a combobox only while there is something to choose. @param {string[]} titles */
-  const show = (titles) => {
-    list.replaceChildren(...titles.map((title) => element("option", { value: straight(title) })));
-    if (titles.length) box.setAttribute("list", list.id);
+  /** The box is a combobox only while there is something to choose. @param {string[]} texts */
+  const show = (texts) => {
+    const once = [...new Set(texts.map(straight))];
+    list.replaceChildren(...once.map((text) => element("option", { value: text })));
+    if (once.length) box.setAttribute("list", list.id);
     else box.removeAttribute("list");
   };
   box.addEventListener("input", () => {
     clearTimeout(timer);
     running?.abort();
     const typed = box.value.trim();
-    if (typed.length < SHORTEST || typed.length > LONGEST) return show([]);
+    const earlier = typed.length > LONGEST ? [] : earlierLike(typed);
+    show(earlier);
+    if (typed.length < SHORTEST || typed.length > LONGEST) return;
     timer = window.setTimeout(async () => {
-      running = new AbortController();
+      const mine = new AbortController();
+      running = mine;
       try {
-        const response = await fetch(`/search/titles?${new URLSearchParams({ q: typed })}`, { signal: running.signal });
+        const response = await fetch(`/search/titles?${new URLSearchParams({ q: typed })}`, { signal: mine.signal });
         const { titles } = await response.json();
-        show(titles ?? []);
+        show([...earlier, ...(titles ?? [])]);
       } catch {
-        show([]);
+        // What was typed meanwhile has suggestions of its own.
+        if (!mine.signal.aborted) show(earlier);
       }
     }, PAUSE_MS);
   });

@@ -1,7 +1,8 @@
 """
-The first page of `datafari-rag demo FOLDER`: how far its watcher is, and questions made from the folder's own files.
+The page of `datafari-rag demo FOLDER`: how far its watcher is, questions made from the files, files to drop.
 
-Only where `demo.progress` names the watcher's file. The questions come from a plain search as the user who asks.
+Only where `demo.progress` names the watcher's file. The questions come from a plain search as the user who asks. Files
+are taken only where `demo.dropped` names a folder for them, from this machine, from a page of ours.
 """
 
 from __future__ import annotations
@@ -12,21 +13,37 @@ from typing import Any
 
 import orjson
 from flask import Response, request
+from werkzeug.exceptions import RequestEntityTooLarge
 
-from datafari_rag.core.errors import NotFound
+from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound, RagError
+from datafari_rag.core.identity import is_trusted, networks
 from datafari_rag.core.query.example_questions import ExampleTopic, topics_of
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.api.search import searched
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.dropped_files import keep
+from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.messages import Translate
+from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_PROGRESS_BYTES = 10_000
 DOCUMENTS = 10
 """Documents that questions are made from, the latest ones."""
 
-UNKNOWN: Mapping[str, Any] = {"folder": "", "isReading": True, "reading": "", "percent": 0, "runs": 0}
+LOOPBACK = networks(("127.0.0.0/8", "::1/128"))
+
+UNKNOWN: Mapping[str, Any] = {
+    "folder": "",
+    "isReading": True,
+    "reading": "",
+    "percent": 0,
+    "runs": 0,
+    "endings": [],
+    "problems": [],
+}
 """What is known before the watcher has said anything."""
 
 
@@ -36,6 +53,46 @@ def progress(worker: WorkerContext) -> Response:
     if not path:
         raise NotFound
     return json_response(plain(_progress(path)))
+
+
+def drop(worker: WorkerContext) -> Response:
+    """Keep the files that were dropped or chosen; our script gets JSON, a plain form the first page."""
+    try:
+        kept = _kept(worker)
+    except RagError as error:
+        if not is_of_script():
+            return failure_page(worker, error)
+        status, body = failure(error, worker.snapshot().settings)
+        return json_response(plain(body), status)
+    if is_of_script():
+        return json_response(plain({"kept": kept}))
+    return Response(status=303, headers={"Location": "/"})
+
+
+def is_of_script() -> bool:
+    """Say whether our script sent the present files: a plain form cannot send this header."""
+    return TOKEN_HEADER in request.headers
+
+
+def _kept(worker: WorkerContext) -> list[str]:
+    settings = worker.snapshot().settings
+    headers = headers_of(request)
+    if not settings.demo_dropped:
+        raise NotFound
+    # A proxy in front of the demo would open it to others.
+    if "x-forwarded-for" in headers or not is_trusted(request.remote_addr or "", LOOPBACK):
+        raise NotAllowed
+    name = reader_of(worker).name or ""
+    # The token of a script is checked before its files are read.
+    if is_of_script() and not worker.signer.is_own_form(name, headers[TOKEN_HEADER], headers):
+        raise NotAllowed
+    try:
+        files, token = request.files.getlist("file"), headers.get(TOKEN_HEADER) or request.form.get(TOKEN_FIELD)
+    except RequestEntityTooLarge as error:
+        raise BodyTooLarge from error
+    if not worker.signer.is_own_form(name, token, headers):
+        raise NotAllowed
+    return keep(Path(settings.demo_dropped), files, _progress(settings.demo_progress)["endings"])
 
 
 def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, object]:

@@ -88,6 +88,14 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("This service is not configured correctly"),
             _("An administrator can fix it on the settings page."),
         ),
+        "bodyTooLarge": (
+            _("There is no room for this"),
+            _("It is larger than this service accepts, or too many files are kept already."),
+        ),
+        "unsupportedMediaType": (
+            _("Files of this type cannot be read"),
+            _("Try text, Markdown, HTML, PDF, an office file or a mail."),
+        ),
         "overloaded": (_("Too many people are asking questions right now"), later),
         "tooMuchWork": (
             _("Working through the documents took too long"),
@@ -224,6 +232,7 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "no_results": _("No documents found"),
         **relaxed_words(_),
         "cleared": _("Conversation cleared"),
+        "forgotten": _("Earlier questions forgotten"),
         "without_filters": _("Ask without the filters"),
         "ask": _("Ask"),
         "ask_next": _("Ask a follow-up question"),
@@ -245,6 +254,15 @@ def relaxed_words(_: Translate) -> Mapping[str, object]:
         "some_words": _("These documents contain the other words, or some of them."),
         "did_you_mean": _("Did you mean"),
         "latest": _("The latest documents"),
+    }
+
+
+def drop_words(_: Translate) -> Mapping[str, str]:
+    """Return what the page says of files that are dropped on it."""
+    return {
+        "sending": _("Sending…"),
+        "kept": _("It is being read, and can be asked about in a moment."),
+        "too_many": _("The others were not sent: at most {count} files at a time."),
     }
 
 

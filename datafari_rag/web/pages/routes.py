@@ -9,7 +9,7 @@ from flask import Flask, Response
 from datafari_rag.web.admin import page
 from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.api.titles import titles
-from datafari_rag.web.pages.demo_folder import progress
+from datafari_rag.web.pages.demo_folder import drop, progress
 from datafari_rag.web.pages.demo_menu import choose
 from datafari_rag.web.pages.feedback import give
 from datafari_rag.web.pages.search import search_page, talk
@@ -33,6 +33,7 @@ PAGES: tuple[tuple[str, str, Callable[[WorkerContext], Response]], ...] = (
     ("/demo/user", "POST", choose),
     ("/search/titles", "GET", titles),
     ("/demo/progress", "GET", progress),
+    ("/demo/files", "POST", drop),
     ("/feedback", "POST", give),
     ("/widget.json", "GET", widget_setup),
     ("/admin", "GET", page.admin_page),

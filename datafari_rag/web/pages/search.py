@@ -27,6 +27,7 @@ from datafari_rag.web.pages.demo_folder import folder_values
 from datafari_rag.web.pages.demo_users import QUESTIONS
 from datafari_rag.web.pages.markdown import SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import (
+    drop_words,
     field_names,
     relaxed_words,
     replacements,
@@ -95,6 +96,8 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo_users else (),
         "has_feedback": bool(settings.feedback_file),
+        "takes_files": settings.demo_dropped,
+        "drop_words": orjson.dumps(drop_words(reader.translate)).decode(),
         "statuses": statuses(reader.translate),
         "shapes": SHAPES,
         "setup": orjson.dumps(setup).decode(),

@@ -117,6 +117,12 @@ CONTRADICTIONS = [
     ),
     pytest.param({"demo.users": "true", "server.host": "0.0.0.0"}, "demo.users", id="demo users for the network"),
     pytest.param({"demo.users": "true", "server.host": "example.org"}, "demo.users", id="demo users on a name"),
+    pytest.param(
+        {"demo.dropped": "d", "server.host": "0.0.0.0", "server.hosts": "localhost"},
+        "demo.dropped",
+        id="dropped files from the network",
+    ),
+    pytest.param({"demo.dropped": "d"}, "demo.dropped", id="dropped files under any name"),
     pytest.param({"chat.memory.enabled": "true"}, "chat.memory.enabled", id="memory without a secret"),
     pytest.param({"chat.category.field": "deny_token_share"}, "chat.category.field", id="a category of access rights"),
     pytest.param({"llm.fallback.models": "a"}, "llm.fallback.models", id="a model without an endpoint"),
@@ -138,6 +144,7 @@ AGREEMENTS = [
     pytest.param({"demo.users": "true"}, id="demo users on loopback"),
     pytest.param({"demo.users": "true", "server.host": "localhost"}, id="demo users on localhost"),
     pytest.param({"demo.users": "true", "server.host": "[::1]"}, id="demo users on loopback of IPv6"),
+    pytest.param({"demo.dropped": "d", "server.hosts": "localhost"}, id="dropped files at this machine"),
     pytest.param({"chat.memory.enabled": "true", "chat.memory.secret": "s" * 16}, id="memory with its secret"),
     pytest.param(
         {"llm.fallback": "http://a/", "llm.fallback.models": "m", "llm.fallback.tokens": "t"}, id="a fallback"

@@ -10,6 +10,7 @@ import pytest
 from datafari_rag.core.places import place_at
 from datafari_rag.ingest.parsers import registry
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
+from datafari_rag.ingest.parsers.pdf import _PdfLine, _undivided
 from tests.ingest.parsers.written import ROW, WRITERS, mail, pdf_of, ruled, words, zip_of
 
 DATA = Path(__file__).parents[2] / "data" / "files"
@@ -74,6 +75,65 @@ def test_the_text_of_a_slide_from_top_to_bottom(tmp_path: Path) -> None:
 def test_an_opendocument_text(tmp_path: Path) -> None:
     text = written(tmp_path / "a.odt").text
     assert "- one\n- two\n" in text and text.endswith("After  the\ttable.")
+
+
+RTF = r"{\rtf1\ansi{\stylesheet{\s0 Normal;}{\s1\sb240\outlinelevel0 {\*\x y}Title 1;}{\s2\b heading 2;}{\s3 Body;}}"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        pytest.param(r"\pard\s1\sb9 Gateways\par\pard\s3 Asia\par}", "# Gateways\n\nAsia", id="a style with a level"),
+        pytest.param(r"\pard\s2 {\b Gate}ways\par\pard Asia\par}", "## Gateways\n\nAsia", id="a style named a heading"),
+        pytest.param(
+            r"\pard\outlinelevel2 Gateways\par Asia\par}", "### Gateways\n\nAsia", id="a paragraph's own level"
+        ),
+        pytest.param(r"\pard\s1\outlinelevel0 Gateways\par}", "# Gateways", id="both"),
+        pytest.param(r"\pard\s1\par\pard Asia\par}", "Asia", id="an empty heading"),
+        pytest.param(
+            r"\pard Asia \\s1 \\outlinelevel0\par}", r"Asia \s1 \outlinelevel0", id="words that look like marks"
+        ),
+        pytest.param(r"\pard\s1 " + "x" * 201 + r"\par}", "x" * 201, id="a heading as long as a paragraph"),
+        pytest.param(r"\trowd\intbl\s1 Region\cell Gateway\cell\row}", "Region | Gateway", id="a row is no heading"),
+    ],
+)
+def test_a_heading_of_rtf_is_told_by_its_level(tmp_path: Path, body: str, text: str) -> None:
+    (tmp_path / "a.rtf").write_text(RTF + body)
+
+    assert parse(tmp_path / "a.rtf").text == text
+
+
+@pytest.mark.parametrize(
+    ("line", "elsewhere", "text"),
+    [
+        pytest.param(
+            "cross\ufffefunctional", "A cross-functional team", "cross-functional", id="written with a hyphen"
+        ),
+        pytest.param("infor\x02mation", "the information", "information", id="written as one word"),
+        pytest.param("infor\ufffemation", "", "information", id="written nowhere else"),
+        pytest.param("e\ufffemail", "e-mail or email", "email", id="written both ways"),
+        pytest.param("COVID\ufffe19", "", "COVID-19", id="a number"),
+        pytest.param("Nord\ufffeSüd", "", "Nord-Süd", id="a capital"),
+        pytest.param("INFOR\ufffeMATION", "", "INFORMATION", id="capitals alone"),
+        pytest.param("cross\ufffe", "", "cross", id="the end of a page"),
+        pytest.param("1\ufffe2", "", "12", id="no word"),
+    ],
+)
+def test_a_word_that_the_end_of_a_line_divides_is_as_elsewhere(line: str, elsewhere: str, text: str) -> None:
+    found = _undivided([[_PdfLine(line, 9.0)], [_PdfLine(elsewhere, 9.0)]])
+
+    assert found[0] == [_PdfLine(text, 9.0)]
+
+
+def test_characters_beyond_the_first_plane_leave_rows_and_headings(tmp_path: Path) -> None:
+    """The letter x is an emoji there, two of the numbers by which the library counts."""
+    rows = ruled([["Region", "x Gateway"], ["Asia", "sg.vpn x"]])
+    text = "".join(words(f"Line {n} x of the story.", 50, 300 - 12 * n) for n in range(9))
+    path = pdf_of(tmp_path / "a.pdf", words("x Gateways", 50, 450, 20) + text + rows, unicode_of_x="D83DDE00")
+    found = parse(path).text
+
+    assert "# 😀 Gateways\n" in found
+    assert {"Region | 😀 Gateway", "Asia | sg.vpn 😀", "Line 0 😀 of the story."} <= set(found.split("\n"))
 
 
 def test_rtf_spells_its_characters(tmp_path: Path) -> None:

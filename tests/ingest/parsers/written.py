@@ -139,11 +139,20 @@ def epub_of(path: Path) -> None:
     )
 
 
-def pdf_of(path: Path, *contents: str, title: str = "", picture: bytes | None = None) -> Path:
-    """Write a PDF with a page for each of *contents*, in the page's own language; *picture* is grey, 400 x 100."""
+def pdf_of(path: Path, *contents: str, title: str = "", picture: bytes | None = None, unicode_of_x: str = "") -> Path:
+    """
+    Write a PDF with a page for each of *contents*, in the page's own language; *picture* is grey, 400 x 100.
+
+    *unicode_of_x* is what the letter x stands for, in UTF-16 as hexadecimal digits.
+    """
     writer = PdfWriter()
     font = DictionaryObject({NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")})
     font[NameObject("/BaseFont")] = NameObject("/Helvetica")
+    if unicode_of_x:
+        mapping = DecodedStreamObject()
+        mapping.set_data(f"begincmap 1 beginbfchar <78> <{unicode_of_x}> endbfchar endcmap".encode())
+        font[NameObject("/Encoding")] = NameObject("/WinAnsiEncoding")
+        font[NameObject("/ToUnicode")] = writer._add_object(mapping)
     for content in contents:
         page = writer.add_blank_page(500, 500)
         resources = DictionaryObject({NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})})

@@ -1,15 +1,30 @@
-"""RTF files: their words, the rows of tables as lines. Headings are not told from paragraphs."""
+"""
+RTF files: their words, the rows of tables as lines, and as headings the paragraphs that have a level of the outline.
+
+The library knows words alone. So that it keeps the levels, a character of our own is put in where one is set.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any, BinaryIO
 
 from striprtf.striprtf import rtf_to_text
 
-from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, parsed, row_line
+from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, heading_line, parsed, row_line
 
 _text_of: Any = rtf_to_text  # the library has no types
 _MARK = b"{\\rtf"
+_LEVELS = "\uee00\uee01\uee02\uee03\uee04\uee05"
+"""Characters for private use: no letter stands for what Word's symbol fonts have at these numbers."""
+
+MAX_HEADING_CHARS = 200
+_STYLES = "{\\stylesheet"
+# A backslash before the backslash makes a letter of it.
+_LEVEL = re.compile(r"(?<!\\)\\outlinelevel([0-5])(?!\d) ?")
+_STYLE = re.compile(r"(?<!\\)\\s(\d{1,4})(?![a-z\d]) ?")
+_BRACE = re.compile(r"(?<!\\)[{}]")
+_NAME = re.compile(r"heading ([1-6]);", re.IGNORECASE)
 
 
 def parse(file: BinaryIO) -> Parsed:
@@ -19,7 +34,7 @@ def parse(file: BinaryIO) -> Parsed:
         raise Unreadable("This is not an RTF file.")
     try:
         # The format is ASCII; characters beyond it are spelled out.
-        text = str(_text_of(raw.decode("latin-1"), errors="replace"))
+        text = str(_text_of(_marked(raw.decode("latin-1")), errors="replace"))
     except RecursionError as error:
         raise Unreadable("This RTF is nested too deeply.") from error
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
@@ -29,6 +44,45 @@ def parse(file: BinaryIO) -> Parsed:
     return parsed("\n".join(map(_line, text.split("\n"))))
 
 
+def _marked(source: str) -> str:
+    """Return *source* with a character of `_LEVELS` where a paragraph of that level, or of a style with one, begins."""
+    at = source.find(_STYLES)
+    end = _end_of_group(source, at) if at >= 0 else 0
+    levels = _levels(source[at:end]) if at >= 0 else {}
+    body = _LEVEL.sub(lambda found: _LEVELS[int(found[1])], source[end:])
+    return source[:end] + _STYLE.sub(lambda found: levels.get(found[1], found[0]), body)
+
+
+def _end_of_group(source: str, at: int) -> int:
+    """Return where the group that begins at *at* ends: behind its brace, or where *source* does."""
+    depth = 0
+    for brace in _BRACE.finditer(source, at):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return len(source)
+
+
+def _levels(styles: str) -> dict[str, str]:
+    """Return for each number of a style with a level of the outline, or the name of a heading, its character."""
+    found: dict[str, str] = {}
+    # Up to the next style: what stands between is this one's.
+    numbers = list(_STYLE.finditer(styles))
+    for number, one in enumerate(numbers):
+        own = styles[one.end() : numbers[number + 1].start() if number + 1 < len(numbers) else len(styles)]
+        if level := _LEVEL.search(own):
+            found.setdefault(one[1], _LEVELS[int(level[1])])
+        elif name := _NAME.search(own):
+            found.setdefault(one[1], _LEVELS[int(name[1]) - 1])
+    return found
+
+
 def _line(line: str) -> str:
-    """Return *line*; the library ends every cell of a row with a stroke."""
-    return row_line(line.removesuffix("|").split("|")) if line.endswith("|") else line
+    """Return *line* as a row or a heading where it is one; the library ends every cell of a row with a stroke."""
+    bare = line.translate(dict.fromkeys(map(ord, _LEVELS)))
+    if bare.endswith("|"):
+        return row_line(bare.removesuffix("|").split("|"))
+    level = _LEVELS.find(line[:1]) + 1 if line else 0
+    if not level or not bare.strip() or len(bare) > MAX_HEADING_CHARS:
+        return bare
+    return f"\n{heading_line(level, bare)}\n"

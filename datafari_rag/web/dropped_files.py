@@ -1,0 +1,95 @@
+"""
+Files that the one at this machine drops on the page of `datafari-rag demo FOLDER`: kept in a folder of their own.
+
+Nothing here reads what is in a file. The demo's watcher does, as it reads every other file: in a process that is ended
+at its bounds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+
+from werkzeug.datastructures import FileStorage
+
+from datafari_rag.core.errors import BadRequest, BodyTooLarge, TooManyValues, UnsupportedMediaType
+from datafari_rag.core.file_names import file_name_of
+
+MAX_AT_ONCE = 50
+MAX_KEPT = 500
+MAX_KEPT_BYTES = 500_000_000
+
+NO_ROOM = f"At most {MAX_KEPT} dropped files with {MAX_KEPT_BYTES // 1_000_000} MB together are kept."
+
+_LOCK = ".lock"
+"""Hidden, as what is being written: the watcher passes over both."""
+
+
+def keep(folder: Path, files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
+    """
+    Write *files* into *folder*, all or none of them; return their names. A file of the same name is replaced.
+
+    *endings* are those of the files that can be read, with their dots.
+
+    Raises:
+        BadRequest: there is no file, or one without a usable name.
+        TooManyValues: there are more than `MAX_AT_ONCE`.
+        UnsupportedMediaType: a file's ending is not among *endings*.
+        BodyTooLarge: there is no room for them.
+    """
+    names = _names(files, endings)
+    with _locked(folder), tempfile.TemporaryDirectory(prefix=".", dir=folder) as waiting:
+        for number, file in enumerate(files):
+            file.save(Path(waiting, str(number)))
+        _check_room(folder, Path(waiting), names)
+        for number, name in enumerate(names):
+            path = Path(waiting, str(number))
+            path.chmod(0o600)
+            path.replace(folder / name)
+    return names
+
+
+def _names(files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
+    if not files:
+        raise BadRequest("No file was sent.", field="file")
+    if len(files) > MAX_AT_ONCE:
+        raise TooManyValues.of("file", MAX_AT_ONCE)
+    names: list[str] = []
+    for file in files:
+        name = file_name_of(file.filename or "")
+        if name is None:
+            raise BadRequest("A file without a usable name cannot be kept.", field="file")
+        if PurePath(name).suffix.lower() not in endings:
+            raise UnsupportedMediaType("Files of this type cannot be read.", field="file")
+        names.append(name)
+    return names
+
+
+def _check_room(folder: Path, waiting: Path, names: Collection[str]) -> None:
+    """Raise BodyTooLarge where what is in *waiting* has no room beside what stays in *folder*."""
+    stays = [size for name, size in _sizes(folder) if name not in names]
+    comes = [size for _, size in _sizes(waiting)]
+    if len(stays) + len(comes) > MAX_KEPT or sum(stays) + sum(comes) > MAX_KEPT_BYTES:
+        raise BodyTooLarge(NO_ROOM)
+
+
+def _sizes(folder: Path) -> Iterator[tuple[str, int]]:
+    with os.scandir(folder) as found:
+        for entry in found:
+            if not entry.name.startswith("."):
+                yield entry.name, entry.stat(follow_symlinks=False).st_size
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let one worker after the other change *folder*, so that the bounds hold for all of them together."""
+    handle = os.open(folder / _LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
