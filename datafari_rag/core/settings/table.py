@@ -24,7 +24,10 @@ from datafari_rag.core.settings.search import SearchSettings
 HIDDEN = "***"
 """What stands for a secret wherever a value is shown."""
 
-ANSWER_GROUPS = frozenset({"rag", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"})
+ANSWER_GROUPS = frozenset(
+    {"rag", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"}
+    | {"ai", "synthesis", "summarization"}
+)
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
 
 
