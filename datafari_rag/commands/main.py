@@ -13,6 +13,8 @@ COMMANDS = {
     "serve": ("serve:serve", "Serve a rag.properties: the production server."),
     "index": ("index:index", "Put files or JSONL documents into the search engine."),
     "ask": ("ask:ask", "Answer one question in the terminal."),
+    "summarize": ("whole.summarize:summarize", "Summarise one document in the terminal."),
+    "compare": ("whole.compare:compare", "Put what several documents say together."),
     "check-answer": ("check_answer:check_answer", "Check a text against facts or documents, sentence by sentence."),
     "check": ("check:check", "Find every mistake in a rag.properties."),
     "doctor": ("doctor:doctor", "Probe search engine, rights and model; say what to do."),

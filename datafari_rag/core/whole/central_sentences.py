@@ -81,16 +81,14 @@ def weigh(text: str, *, title: str, language: str) -> WeighedText:
     total = len(bounds)
     weights = {word: math.log(1 + count) * math.log(1 + total / count) for word, count in shared.items()}
     named = _stems(title, language, known)
-    sentences, is_under = [], True
+    sentences = []
     for place, ((start, end), some) in enumerate(zip(bounds, stems, strict=True)):
-        is_title = is_heading(text, start, end)
         score = 0.0
-        if not is_title and not is_row(text[start:end]) and len(some) >= LEAST_WORDS:
+        if len(some) >= LEAST_WORDS and not is_heading(text, start, end) and not is_row(text[start:end]):
             score = _content(some, weights) * _shape(text[start:end])
-            score *= OPENING if place < 3 else UNDER_HEADING if is_under else 1.0
+            score *= OPENING if place < 3 else UNDER_HEADING if is_heading(text, *bounds[place - 1]) else 1.0
             score *= 1 + OF_TITLE * len(some & named) / (len(named) or 1)
         sentences.append(WeighedSentence(start, end, score, some))
-        is_under = is_title
     return WeighedText(tuple(sentences), weights)
 
 

@@ -51,8 +51,7 @@ def _opened(sources: Sources, context: ReplyContext, phases: Phases) -> Iterator
     if work is not None and work.kind == "search":
         yield _event("search.results", {"docs": found(sources.extracts), **partial(sources)}, context)
         return
-    if phases.generation:
-        yield _event("phase", {"name": phases.generation, **about(sources)}, context)
+    yield _event("phase", {"name": phases.generation, **about(sources)}, context)
     for extract in sources.extracts:
         yield _event("sources.add", {"source": source(extract, STREAMED_CHARS)}, context)
 

@@ -25,8 +25,8 @@ class Phases:
 
     @property
     def generation(self) -> str:
-        """The phase in which the answer is written; empty where none is."""
-        return f"{self.subject}:{self.generating}" if self.generating else ""
+        """The phase in which the answer is written."""
+        return f"{self.subject}:{self.generating}"
 
     def begun(self, context: ReplyContext) -> tuple[str, ...]:
         """Return the phases before anything is found, those of a conversation where there is one."""
