@@ -6,7 +6,7 @@ Every sentence has a mark that is proved against the piece it was made from, in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,16 +22,13 @@ from datafari_rag.core.whole import prompts
 from datafari_rag.core.whole.central_sentences import WeighedText, chosen, said
 from datafari_rag.core.whole.failures import EmptyDocument
 from datafari_rag.core.whole.pieces import PieceLimit, piece_extract, piece_spans
-from datafari_rag.core.whole.proved_summary import ProvedSummary, proved
+from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
 from datafari_rag.core.whole.work import SENTENCES, WorkEstimate
 from datafari_rag.ports import IsWanted
 from datafari_rag.whole_documents.run import ModelText, WorkRun
 
 GENERATION = "generation"
 """The step in which the model writes."""
-
-GAP = "\n\n"
-"""Stands between the parts of a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +38,8 @@ class SummaryPart:
     summary: ProvedSummary
     finish_reason: str = "stop"
     facts: ModelFacts = UNKNOWN_MODEL
+    gap: str = "\n\n"
+    """What stands between these sentences and those before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         parts = STRATEGIES[run.settings.prompt_chunking_strategy](run, subject)
     else:
         own = replace(subject, language=own_language)
-        parts = _extractive(run, own, said(document.text, passages), shown)
+        parts = _extractive(run, own, [said(document.text, one) for one in passages], shown)
     with closing(parts):
         yield from _told(parts, shown, stopwatch)
 
@@ -117,8 +116,8 @@ def _told(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Ite
         facts = facts if facts is not UNKNOWN_MODEL else part.facts
         reason = "length" if part.finish_reason == "length" else reason
         if text:
-            text += GAP
-            yield Delta(GAP, facts)
+            text += part.gap
+            yield Delta(part.gap, facts)
         citations += part.summary.moved(len(text))
         text += part.summary.text
         yield from (Delta(sentence, facts) for sentence in part.summary.sentences())
@@ -128,8 +127,11 @@ def _told(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Ite
     yield Finished(text, reason, tuple(citations), facts=facts, timings_ms=stopwatch.ms, extracts=shown)
 
 
-def _extractive(run: WorkRun, subject: Subject, text: str, shown: tuple[Extract, ...]) -> Parts:
-    yield SummaryPart(_proved(run, run.filtered(text, shown), shown, subject.language))
+def _extractive(run: WorkRun, subject: Subject, sentences: Sequence[str], shown: tuple[Extract, ...]) -> Parts:
+    safe = [run.filtered(one, shown) for one in sentences]
+    prove = partial(provable, safe, shown, language=subject.language)
+    for one in run.dependencies.offload(prove, sum(map(len, safe))):
+        yield SummaryPart(one, gap=" ")
 
 
 def _refined(run: WorkRun, subject: Subject) -> Parts:

@@ -154,4 +154,4 @@ def _own_words(run: WorkRun, extract: Extract) -> str:
         return "".join(pieces(run.ask.question, (extract,), language=run.ask.language or language))
     weighed = run.weighed(replace(extract.document, text=extract.text), language)
     sentences = chosen(weighed, OWN_SENTENCES)
-    return " ".join(f"{said(extract.text, (one,))} [{extract.number}]" for one in sentences)
+    return " ".join(f"{said(extract.text, one)} [{extract.number}]" for one in sentences)

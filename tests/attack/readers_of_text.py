@@ -439,13 +439,16 @@ READERS: dict[str, Reader] = {
     "core.whole.central_sentences.condensed": lambda text: central_sentences.condensed(
         weighed(text), (0, len(text)), 4000
     ),
-    "core.whole.central_sentences.said": lambda text: central_sentences.said(text, [Passage(0, len(text))]),
+    "core.whole.central_sentences.said": lambda text: central_sentences.said(text, Passage(0, len(text))),
     "core.whole.pieces.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
     "core.whole.pieces.piece_extract": lambda text: pieces.piece_extract(
         document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
     ),
     "core.whole.proved_summary.proved": lambda text: proved_summary.proved(
         text[:MAX_CHECKED_CHARS], SMALL, language="en"
+    ),
+    "core.whole.proved_summary.provable": lambda text: proved_summary.provable(
+        [text[:MAX_CHECKED_CHARS]], SMALL, language="en"
     ),
     "core.whole.proved_summary.proved, the document": lambda text: proved_summary.proved(
         CLAIM, seen(text + PLAIN), language="en"

@@ -133,13 +133,9 @@ def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> t
     return tuple(Passage(one.start, one.end) for one in sorted(kept, key=lambda one: one.start))
 
 
-def said(text: str, passages: Sequence[Passage]) -> str:
-    """Return the words of *passages* of *text* as one text; what has no end of its own stands on a line of its own."""
-    written = ""
-    for one in passages:
-        words = " ".join(clean(text[one.start : one.end], is_full=True)[0].split())
-        written += (" " if written[-1:] in _ENDS else "\n") + words if written else words
-    return written
+def said(text: str, passage: Passage) -> str:
+    """Return the words of *passage* of *text* on one line."""
+    return " ".join(clean(text[passage.start : passage.end], is_full=True)[0].split())
 
 
 def _stems(text: str, language: str, known: dict[str, str]) -> frozenset[str]:

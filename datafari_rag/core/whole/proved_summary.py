@@ -55,6 +55,8 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str) -> ProvedSu
     *extracts* are parts of one document. Raises: BadRequest, when there are far more sentences than a summary has.
     """
     text = _unmarked(text, extracts)
+    nowhere = Mark(0, 0, inside="", places=())
+    unproved = citation_at(nowhere, CheckedExtract(extracts[0], language), (UNSUPPORTED, None), language)
     written: list[str] = []
     citations: list[Citation] = []
     at = length = 0
@@ -63,11 +65,40 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str) -> ProvedSu
         end = sign.start() if sign else one.end
         written += [text[at:end], " ", MARK]
         length += end - at + 1
-        citations.append(_citation(one, text, extracts[0], (length, length + len(MARK)), language))
+        citations.append(_citation(one, unproved, text[one.start : one.end], (length, length + len(MARK))))
         length += len(MARK)
         at = end
     written.append(text[at:])
     return ProvedSummary("".join(written), tuple(citations))
+
+
+def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language: str) -> tuple[ProvedSummary, ...]:
+    """
+    Return those of *sentences*, which are a document's own, that are proved; all of them when none is.
+
+    Where facts cannot be read, a sentence is put into quotation marks: it stands in the document word for word. Each is
+    proved for itself, for a quotation mark in one may be taken for the other half of one in the next.
+    """
+    found = [proved(_quoted_where_unproved(one, extracts, language), extracts, language=language) for one in sentences]
+    good = [one for one in found if all(citation.status != UNSUPPORTED for citation in one.citations)]
+    return tuple(good or found)
+
+
+def is_proved(one: CheckedSentence) -> bool:
+    """Say whether a sentence is verified or supported."""
+    return one.status in (VERIFIED, SUPPORTED)
+
+
+def _quoted_where_unproved(text: str, extracts: Sequence[Extract], language: str) -> str:
+    written, at = "", 0
+    for one in checked(text, extracts, language=language):
+        if not is_proved(one):
+            # The sign at the end stays outside, or the next sentence would be taken for more of this one.
+            sign = _END.search(text, one.start, one.end)
+            end = sign.start() if sign else one.end
+            written += f"{text[at : one.start]}“{text[one.start : end]}”"
+            at = end
+    return written + text[at:]
 
 
 def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
@@ -80,13 +111,8 @@ def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
     return "".join((*kept, text[at:])).strip()
 
 
-def _citation(one: CheckedSentence, text: str, extract: Extract, place: tuple[int, int], language: str) -> Citation:
-    start, end = place
-    claim = text[one.start : one.end]
-    if one.status in (VERIFIED, SUPPORTED):
+def _citation(one: CheckedSentence, unproved: Citation, claim: str, place: tuple[int, int]) -> Citation:
+    proof = unproved
+    if is_proved(one):
         proof = next(proof for proof in one.proofs if proof.status == one.status)
-        return replace(proof, answer_start=start, answer_end=end, claim=claim)
-    unproved = citation_at(
-        Mark(start, end, inside="", places=()), CheckedExtract(extract, language), (UNSUPPORTED, None), language
-    )
-    return replace(unproved, claim=claim)
+    return replace(proof, answer_start=place[0], answer_end=place[1], claim=claim)

@@ -79,7 +79,7 @@ def test_a_text_that_fits_is_kept_whole_and_a_longer_one_by_its_best_sentences()
     assert condensed(weighed, (5_000, 6_000), 100) == ()
 
 
-def test_what_has_no_end_of_its_own_stands_on_a_line_of_its_own() -> None:
+def test_a_sentence_is_said_on_one_line() -> None:
     text = "One two\nthree.  Four\tfive\n\nSix seven."
     parts = [Passage(0, 14), Passage(16, 25), Passage(27, 37)]
-    assert said(text, parts) == "One two three. Four five\nSix seven."
+    assert [said(text, one) for one in parts] == ["One two three.", "Four five", "Six seven."]

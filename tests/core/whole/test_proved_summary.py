@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.whole.proved_summary import MARK, proved
+from datafari_rag.core.whole.proved_summary import MARK, provable, proved
 
 TEXT = "The ferry leaves Brest at nine. It takes 42 minutes. A ticket costs 18 euros and is sold on board."
 
@@ -63,3 +63,21 @@ def test_places_move_with_what_stands_before() -> None:
     found = proved("It takes 42 minutes.", seen(), language="en")
     (one,), (moved,) = found.citations, found.moved(10)
     assert (moved.answer_start, moved.answer_end) == (one.answer_start + 10, one.answer_end + 10)
+
+
+def test_sentences_whose_facts_cannot_be_read_are_quoted_and_so_proved() -> None:
+    text = "V＆A起源于1851年的 大博览会 ，并于1852年5月首次亮相。它是一座博物馆。"
+    extracts = seen(text)
+    assert proved(text, extracts, language="zh").citations[0].status == "unsupported"
+    (quoted,) = provable([text], extracts, language="zh")
+    assert quoted.text.startswith("“V＆A起源于")
+    assert {one.status for one in quoted.citations} <= {"verified", "supported"}
+
+
+def test_of_own_sentences_those_that_cannot_be_proved_are_left_out() -> None:
+    own, foreign = "The ferry leaves Brest at nine.", "Lunch is served in the saloon"
+    assert [one.text for one in provable([own, foreign], seen(), language="en")] == [
+        "The ferry leaves Brest at nine [1]."
+    ]
+    (alone,) = provable([foreign], seen(), language="en")
+    assert [one.status for one in alone.citations] == ["unsupported"]
