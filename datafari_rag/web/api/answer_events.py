@@ -29,6 +29,8 @@ class AnswerEvents:
         self.ending: Finished | Failed | None = None
         self.read: tuple[Extract, ...] = ()
         """What was read for the answer, as far as is known by now."""
+        self.on_words: Callable[[], None] | None = None
+        """Told when the first words come; None when nobody wants to know, and afterwards."""
 
     def all(self) -> Generator[Event, None, None]:
         """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
@@ -39,6 +41,9 @@ class AnswerEvents:
                         self.ending = event
                     elif isinstance(event, Sources):
                         self.read = event.extracts
+                    elif isinstance(event, Delta) and self.on_words is not None:
+                        self.on_words()
+                        self.on_words = None
                     yield event
         except Exception as defect:  # the one edge where a defect of ours is caught
             self.ending = Failed(internal(defect, self._new_id()))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, cast
 
 from flask import Response, g
@@ -50,8 +51,7 @@ INVALID = 'realm="datafari_rag", error="invalid_token"'
 IGNORED_HEADER = "X-RAG-Ignored"
 """Names what of the request had no effect, where names are plain words."""
 
-FILTERS = "filters."
-"""How the field begins that is to blame for a filter which cannot be read; such a one is counted."""
+FILTERS = "filters."  # how the field of a filter begins; one that cannot be read is counted
 
 _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
@@ -198,8 +198,8 @@ def _refused(
     worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, incoming: Incoming, error: RagError
 ) -> Response:
     audit(snapshot, Audited(incoming.now_s, worker.new_id(), row.name, incoming.user_name), error.label)
-    if error.field is not None and error.field.startswith(FILTERS):
-        note_ignored(worker, (error.field.removeprefix(FILTERS),))
+    if (error.field or "").startswith(FILTERS):
+        note_ignored(worker, (str(error.field).removeprefix(FILTERS),))
     return failed(worker, row, error, snapshot.settings)
 
 
@@ -326,13 +326,19 @@ def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
-    if not run.row.begins_at_once:
-        run.worker.metrics.time_first_words(run.row.name, run.elapsed_ms())
+    if run.row.begins_at_once:
+        events.on_words = partial(_time_first_words, run)
+    else:
+        _time_first_words(run)
     if first.facts is not None:
         _say_who_answered(response, first.facts)
     _say_how(response, run, None if run.row.begins_at_once else first.sources)
     _add_timing(response, run, first.sources.timings_ms)
     return response
+
+
+def _time_first_words(run: AnswerRun) -> None:
+    run.worker.metrics.time_first_words(run.row.name, run.elapsed_ms())
 
 
 def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterator[bytes]:

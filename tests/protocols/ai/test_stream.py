@@ -161,6 +161,13 @@ def test_a_cut_answer_says_so() -> None:
     assert post({"query": "When?"}, model=model).get_json()["content"]["finish_reason"] == "length"
 
 
+def test_the_time_to_the_first_words_is_measured_once() -> None:
+    client = app_of(fake_snapshot()).test_client()
+    client.post("/rest/v2.0/ai/stream", json={"query": "When does the plane take off?"}).get_data()
+    counted = client.get("/metrics").get_data(as_text=True).splitlines()
+    assert [line for line in counted if "first" in line and '_count{dialect="ai"' in line and line.endswith(" 1.0")]
+
+
 def test_a_filter_that_cannot_be_read_is_counted() -> None:
     client = app_of(fake_snapshot()).test_client()
     client.post("/rest/v2.0/ai", json={"query": "x", "filters": {"UserTokens": ["a"]}})
