@@ -9,9 +9,10 @@ from functools import partial
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.window_fitting import fitted
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.errors import ModelUnavailable
+from datafari_rag.core.errors import ModelUnavailable, NoRoomForDocuments
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -70,9 +71,14 @@ class WorkRun:
         return PieceLimit(pieces, min(chars, settings.rag_max_json_length), room, count)
 
     def prompt(self, question: str, extracts: tuple[Extract, ...], *, instructions: str, language: str) -> Prompt:
-        """Return what the model is told."""
+        """
+        Return what the model is told, within its window: what does not fit is left out from the end.
+
+        Raises:
+            NoRoomForDocuments: not even one of *extracts* fits.
+        """
         settings = self.settings
-        return Prompt(
+        prompt = Prompt(
             question=question,
             extracts=extracts,
             instructions=instructions,
@@ -82,6 +88,10 @@ class WorkRun:
             temperature=settings.rag_temperature,
             max_tokens=settings.rag_max_tokens,
         )
+        prompt = fitted(prompt, window=settings.llm_context_window, count=self.dependencies.counter.count)
+        if not prompt.extracts:
+            raise NoRoomForDocuments
+        return prompt
 
     def filtered(self, text: str, extracts: tuple[Extract, ...]) -> str:
         """Return *text* with links made safe, as every answer has them."""

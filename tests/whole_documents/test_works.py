@@ -12,7 +12,7 @@ from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NotFound, RagError
+from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
 from datafari_rag.core.events import Delta, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.failures import EmptyDocument
@@ -196,6 +196,18 @@ def test_without_a_model_a_summary_has_sentences_of_the_document_in_its_order() 
     assert [one.status for one in finished.citations] == ["supported"] * len(finished.citations)
     starts = [one.start or 0 for one in finished.citations]
     assert starts == sorted(starts) and 3 <= len(starts) <= 6
+
+
+def test_what_is_sent_is_within_the_models_window() -> None:
+    model = PumpModel()
+    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce", llm_context_window=700)
+    assert isinstance(events(SUMMARY, "long", model=model, settings=settings)[-1], Finished)
+    count = parts(model).counter.count
+    for prompt in model.prompts:
+        texts = [prompt.question, str(prompt.instructions), *(extract.text for extract in prompt.extracts)]
+        assert sum(map(count, texts)) + (prompt.max_tokens or 0) <= 700
+    none = events(SUMMARY, "long", model=model, settings=replace(settings, llm_context_window=50))[-1]
+    assert isinstance(none, Failed) and isinstance(none.error, NoRoomForDocuments)
 
 
 def test_links_of_a_model_are_made_safe() -> None:
