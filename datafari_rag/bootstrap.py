@@ -28,7 +28,7 @@ from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
-from datafari_rag.adapters.side_by_side import side_by_side
+from datafari_rag.adapters.side_by_side import several_at_once, side_by_side
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
@@ -150,6 +150,7 @@ class Runtime:
                 "meaning", of_meaning, lambda: meaning_for(settings, retriever, headers=outgoing, offload=self._aside)
             ),
             both=in_turn if settings.solr_url.startswith(EMBEDDED) else side_by_side,
+            several=several_at_once,
             model=model,
             counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,

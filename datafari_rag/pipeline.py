@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from datafari_rag import ports
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
@@ -41,8 +42,8 @@ from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.query.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.stopwatch import Stopwatch
-from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, in_turn, inline
-from datafari_rag.retrieval import Engines, Searched, browsed, searched
+from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter
+from datafari_rag.retrieval import Engines, Searched, browsed, searched, searched_in
 
 log = logging.getLogger(__name__)
 
@@ -63,12 +64,14 @@ class Dependencies:
     new_nonce: Callable[[], str]
     clock: Callable[[], float]
     endpoint: str = ""
-    offload: Offload = inline
+    offload: Offload = ports.inline
     """Where long texts are worked through: documents, attachments, answers."""
     meaning: Meaning | None = None
     """What searches by meaning; None where there are no vectors."""
-    both: Both = in_turn
+    both: Both = ports.in_turn
     """How the searches by words and by meaning are made."""
+    several: Several = ports.one_by_one
+    """How the calls of the model for one summary are made."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
@@ -102,7 +105,7 @@ def _answered(
 ) -> Generator[Event, None, None]:
     try:
         prompt = yield from prompted
-        yield from _spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        yield from spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     except RagError as error:
         yield Failed(error)
 
@@ -117,7 +120,7 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
     prompt = bare_prompt_for(ask, model=settings.rag_model, nonce=dependencies.new_nonce())
     try:
         yield Sources(())
-        yield from _spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        yield from spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
     except RagError as error:
         yield Failed(error)
 
@@ -210,6 +213,11 @@ def started(events: Generator[Event, None, None]) -> StartedAnswer:
     return StartedAnswer(sources, last.facts, _resumed(taken, events), events.close)
 
 
+def begun(events: Generator[Event, None, None]) -> StartedAnswer:
+    """Return an answer of which nothing is awaited: whatever fails is an event of it."""
+    return StartedAnswer(Sources(()), None, events, events.close)
+
+
 def _resumed(taken: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
     with closing(events):
         yield from taken
@@ -263,10 +271,9 @@ def _prompted(
     stopwatch.lap("prompt")
     if settings.rag_enable_logs:
         _log_steps(found, tried, selected)
-    is_partial = found.is_partial
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
-    thoughts = _thoughts(trace, user, settings)
-    yield Sources(prompt.extracts, thoughts, language, stopwatch.ms, is_partial=is_partial, found_by=found.by)
+    sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
+    yield replace(sources, is_partial=found.is_partial, found_by=found.by)
     return prompt
 
 
@@ -316,6 +323,8 @@ def _rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Dep
 
 
 def _search(ask: Ask, language: str, access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
+    if ask.document_ids:
+        return searched_in(ask.document_ids, access, content=settings.rag_solr_field, retriever=dependencies.retriever)
     searches = searches_for(ask, language=language, settings=settings)
     return searched(
         searches,
@@ -325,7 +334,7 @@ def _search(ask: Ask, language: str, access: Filter, *, settings: Settings, depe
     )
 
 
-def _spoken(
+def spoken(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Iterator[Event]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""

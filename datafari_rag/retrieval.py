@@ -15,7 +15,7 @@ from functools import partial
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import EmbeddingError, SearchError
+from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.query.proposals import (
@@ -31,9 +31,10 @@ from datafari_rag.core.query.proposals import (
     total_of,
     without_rarest,
 )
-from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
+from datafari_rag.core.query.search_request import Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.query.steps import content_words, steps_for
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.whole.work import NOT_FOUND, SkippedDocument
 from datafari_rag.ports import Both, Meaning, Retriever, in_turn
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,8 @@ class Searched:
     found: SearchResult
     tried: tuple[SearchAttempt, ...] = ()
     last: Search | None = None
+    skipped: tuple[SkippedDocument, ...] = ()
+    """Named documents that are not there for this user."""
 
 
 _Near = tuple[NearSearch, tuple[Document, ...]]
@@ -91,6 +94,24 @@ def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, 
         # The texts were left to the search by meaning.
         return replace(words, found=engines.retriever.search(replace(last, is_bare=False), access))
     return words
+
+
+def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriever: Retriever) -> Searched:
+    """
+    Return the documents with *ids* that *access* lets through, in their order, and the names of the others.
+
+    Raises:
+        NotFound: none of them is there for this user.
+        SearchError: the search failed.
+    """
+    field: str = "exactContent" if content == "highlighting" else content
+    read = {one: retriever.fetch(one, field, access) for one in ids}
+    documents = tuple(document for document in read.values() if document is not None)
+    if not documents:
+        # One sentence for what is not there and for what is not his.
+        raise NotFound("There is no such document.")
+    skipped = tuple(SkippedDocument(one, NOT_FOUND) for one, document in read.items() if document is None)
+    return Searched(SearchResult(documents, len(documents)), skipped=skipped)
 
 
 def browsed(plain: Browse, access: Filter, *, settings: Settings, retriever: Retriever) -> Mapping[str, object]:

@@ -18,6 +18,7 @@ DRAWN = (
     "protocols",
     "llm_templates",
     "pipeline",
+    "whole_documents",
     "adapters",
     "web",
     "bootstrap",

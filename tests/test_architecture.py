@@ -29,8 +29,9 @@ OURS: dict[str, set[str]] = {
     "protocols": {"core", "ports", "protocols"},
     "retrieval": {"core", "ports"},
     "pipeline": {"core", "ports", "retrieval"},
+    "whole_documents": {"core", "ports", "pipeline", "whole_documents"},
     "adapters": {"core", "ports", "adapters", "llm_templates"},
-    "web": {"core", "ports", "pipeline", "protocols", "web", "resources"},
+    "web": {"core", "ports", "pipeline", "whole_documents", "protocols", "web", "resources"},
     "server": {"bootstrap", "connection", "core"},
     "connection": {"core"},
     "ingest": {"core", "ports", "ingest", "resources"},
@@ -49,6 +50,7 @@ BESIDES: dict[str, set[str]] = {
     "protocols": set(),
     "retrieval": set(),
     "pipeline": set(),
+    "whole_documents": set(),
     "web": {
         "flask",
         "werkzeug",
@@ -78,7 +80,7 @@ TOGETHER = [
     {"onnxruntime", "numpy"},
     {"tantivy", "numpy"},
 ]
-PURE_ROOMS = {"core", "ports", "llm_templates", "protocols", "retrieval", "pipeline"}
+PURE_ROOMS = {"core", "ports", "llm_templates", "protocols", "retrieval", "pipeline", "whole_documents"}
 IMPURE_STANDARD = {
     "asyncio", "concurrent", "ctypes", "http", "io", "logging", "mmap", "multiprocessing", "os", "pathlib", "queue",
     "random", "secrets", "select", "selectors", "shutil", "signal", "socket", "socketserver", "sqlite3", "ssl",

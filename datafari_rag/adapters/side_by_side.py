@@ -1,11 +1,14 @@
-"""Two works at the same time, each waiting for a server of its own; in threads, or greenlets where they are patched."""
+"""Works at the same time, each waiting for a server of its own; in threads, or greenlets where they are patched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from threading import Event
 from typing import TypeVar
+
+from datafari_rag.ports import IsWanted
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -21,3 +24,15 @@ def side_by_side(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]
     with ThreadPoolExecutor(1) as pool:
         beside = pool.submit(copy_context().run, second)
         return first(), beside.result()
+
+
+def several_at_once(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
+    """Be a `ports.Several`; nobody waits for a work that is no longer wanted."""
+    left = Event()
+    pool = ThreadPoolExecutor(min(most, max(1, len(works))))
+    try:
+        for begun in [pool.submit(copy_context().run, work, lambda: not left.is_set()) for work in works]:
+            yield begun.result()
+    finally:
+        left.set()
+        pool.shutdown(wait=False, cancel_futures=True)

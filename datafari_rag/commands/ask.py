@@ -63,7 +63,7 @@ def ask(
     Exit codes: 0 answered; 1 not answered, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     try:
-        service_snapshot = _line(conf)
+        service_snapshot = line_for(conf)
         asked = _ask(question, answer_format=answer_format, language=lang, is_streamed=not is_json, wants_trace=trace)
         asking = _user(user, service_snapshot)
         told = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
@@ -76,7 +76,8 @@ def ask(
         _show_trace(told)
 
 
-def _line(conf: Path) -> ServiceSnapshot:
+def line_for(conf: Path) -> ServiceSnapshot:
+    """Return the service over the settings of *conf*. Raises: StartRefused."""
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
     return Runtime(file, Signer("")).snapshot()
@@ -124,18 +125,19 @@ def _as_text(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answe
                 case Sources():
                     sources = event
                 case Delta():
-                    click.echo(_printable(event.text), nl=False)
+                    click.echo(printable(event.text), nl=False)
                     sys.stdout.flush()
                 case Failed():
                     click.echo()
                     raise event.error
                 case Finished():
                     whole = Answer(sources, event)
-    _show_sources(whole)
+    show_sources(whole)
     return whole
 
 
-def _show_sources(whole: Answer) -> None:
+def show_sources(whole: Answer) -> None:
+    """Print what an answer stands on: its documents, and how far each of its marks is proved."""
     click.echo("\n")
     if whole.finished.finish_reason == "length":
         click.echo("(The model stopped at its token limit: rag.maxTokens.)", err=True)
@@ -147,13 +149,13 @@ def _show_sources(whole: Answer) -> None:
         click.echo(f"    {place}" + (f': "{_one_line(citation.quote)}"{where}' if citation.quote else ""))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return *text* without what a terminal would obey, or turn round, in place of showing it."""
     return clean(text.replace("\r", ""), is_full=False)[0]
 
 
 def _one_line(text: str) -> str:
-    return _printable(" ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def _show_trace(whole: Answer) -> None:
@@ -161,7 +163,7 @@ def _show_trace(whole: Answer) -> None:
     for thought in whole.sources.thoughts:
         told = thought.description
         told = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=str)
-        click.echo(_printable(f"{thought.title}: {told}"), err=True)
+        click.echo(printable(f"{thought.title}: {told}"), err=True)
         for name, value in (thought.props or {}).items():
             click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}", err=True)
     for stage, took_ms in whole.finished.timings_ms:

@@ -13,6 +13,8 @@ COMMANDS = {
     "serve": ("serve:serve", "Run the production server with a rag.properties."),
     "index": ("index:index", "Index files or JSONL documents."),
     "ask": ("ask:ask", "Answer one question in the terminal."),
+    "summarize": ("whole.summarize:summarize", "Summarise one document in the terminal."),
+    "compare": ("whole.compare:compare", "Put what several documents say together."),
     "check-answer": ("check_answer:check_answer", "Check a text against facts or documents, sentence by sentence."),
     "check": ("check:check", "Check a rag.properties for errors."),
     "doctor": ("doctor:doctor", "Check search engine, rights and model; suggest fixes."),

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from datafari_rag.core.whole.work import DocumentWork
+
 AnswerFormat = Literal["bulletpoint", "text", "stepbystep", "default"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("bulletpoint", "text", "stepbystep", "default")
 
@@ -111,5 +113,9 @@ class Ask:
     ignored: tuple[str, ...] = ()
     reply_as: object = None
     """What only the dialect that made this ask reads again, when it spells the answer."""
+    document_ids: tuple[str, ...] = ()
+    """The only documents that the answer may be made from; empty means those that a search finds."""
+    work: DocumentWork | None = None
+    """What is wanted of whole documents in place of an answer; None for a question."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

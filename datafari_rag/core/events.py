@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.search_request import Retrieval
+from datafari_rag.core.whole.work import SkippedDocument, WorkEstimate
 
 T = TypeVar("T")
 
@@ -59,6 +60,10 @@ class Sources:
     is_partial: bool = False
     """A shard of the collection did not answer, and the settings tolerate that: there may be better documents."""
     found_by: Retrieval = "words"
+    skipped: tuple[SkippedDocument, ...] = ()
+    """Documents that the caller named and that are not among the extracts."""
+    estimate: WorkEstimate | None = None
+    """What work on whole documents will cost, told before the first call of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,18 @@ class Failed:
 
 
 Event = Sources | Delta | Finished | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One step of work on whole documents that is *done* of *total*; only works have it, never an answer."""
+
+    step: str
+    done: int
+    total: int
+
+
+WorkEvent = Event | Progress
 
 
 def taken_until(events: Iterator[T], is_enough: Callable[[T], bool]) -> list[T]:

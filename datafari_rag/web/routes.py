@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from flask import Response
 
 from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat_request, ragapi
+from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, AiAction
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api import grounding
@@ -37,6 +38,13 @@ class Route:
         return next((row for row in self.rows if row.accepts is None or row.accepts(incoming)), None)
 
 
+AI_PATHS = tuple(f"{prefix}/rest/v2.0/ai{end}" for prefix in ("/Datafari", "") for end in ("", "/stream"))
+
+
+def _of_ai(action: AiAction, accepts: Callable[[Incoming], bool] | None = None) -> DialectRoute:
+    return DialectRoute("ai", action, NDJSON, accepts, begins_at_once=True)
+
+
 RAGAPI = DialectRoute("ragapi", ragapi, NDJSON, ragapi.accepts)
 CHOICES = DialectRoute(
     "choices", chat_completion, ASCII_NDJSON, chat_completion.accepts, softened=chat_request.softened
@@ -56,6 +64,7 @@ RESPONSES = DialectRoute("responses", responses, NAMED_SSE, softened=responses.s
 _JSON = frozenset({"json"})
 
 ROUTES = (
+    Route("ai", AI_PATHS, ("POST",), _JSON, (*(_of_ai(one, one.accepts) for one in ACTIONS.values()), _of_ai(UNKNOWN))),
     Route("select", SELECT_PATHS, ("GET", "POST"), frozenset({"form"}), (RAGAPI,)),
     Route("chat", ("/chat", "/ask"), ("POST",), _JSON, (CHOICES, CHAT)),
     Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),

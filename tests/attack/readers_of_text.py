@@ -75,7 +75,9 @@ from datafari_rag.core.text import (
     tokenizer,
     truncation,
 )
+from datafari_rag.core.whole import central_sentences, pieces, proved_summary
 from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
+from datafari_rag.protocols.ai import asking
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import results as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
@@ -104,11 +106,20 @@ def hits_with(text: str) -> dict[str, Any]:
     return {"response": {"numFound": 1, "start": 0, "docs": docs}, "highlighting": marked}
 
 
+def weighed(text: str) -> central_sentences.WeighedText:
+    return central_sentences.weigh(text, title=text, language="en")
+
+
+def ai_request(body: object) -> Incoming:
+    return Incoming("/rest/v2.0/ai", body=body)
+
+
 def seen(text: str) -> tuple[Extract, ...]:
     return extracts_for([(document(text), (Passage(0, len(text)),))], is_cleaned=True)
 
 
 SMALL = seen(PLAIN)
+PIECES = pieces.PieceLimit(10, 4000, 1000, token_estimate.estimate)
 ROOM = results_of_tools.Room(2000, token_estimate.estimate)
 
 
@@ -443,6 +454,34 @@ READERS: dict[str, Reader] = {
     "core.text.truncation.longest_prefix": lambda text: truncation.longest_prefix(
         text, len(text), token_estimate.estimate, 100
     ),
+    "core.whole.central_sentences.weigh": lambda text: weighed(text),
+    "core.whole.central_sentences.chosen": lambda text: central_sentences.chosen(weighed(text), 12),
+    "core.whole.central_sentences.condensed": lambda text: central_sentences.condensed(
+        weighed(text), (0, len(text)), 4000
+    ),
+    "core.whole.central_sentences.said": lambda text: central_sentences.said(text, Passage(0, len(text))),
+    "core.whole.pieces.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
+    "core.whole.pieces.piece_extract": lambda text: pieces.piece_extract(
+        document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
+    ),
+    "core.whole.proved_summary.proved": lambda text: proved_summary.proved(
+        text[:MAX_CHECKED_CHARS], SMALL, language="en"
+    ),
+    "core.whole.proved_summary.provable": lambda text: proved_summary.provable(
+        [text[:MAX_CHECKED_CHARS]], SMALL, language="en"
+    ),
+    "core.whole.proved_summary.proved, the document": lambda text: proved_summary.proved(
+        CLAIM, seen(text + PLAIN), language="en"
+    ),
+    "protocols.ai.asking.question_ask": lambda text: asking.question_ask(
+        ai_request({"query": text[:4000], "history": [{"role": "user", "message": text}], "lang": text, text: text}),
+        Settings(),
+        action="rag",
+    ),
+    "protocols.ai.asking.work_ask": lambda text: [
+        asking.work_ask(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings(), kind="synthesize"),
+        asking.work_ask(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings(), kind="search"),
+    ],
     "protocols.chat_request.ask_of": lambda text: chat.parse(sent(text), Settings()),
     "protocols.chat_request.is_unicode": chat_request.is_unicode,
     "protocols.grounding.parse": lambda text: grounding.parse(

@@ -62,7 +62,12 @@ ELSEWHERE = {
     "core.settings.table": "an administrator's settings",
     "core.solr.collection_report": "Solr's answer to an administrator",
     "core.solr.schema": "Solr's answer to an administrator",
+    "core.whole.prompts": "our own words, numbers, and a summary that the model wrote",
     "core.text.abbreviations": "the last 30 characters of a sentence, called by sentences",
+    "protocols.ai.action": "through asking.question_ask and asking.work_ask",
+    "protocols.ai.failures": "puts values into JSON",
+    "protocols.ai.replies": "puts values into JSON",
+    "protocols.ai.events": "puts values into JSON",
     "protocols.ai_chat_protocol": "through reading.ask_of",
     "protocols.chat_completion": "through reading.ask_of",
     "protocols.chat_reply_parts": "puts values into JSON",
@@ -293,6 +298,8 @@ THROUGH = {
     "protocols.openai.chat_completions.relayed": "protocols.openai.chat_completions.parse",
     "protocols.openai.chat_completions.relayed_chunk": "protocols.openai.chat_completions.parse",
     "protocols.ragapi.accepts": "protocols.ragapi.parse",
+    "protocols.ai.asking.given_in": "protocols.ai.asking.question_ask",
+    "protocols.ai.asking.is_streamed": "protocols.ai.asking.question_ask",
 }
 """Functions that are tried through another one: function → the row of the table that runs it."""
 

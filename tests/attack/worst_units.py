@@ -6,6 +6,13 @@ ALLOWED_MS = 50
 """CPU milliseconds that a function may take for 50,000 characters, on the machine where the units were measured."""
 
 SLOWER_MS: dict[str, tuple[int, str]] = {
+    "core.whole.central_sentences.weigh": (150, "25,000 sentences of one character; half of it is finding them"),
+    "core.whole.central_sentences.chosen": (150, "as weigh, which it calls here"),
+    "core.whole.central_sentences.condensed": (150, "as weigh, which it calls here"),
+    "core.whole.pieces.piece_spans": (150, "as weigh, which it calls here"),
+    "core.whole.pieces.piece_extract": (250, "as weigh, and the text is cleaned for each size that is tried"),
+    "core.whole.proved_summary.proved": (170, "as checked, and a citation for each of 10,000 sentences"),
+    "core.whole.proved_summary.provable": (400, "as checked and proved: what is not proved is tried as a quotation"),
     "core.answer.followup_questions.Followups, by characters": (120, "50,000 pieces, 2.5 µs each"),
     "core.answer.answer_sentences.AnswerSentences": (110, "what waits is cut several times until a sentence ends"),
     "core.answer.support_policy.SupportedOutput, hold": (150, "500 sentences are looked for"),
@@ -39,6 +46,17 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
 """Functions that take longer: how long, and why."""
 
 WORST = {
+    "core.whole.central_sentences.weigh": "'\\u4e2d\\n'",
+    "core.whole.central_sentences.chosen": "'\\u4e2d\\n'",
+    "core.whole.central_sentences.condensed": "'\\u4e2d\\n'",
+    "core.whole.central_sentences.said": "'|-|-\\n'",
+    "core.whole.pieces.piece_spans": "'\\u4e2d\\n'",
+    "core.whole.pieces.piece_extract": "'\\u4e2d\\n'",
+    "core.whole.proved_summary.proved": "'\\u4e2d\\n'",
+    "core.whole.proved_summary.provable": "'\\u4e2d\\n'",
+    "core.whole.proved_summary.proved, the document": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
+    "protocols.ai.asking.question_ask": "'!)'",
+    "protocols.ai.asking.work_ask": "'2024 '",
     "core.query.example_questions.topics_of": "'\\u201ca\\n\\n'",
     "core.query.proposals.near_word": "'a#'",
     "core.query.proposals.spelt_better": "'a#'",

@@ -120,6 +120,53 @@ def _ragapi_breaks(raw: bytes) -> tuple[str, Body]:
     return text, {"status": "ERROR", "content": {"error": events[-2]["data"]}}
 
 
+# Datafari 7
+
+
+def _ai(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+    return client.post("/rest/v2.0/ai", json={"query": question, **more})
+
+
+def _ai_stream(client: FlaskClient, question: str, more: Mapping[str, object]) -> TestResponse:
+    return client.post("/Datafari/rest/v2.0/ai/stream", json={"query": question, **more})
+
+
+def _ai_seen(raw: bytes) -> Seen:
+    content = json.loads(raw)["content"]
+    labels = tuple(source["title"] for source in content["sources"])
+    return Seen(content["message"], labels, tuple(content["citations"]), content.get("finish_reason", "stop"))
+
+
+def _ai_stream_seen(raw: bytes) -> Seen:
+    events = lines_of(raw)
+    final = next(event["data"] for event in events if event["type"] == "message.final")
+    sources = [event["data"]["items"] for event in events if event["type"] == "sources.final"]
+    added = [event["data"]["source"] for event in events if event["type"] == "sources.add"]
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
+    assert text == final["text"]
+    assert added == sources[0]
+    assert events[0]["type"] == "stream.started"
+    assert events[-1]["data"] == {"status": "OK"}
+    labels = tuple(source["title"] for source in sources[0])
+    return Seen(text, labels, tuple(final["citations"]), final.get("finish_reason", "stop"), len(sources))
+
+
+def _ai_said(body: Body) -> str:
+    assert body["status"] == "ERROR"
+    return str(body["content"]["error"]["reason"])
+
+
+def _ai_breaks(raw: bytes) -> tuple[str, Body]:
+    events = lines_of(raw)
+    assert events[-1]["data"] == {"status": "ERROR"}
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "message.delta")
+    return text, {"status": "ERROR", "content": {"error": events[-2]["data"]}}
+
+
+def _ai_status(code: int) -> int:
+    return {400: 400, 401: 401, 413: 400, 422: 400, 429: 429}.get(code, 200)
+
+
 # The chat dialects
 
 
@@ -350,6 +397,20 @@ _ENVELOPE = {
     "no documents": "is an error by Datafari RagAPI",
     "no documents in french": "is an error by Datafari RagAPI",
 }
+_AI = {
+    **_NO_STATE,
+    "no documents": "is an error by Datafari 7",
+    "no documents in french": "is an error by Datafari 7",
+    "an empty answer": "is an error by Datafari 7",
+    "content filtered": "is HTTP 200 by Datafari 7",
+}
+_AT_ONCE = "begins its stream at once: what fails afterwards is an event (tests/protocols/ai)"
+_AI_STREAM = {
+    **_AI,
+    **dict.fromkeys(("failure", "model down", "model slow", "model busy"), _AT_ONCE),
+    **dict.fromkeys(("search down", "search slow", "nothing in what is left of the shards"), _AT_ONCE),
+    "a reader who hangs up frees the model": "has sent its first lines before there is a model to free",
+}
 _AGENTS = {
     **_NO_STATE,
     "no documents": "is an error that a model can act on",
@@ -383,6 +444,18 @@ DIALECTS = (
         _ragapi_breaks,
         _always_200,
         _ENVELOPE,
+    ),
+    Dialect("ai", "whole", _ai, _ai_seen, _ai_said, "application/json", _whole_breaks, _ai_status, _AI),
+    Dialect(
+        "ai",
+        "stream",
+        _ai_stream,
+        _ai_stream_seen,
+        _ai_said,
+        "application/x-ndjson",
+        _ai_breaks,
+        _ai_status,
+        _AI_STREAM,
     ),
     Dialect(
         "choices", "whole", _poster("/ask", stream=False), _choices_seen, _text_said, "application/json", _whole_breaks

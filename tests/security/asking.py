@@ -195,10 +195,31 @@ def _grounding(case: Case, text: str, document_id: str) -> Request:
     return _posted("/grounding/check", body, case)
 
 
+def action_of(case: Case) -> str:
+    """Return the action of Datafari 7 that *case* asks for."""
+    return ("rag", "summarize", "synthesize", "search", "agentic")[case.target % 5]
+
+
+def _ai(case: Case, text: str, document_id: str) -> Request:
+    action = action_of(case)
+    body: dict[str, Any] = {"action": action, "query": text, "agent": "generic", "memoryId": "X"}
+    if action == "summarize":
+        body = {"action": action, "id": document_id, "length": ("short", "long")[case.target % 2]}
+    elif action == "synthesize":
+        body = {"action": action, "filters": {"id": [document_id, "nothing"]}}
+        body |= {"query": f"common {text}"} if case.target % 2 else {}
+    elif case.overrides.get("include_category") is not None:
+        body |= {"id": document_id}
+    elif case.overrides.get("exclude_category") is not None:
+        body |= {"filters": {"fq": ["allow_token_document:s1"], "UserTokens": ["s1"]}}
+    prefix, end = ("/Datafari" if case.target % 2 else ""), ("/stream" if case.is_streamed else "")
+    return _posted(f"{prefix}/rest/v2.0/ai{end}", body, case)
+
+
 REQUESTS: Mapping[str, Callable[[Case, str, str], Request]] = dict(
     zip(
         DIALECTS,
-        (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp, _grounding),
+        (_ragapi, _select, _choices, _chat, _published, _openai, _documents, _page, _mcp, _grounding, _ai),
         strict=True,
     )
 )

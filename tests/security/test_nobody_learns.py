@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.real_solr import Collection
-from tests.security.asking import ACL_NAMES, Case, cases, request_for, tool_of
+from tests.security.asking import ACL_NAMES, Case, action_of, cases, request_for, tool_of
 from tests.security.corpora import Corpus, Doc, corpora
 from tests.security.telling import Record, tell
 from tests.security.worlds import DIALECTS, World, embedded_engine, world
@@ -151,7 +151,14 @@ def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body
     if case.dialect == "mcp" and tool_of(case) != "search":
         found_by_tool(case, target, visible, body=body)
         return
-    is_narrowed = case.dialect == "mcp" and "include_category" in case.overrides
+    if case.dialect == "ai" and action_of(case) in ("summarize", "synthesize"):
+        found_by_action(case, target, visible, body=body)
+        return
+    is_narrowed = case.dialect == "ai" and bool(
+        {"include_category", "exclude_category"} & set(case.overrides) or "id" in dict(case.extras)
+    )
+    is_narrowed |= case.dialect == "ai" and action_of(case) == "search"
+    is_narrowed |= case.dialect == "mcp" and "include_category" in case.overrides
     is_narrowed |= bool(case.overrides.get("include_category")) and case.dialect in ("choices", "chat", "published")
     if target in visible and case.words in ("key", "canary") and not is_narrowed:
         if case.dialect == "select" and any(name == "fl" for name, _ in case.extras):
@@ -170,6 +177,18 @@ def found_by_tool(case: Case, target: Doc, visible: tuple[Doc, ...], *, body: st
         SEEN[case.dialect] += target in visible
     if tool_of(case) == "check":
         assert (f'"not_found":["{target.id}","nothing"]' in body) is (target not in visible), body
+
+
+def found_by_action(case: Case, target: Doc, visible: tuple[Doc, ...], *, body: str) -> None:
+    """Check that a whole document is read for its reader, and that for others it is as one that is not there."""
+    is_done = '"status":"OK"' in body
+    assert is_done is (target in visible), body
+    if not is_done:
+        label = {"summarize": "summarizationNoFileFound", "synthesize": "synthesisNoFileContent"}[action_of(case)]
+        assert label in body and "There is no such document." in body, body
+    elif action_of(case) == "synthesize":
+        assert '"skipped":[{"id":"nothing","reason":"notFound"}]' in body, body
+    SEEN[case.dialect] += is_done
 
 
 def test_nobody_learns_of_what_he_may_not_read_embedded(embedded_world: World, record_property: Record) -> None:

@@ -1,5 +1,5 @@
 """
-Settings of the dialects with a conversation and of the one for agents: `openai.*`, `chat.*`, `mcp.*`.
+Settings of the dialects with a conversation, of whole documents and of agents: `openai.*`, `chat.*`, `ai.*`, `mcp.*`.
 
 Rows only. As those of the answer, a bad value fails answers and never stops the service.
 """
@@ -195,6 +195,73 @@ class DialectSettings(EmbeddingSettings):
         "source",
         check=checks.field_name(),
         help="Field to which include_category and exclude_category of chat clients apply.",
+    )
+
+    ai_enable_rag: bool = setting(
+        "ai.enable.rag",
+        True,
+        check=checks.flag(),
+        help="Answer the action rag of /rest/v2.0/ai (Datafari 7).",
+        browser=True,
+    )
+    ai_enable_agentic: bool = setting(
+        "ai.enable.agentic",
+        True,
+        check=checks.flag(),
+        help="Answer the action agentic of /rest/v2.0/ai.",
+        browser=True,
+    )
+    ai_enable_summarization: bool = setting(
+        "ai.enable.summarization",
+        True,
+        check=checks.flag(),
+        help="Summarise whole documents: the action summarize of /rest/v2.0/ai.",
+        browser=True,
+    )
+    ai_enable_synthesis: bool = setting(
+        "ai.enable.synthesis",
+        True,
+        check=checks.flag(),
+        help="Put several documents together: the action synthesize of /rest/v2.0/ai.",
+        browser=True,
+    )
+    synthesis_max_files: int = setting(
+        "synthesis.maxFiles",
+        5,
+        check=checks.integer(1, 20),
+        help="Most documents that are put together in one synthesis; further ones are named as left out.",
+        browser=True,
+    )
+    summarization_chunks_number: int = setting(
+        "summarization.chunks.number",
+        10,
+        check=checks.integer(1, 100),
+        help="Most pieces that a document is summarised in, each one call of the model. Of a document that is too long "
+        "for them, the sentences that stand for each piece are sent.",
+        browser=True,
+    )
+    summarization_parallel: int = setting(
+        "summarization.parallel",
+        4,
+        check=checks.integer(1, 32),
+        help="Most calls of the model at the same time for one summary, with prompt.chunking.strategy=mapreduce.",
+        browser=True,
+    )
+    prompt_chunking_strategy: Literal["refine", "mapreduce"] = setting(
+        "prompt.chunking.strategy",
+        "refine",
+        check=checks.choice("refine", "mapreduce"),
+        help="How a document of several pieces is summarised: piece after piece, each call going on from the summary "
+        "so far (refine), or each piece for itself and the parts put together by one more call (mapreduce).",
+        browser=True,
+    )
+    prompt_max_request_size: int = setting(
+        "prompt.max.request.size",
+        40_000,
+        check=checks.integer(1_000, 10_000_000),
+        help="Most characters of documents in one call for a summary or a synthesis; llm.context.window bounds them "
+        "besides.",
+        browser=True,
     )
 
     mcp_enabled: bool = setting(

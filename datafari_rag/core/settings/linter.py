@@ -26,21 +26,30 @@ ALIASES: Mapping[str, str] = {
     "ai.llm.service": "rag.template",
     "rag.llm.service": "rag.template",
     "chunking.maxFiles": "rag.maxFiles",
+    "chat.query.rewriting.enabled.bm25": "chat.query.rewriting.enabled",
     "shards.tolerant": "solr.shards.tolerant",
 }
 """Other spellings, of Datafari's documentation and of its later versions, that mean exactly the same here."""
 
 ELSEWHERE: Mapping[str, str] = {
     "ai.api.endpoint": "here, rag.api.endpoint is the full URL, with /chat/completions",
-    "ai.enable.rag": "RAG is always on in this service",
     "rag.enabled": "RAG is always on in this service",
-    "prompt.max.request.size": "here, rag.maxJsonLength and llm.context.window limit the request",
-    "prompt.chunking.strategy": "here, one request to the model contains all extracts",
     "rag.chunk.size": "here, documents are split into passages at question time",
+}
+"""Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
+
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "agentic.*": "the action agentic is answered as rag here, without a loop",
+    "assistant.*": "Datafari's own page reads it; conversations are kept by their reader, signed, not on the server",
+    "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
     "chunking.chunk.size": "here, documents are split into passages at question time",
     "rag.topK": "here, rag.candidates sets how many search results are examined",
+    "chat.query.rewriting.enabled.vector": "chat.query.rewriting.enabled is for words and meaning alike here",
+    "solr.enable.ladr": "this service words its searches by meaning itself",
+    "solr.enable.acorn": "this service words its searches by meaning itself",
+    "solr.filtered.search.threshold": "this service words its searches by meaning itself",
 }
-"""Keys of other Datafari versions that have no equal here, and what to use in their place."""
+"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `.*` stands for all that begin so."""
 
 NEAR = 0.7
 """How alike a known key must be to be proposed, from 0 to 1 (difflib's ratio)."""
@@ -90,6 +99,9 @@ def nearest(key: str) -> str | None:
 
 def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Problem]:
     row = row_for(key)
+    if row is None and (why := _without_effect(key)) is not None:
+        yield Problem(key, f"{key} has no effect here: {why}.", "warning", line=entry.line, kind="advice")
+        return
     if row is None:
         yield Problem(key, _unknown(entry), line=entry.line, kind="unknown")
         return
@@ -99,6 +111,10 @@ def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Probl
     if earlier is not None:
         advice = f"{key} is set twice: this line is used, line {earlier.line} is ignored."
         yield Problem(key, advice, "warning", line=entry.line, kind="advice")
+
+
+def _without_effect(key: str) -> str | None:
+    return WITHOUT_EFFECT.get(key) or WITHOUT_EFFECT.get(f"{key.partition('.')[0]}.*")
 
 
 def _unknown(entry: Entry) -> str:

@@ -26,6 +26,7 @@ HIDDEN = "***"
 
 ANSWER_GROUPS = frozenset(
     {"rag", "answer", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"}
+    | {"ai", "synthesis", "summarization"}
 )
 """Groups of which a bad value fails answers and not the start (contract §8); every other one refuses to start."""
 

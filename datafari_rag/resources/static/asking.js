@@ -110,7 +110,7 @@ function take(line, answer) {
 }
 
 /** @param {Response} response */
-async function* lines(response) {
+export async function* lines(response) {
   if (!response.body) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 
+from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
@@ -26,6 +27,10 @@ class AnswerEvents:
         """Read nothing yet. *new_id* names a defect."""
         self._events, self._new_id = events, new_id
         self.ending: Finished | Failed | None = None
+        self.read: tuple[Extract, ...] = ()
+        """What was read for the answer, as far as is known by now."""
+        self.on_words: Callable[[], None] | None = None
+        """Told when the first words come; None when nobody wants to know, and afterwards."""
 
     def all(self) -> Generator[Event, None, None]:
         """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
@@ -34,6 +39,11 @@ class AnswerEvents:
                 for event in events:
                     if isinstance(event, Finished | Failed):
                         self.ending = event
+                    elif isinstance(event, Sources):
+                        self.read = event.extracts
+                    elif isinstance(event, Delta) and self.on_words is not None:
+                        self.on_words()
+                        self.on_words = None
                     yield event
         except Exception as defect:  # the one edge where a defect of ours is caught
             self.ending = Failed(internal(defect, self._new_id()))

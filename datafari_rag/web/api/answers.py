@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from functools import partial
+from typing import Protocol, cast
 
 from flask import Response, g
 
@@ -23,7 +24,7 @@ from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import StartedAnswer, answer, collect, started
+from datafari_rag.pipeline import StartedAnswer, answer, begun, collect, started
 from datafari_rag.ports import Identity, VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, task_events
@@ -37,6 +38,7 @@ from datafari_rag.web.ops.server_timing import server_timing
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
+from datafari_rag.whole_documents.works import worked
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +53,8 @@ INVALID = 'realm="datafari_rag", error="invalid_token"'
 
 IGNORED_HEADER = "X-RAG-Ignored"
 """Names what of the request had no effect, where names are plain words."""
+
+FILTERS = "filters."  # how the field of a filter begins; one that cannot be read is counted
 
 _HEADER_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 
@@ -91,6 +95,8 @@ class DialectRoute:
     """How a request is answered that goes to the model as it came; None where no dialect asks for that."""
     fallback: Callable[[Incoming, Settings], PassThrough | None] | None = None
     """What is passed through when no document was found; None is nothing."""
+    begins_at_once: bool = False
+    """Whether a stream begins before anything is known: its failures are events then, and no HTTP status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,10 @@ class AnswerRun:
         ask, settings = self.context.ask, self.snapshot.settings
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
+        if ask.work is not None:
+            works = worked(ask, ask.work, user, settings=settings, dependencies=self.snapshot.dependencies)
+            # Only the dialect that asks for works reads their progress; to all others they never come.
+            return AnswerEvents(cast("Generator[Event, None, None]", works), self.worker.new_id)
         events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
@@ -193,6 +203,8 @@ def _refused(
     worker: WorkerContext, row: DialectRoute, snapshot: ServiceSnapshot, *, incoming: Incoming, error: RagError
 ) -> Response:
     audit(snapshot, Audited(incoming.now_s, worker.new_id(), row.name, incoming.user_name), error.label)
+    if (error.field or "").startswith(FILTERS):
+        note_ignored(worker, (str(error.field).removeprefix(FILTERS),))
     return failed(worker, row, error, snapshot.settings)
 
 
@@ -236,7 +248,8 @@ def _answered(
         ask = replace(ask, question_language=question_language_for(ask))
         run = AnswerRun(worker, row, snapshot, _context(worker, snapshot, incoming, ask), user.is_admin, began, task)
         _note(run, incoming)
-        if task is not None:
+        if task is not None or row.begins_at_once:
+            # Else the search says so, too late for a status where the stream has begun.
             require_known(user, snapshot.settings.security_anonymous)
         try:
             return _streamed(run, run.events(user)) if ask.is_streamed else _whole(run, run.events(user))
@@ -319,18 +332,25 @@ def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
 
 def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     with run.worker.streams.opened(run.snapshot.settings.server_max_streams) as opened:
-        first = started(events.all())
+        first = begun(events.all()) if run.row.begins_at_once else started(events.all())
         lines = _lines(run, first, events)
         response = Response(lines, mimetype=run.row.encoding.stream_type, headers=STREAM_HEADERS)
         opened.is_kept = True
     response.call_on_close(first.close)
     response.call_on_close(opened.leave)
-    run.worker.metrics.time_first_words(run.row.name, run.elapsed_ms())
+    if run.row.begins_at_once:
+        events.on_words = partial(_time_first_words, run)
+    else:
+        _time_first_words(run)
     if first.facts is not None:
         _say_who_answered(response, first.facts)
-    _say_how(response, run, first.sources)
+    _say_how(response, run, None if run.row.begins_at_once else first.sources)
     _add_timing(response, run, first.sources.timings_ms)
     return response
+
+
+def _time_first_words(run: AnswerRun) -> None:
+    run.worker.metrics.time_first_words(run.row.name, run.elapsed_ms())
 
 
 def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterator[bytes]:
@@ -343,7 +363,7 @@ def _lines(run: AnswerRun, first: StartedAnswer, events: AnswerEvents) -> Iterat
             if isinstance(events.ending, Finished) and row.encoding.last:
                 yield row.encoding.last
     finally:
-        _count(run, events.ending, first.sources.extracts)
+        _count(run, events.ending, events.read)
 
 
 def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Extract, ...]) -> None:
@@ -382,9 +402,9 @@ def _add_timing(response: Response, run: AnswerRun, stages_ms: tuple[tuple[str, 
         response.headers["Server-Timing"] = server_timing(stages_ms, run.elapsed_ms())
 
 
-def _say_how(response: Response, run: AnswerRun, sources: Sources) -> None:
-    """Say what the documents were found by, and which parts of the request had no effect."""
-    if run.task is None:
+def _say_how(response: Response, run: AnswerRun, sources: Sources | None) -> None:
+    """Say what the documents were found by, where that is known, and which parts of the request had no effect."""
+    if run.task is None and sources is not None:
         response.headers[RETRIEVAL_HEADER] = sources.found_by
     if names := [name for name in run.context.ask.ignored if _HEADER_SAFE.fullmatch(name)]:
         response.headers[IGNORED_HEADER] = ", ".join(names)

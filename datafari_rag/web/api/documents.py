@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flask import Response, request
 
 from datafari_rag.core.answer.targets import target_of
@@ -15,7 +17,8 @@ from datafari_rag.web.api.answers import WorkerContext, json_response
 from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.api.search import opened
 from datafari_rag.web.json_bytes import failure, plain
-from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.messages import summary_words
+from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 
 FIELDS = frozenset({"exactContent", "preview_content"})
@@ -88,8 +91,16 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
         "url": without_invisible(document.url or ""),
         "parts": parts_of(document.text, start or 0, end or 0),
         "place": _place(document, start, reader.language),
+        "summary": _summary(worker, document, reader),
     }
     return page(worker, reader, "document.html", shown)
+
+
+def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> Mapping[str, object] | None:
+    """Return what the script of the page needs to offer a summary, None where there is none to be had."""
+    if not worker.snapshot().settings.ai_enable_summarization or not document.text.strip():
+        return None
+    return {"id": document.id, **summary_words(reader.translate)}
 
 
 def _failed(worker: WorkerContext, error: RagError) -> Response:

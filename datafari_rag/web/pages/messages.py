@@ -135,6 +135,16 @@ def script_words(_: Translate) -> Mapping[str, object]:
     return {**told, **_card_words(_), **_made_words(_), **_page_words(_)}
 
 
+def summary_words(_: Translate) -> Mapping[str, object]:
+    """Return the words of the script that summarises a document."""
+    told = {"statuses": statuses(_), "open_passage": _("Open the passage")}
+    return {
+        **told,
+        "summarising": _("Summarising the document…"),
+        "failed": _("The summary could not be made: {reason}"),
+    }
+
+
 def _card_words(_: Translate) -> Mapping[str, object]:
     return {
         "searching": _("Searching the documents…"),

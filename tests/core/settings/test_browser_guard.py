@@ -15,7 +15,8 @@ HARMLESS = {
         rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates
         rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
         rrf.rank.constant openai.maxFiles openai.node_tokens
-        chat.top.max mcp.max_tokens""",
+        chat.top.max mcp.max_tokens synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
+        prompt.max.request.size""",
     "what of an answer is shown that its documents do not prove": """
         answer.unsupported answer.min_support answer.below""",
     "how a reply is spelled": """
@@ -36,7 +37,10 @@ HARMLESS = {
         chat.query.rewriting.enabled chat.prompt_template.allowed chat.client.system""",
     "what agents are told of the tools; which tools there are, and as whom they read, is not in it": """
         mcp.instructions mcp.search.description mcp.fetch.description mcp.answer.description mcp.check.description""",
+    "whether a kind of question is answered; as whom it is read stays": """
+        ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
     "load": """
+        summarization.parallel
         server.rate.user_per_minute server.rate.address_per_minute server.max_streams server.workers server.grace_s""",
 }
 """Why a browser may change these keys. A new key is in no browser until it stands here."""

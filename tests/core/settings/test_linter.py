@@ -41,7 +41,8 @@ def test_an_earlier_bad_value_of_a_double_does_not_count() -> None:
 def test_an_alias_is_read_with_a_warning(alias: str, key: str) -> None:
     row = row_for(key)
     assert row is not None
-    text = {"rag.template": "datafari"}.get(key, "1" if key != "solr.shards.tolerant" else "true")
+    flags = ("solr.shards.tolerant", "chat.query.rewriting.enabled")
+    text = {"rag.template": "datafari"}.get(key, "1" if key not in flags else "true")
     settings, problems = linted((alias, text))
     assert getattr(settings, row.field) != row.default
     assert [problem.severity for problem in problems if key in problem.message] == ["warning"]
@@ -83,6 +84,36 @@ def test_keys_of_other_versions_are_neither_known_nor_aliases() -> None:
     assert not any(row_for(key) or key in ALIASES for key in ELSEWHERE)
     assert all(row_for(key) for key in ALIASES.values())
     assert nearest("zzz") is None
+
+
+OF_DATAFARI_7 = """
+ai.enable.rag=true ai.enable.agentic=false ai.enable.summarization=true ai.enable.synthesis=false
+assistant.enable.assistant=false assistant.enable.conversation.storage=true assistant.retrieval.method=bm25
+agentic.enable.loop.control=false agentic.loop.control.max.iterations=3 agentic.loop.control.min.score=0.8
+agentic.loop.control.max.iterations.secondary=3 agentic.loop.control.min.score.secondary=0.6
+synthesis.maxFiles=4 summarization.chunks.number=9 retrieval.method=bm25 chunking.maxFiles=3 chunking.chunk.size=8000
+rag.operator=OR rrf.topK=50 rrf.rank.constant=60 inMemory.enable.vector.search=false inMemory.topK=10
+prompt.chunking.strategy=mapreduce prompt.max.request.size=30000 chat.query.rewriting.enabled.bm25=true
+chat.query.rewriting.enabled.vector=false chat.memory.enabled=false chat.memory.history.size=6 solr.topK=10
+rag.topK=10 solr.enable.ladr=true solr.enable.acorn=true solr.filtered.search.threshold=60
+"""
+"""Every key of the file that Datafari 7.0 ships, some with another value."""
+
+
+def test_a_file_of_datafari_7_has_no_error_and_every_key_is_used_or_explained() -> None:
+    pairs = [(key, value) for key, _, value in (pair.partition("=") for pair in OF_DATAFARI_7.split())]
+    settings, problems = linted(*pairs)
+    assert [problem.message for problem in problems if problem.severity == "error"] == []
+    told = {
+        problem.message.partition(" has no effect here: ")[0] for problem in problems if "no effect" in problem.message
+    }
+    assert all(problem.message.endswith(".") and len(problem.message) > 40 for problem in problems)
+    for key, _ in pairs:
+        assert (row_for(ALIASES.get(key, key)) is None) == (key in told), key
+    assert (settings.ai_enable_agentic, settings.ai_enable_synthesis) == (False, False)
+    assert (settings.synthesis_max_files, settings.summarization_chunks_number) == (4, 9)
+    assert (settings.prompt_chunking_strategy, settings.prompt_max_request_size) == ("mapreduce", 30_000)
+    assert (settings.rag_max_files, settings.rag_operator, settings.chat_query_rewriting_enabled) == (3, "OR", True)
 
 
 def test_references_are_resolved_before_values_are_read() -> None:

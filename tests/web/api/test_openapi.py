@@ -125,6 +125,7 @@ def _checked(document: Any, name: str, body: Any) -> None:
 
 WHOLE = {
     "ragapi": "RagAnswer",
+    "ai": "AiAnswer",
     "choices": "ChoicesAnswer",
     "chat": "ChatAnswer",
     "published": "PublishedAnswer",
@@ -135,6 +136,7 @@ WHOLE = {
 }
 LINES = {
     "ragapi": "RagEvent",
+    "ai": "AiEvent",
     "choices": "ChoicesChunk",
     "chat": "ChatLine",
     "published": "PublishedLine",
@@ -145,6 +147,7 @@ LINES = {
 }
 ERRORS = {
     "ragapi": "RagError",
+    "ai": "AiError",
     "choices": "TextError",
     "chat": "TextError",
     "published": "ObjectError",

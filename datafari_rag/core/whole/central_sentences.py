@@ -1,0 +1,188 @@
+"""
+The sentences that stand for a document: those with the words that many of its sentences share, in its order.
+
+No model and no question. A word counts by how many sentences have it and by how few; the first sentence under a
+heading counts more, a row, a heading or a fragment less. What was chosen makes its words count less for the next, so
+that nothing is said twice. Linear in the text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.documents import Passage
+from datafari_rag.core.passages.term_matching import is_heading
+from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.stemmer import stem
+from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.text.tables import is_row
+from datafari_rag.core.text.tokenizer import is_unspaced, pieces_of
+
+USUAL_CHARS = (40, 320)
+"""Shorter sentences say little, longer ones are lists or text without boundaries."""
+
+LEAST_WORDS = 4
+"""A sentence with fewer words that count is a heading, a caption or a remark."""
+
+OPENING, UNDER_HEADING, OF_TITLE = 1.6, 1.25, 0.5
+"""Gains: the first sentences of the document, the first under a heading, each share of the title's words."""
+
+UNUSUAL, FRAGMENT, ASKING, POINTING_BACK = 0.4, 0.3, 0.4, 0.6
+"""Losses: too short or long, without an end or a beginning, a question, a first word that means one before."""
+
+SAID_AGAIN = 0.25
+"""What a word still counts when a sentence with it was chosen."""
+
+SAME_ZONE = 0.6
+"""What a sentence still counts when one near it was chosen."""
+
+CANDIDATES = 30
+"""So many of the best sentences are compared for each one that is chosen."""
+
+_WORD = re.compile(r"[^\W_]+")
+_ENDS = frozenset(".!?…。！？\"'»”’")
+_BACK = re.compile(
+    r"(?:this|these|those|that|it|they|he|she|such|but|however|therefore|thus|also|and|or|so|then|otherwise"
+    r"|cela|ceci|ces|cette|il|elle|ils|elles|mais|donc|ainsi|aussi|et|ou|or|sinon|toutefois|cependant)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedSentence:
+    """A sentence of a text from *start* to *end*, its *score*, and the stems that count."""
+
+    start: int
+    end: int
+    score: float
+    stems: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedText:
+    """All sentences of a text in order, and what each stem counts."""
+
+    sentences: tuple[WeighedSentence, ...]
+    weights: dict[str, float]
+
+
+def weigh(text: str, *, title: str, language: str) -> WeighedText:
+    """Return every sentence of *text* with how well it stands for the whole."""
+    bounds = spans(text)
+    known: dict[str, str] = {}
+    stems = [_stems(text[start:end], language, known) for start, end in bounds]
+    shared = Counter(word for some in stems for word in some)
+    total = len(bounds)
+    weights = {word: math.log(1 + count) * math.log(1 + total / count) for word, count in shared.items()}
+    named = _stems(title, language, known)
+    sentences = []
+    for place, ((start, end), some) in enumerate(zip(bounds, stems, strict=True)):
+        score = 0.0
+        if len(some) >= LEAST_WORDS and not is_heading(text, start, end) and not is_row(text[start:end]):
+            score = _content(some, weights) * _shape(text[start:end])
+            score *= OPENING if place < 3 else UNDER_HEADING if is_heading(text, *bounds[place - 1]) else 1.0
+            score *= 1 + OF_TITLE * len(some & named) / (len(named) or 1)
+        sentences.append(WeighedSentence(start, end, score, some))
+    return WeighedText(tuple(sentences), weights)
+
+
+def chosen(weighed: WeighedText, number: int) -> tuple[Passage, ...]:
+    """Return at most *number* sentences that stand for the text, in its order; the first ones where none stands out."""
+    sentences = weighed.sentences
+    if not sentences or number < 1:
+        return ()
+    zone_chars = max(1, -(-sentences[-1].end // number))
+    pool = _candidates(sentences, number, zone_chars)
+    if not pool:
+        return tuple(Passage(one.start, one.end) for one in sentences[:number])
+    left, zones = dict(weighed.weights), Counter[int]()
+    kept: list[WeighedSentence] = []
+    while pool and len(kept) < number:
+        best = max(
+            pool, key=lambda one: _gain(one, weighed.weights, left) * SAME_ZONE ** zones[one.start // zone_chars]
+        )
+        kept.append(best)
+        pool.remove(best)
+        zones[best.start // zone_chars] += 1
+        left.update((word, left[word] * SAID_AGAIN) for word in best.stems)
+    return tuple(Passage(one.start, one.end) for one in sorted(kept, key=lambda one: one.start))
+
+
+def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> tuple[Passage, ...]:
+    """Return the best sentences from *span* that together have at most *most_chars* characters, in order; all if so."""
+    inside = [one for one in weighed.sentences if span[0] <= one.start < span[1]]
+    if not inside:
+        return ()
+    if inside[-1].end - inside[0].start <= most_chars:
+        return (Passage(inside[0].start, inside[-1].end),)
+    kept, left = [], most_chars
+    for one in sorted(inside, key=lambda one: -one.score):
+        size = one.end - one.start + 3  # what joins it to the next
+        if size <= left:
+            kept.append(one)
+            left -= size
+    if not kept:
+        start = inside[0].start
+        return (Passage(start, start + most_chars),)
+    return tuple(Passage(one.start, one.end) for one in sorted(kept, key=lambda one: one.start))
+
+
+def said(text: str, passage: Passage) -> str:
+    """Return the words of *passage* of *text* on one line."""
+    return " ".join(clean(text[passage.start : passage.end], is_full=True)[0].split())
+
+
+def _stems(text: str, language: str, known: dict[str, str]) -> frozenset[str]:
+    """Return the stems of the words that say something; *known* has those that were made, "" for an empty word."""
+    found: set[str] = set()
+    for word in _WORD.findall(lowered(text)):
+        if word not in known:
+            known[word] = "" if is_empty_word(word, language) or len(word) < 2 else stem(word, language)
+        if is_unspaced(word):
+            found.update(pieces_of(word))
+        elif known[word]:
+            found.add(known[word])
+    return frozenset(found)
+
+
+def _content(stems: frozenset[str], weights: dict[str, float]) -> float:
+    """Return what the words count together, less for many: a long sentence is not central by its length."""
+    return sum(weights[word] for word in stems) / math.pow(len(stems) + 6, 0.8)
+
+
+def _shape(sentence: str) -> float:
+    """Return how well *sentence* can stand alone, by its form."""
+    low, high = USUAL_CHARS
+    whole = sentence.rstrip()
+    begins = whole[:1].isupper() or whole[:1].isdigit() or not whole[:1].isascii()
+    shape = 1.0 if low <= len(whole) <= high else UNUSUAL
+    shape *= 1.0 if whole[-1:] in _ENDS and begins else FRAGMENT
+    shape *= ASKING if whole.endswith(("?", "？")) else 1.0
+    return shape * (POINTING_BACK if _BACK.match(whole) else 1.0)
+
+
+def _candidates(sentences: Sequence[WeighedSentence], number: int, zone_chars: int) -> list[WeighedSentence]:
+    """Return the best of the whole and the best of each zone: the end of a document is part of it."""
+    able = sorted((one for one in sentences if one.score > 0), key=lambda one: (-one.score, one.start))
+    found = dict.fromkeys(able[: CANDIDATES * number])
+    found.update(dict.fromkeys(_best_of_zones(able, zone_chars)))
+    return list(found)
+
+
+def _best_of_zones(able: Iterable[WeighedSentence], zone_chars: int) -> Iterable[WeighedSentence]:
+    best: dict[int, WeighedSentence] = {}
+    for one in able:
+        best.setdefault(one.start // zone_chars, one)
+    return best.values()
+
+
+def _gain(one: WeighedSentence, whole: dict[str, float], left: dict[str, float]) -> float:
+    """Return the score of a sentence when words that were said already count less."""
+    full = sum(whole[word] for word in one.stems)
+    return one.score * sum(left[word] for word in one.stems) / full if full else 0.0

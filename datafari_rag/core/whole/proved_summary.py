@@ -1,0 +1,118 @@
+"""
+A summary with the mark of its document at every sentence, each proved as every citation is.
+
+Marks that the model wrote are taken out first: a summary is about one document, and its parts have no numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from datafari_rag.core.citations.claims import Mark, marks_in
+from datafari_rag.core.citations.markers import DocumentLabels
+from datafari_rag.core.citations.resolution import SUPPORTED, UNSUPPORTED, VERIFIED, citation_at
+from datafari_rag.core.citations.text_check import CheckedSentence, checked
+from datafari_rag.core.citations.verification import CheckedExtract
+from datafari_rag.core.documents import Citation, Extract
+
+MARK = "[1]"
+
+_END = re.compile(r"[.!?…。！？]{1,9}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedSummary:
+    """The *text* with its marks, and one citation for each."""
+
+    text: str
+    citations: tuple[Citation, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield the text cut behind each mark; joined they are all of it."""
+        at = 0
+        for end in [*(one.answer_end for one in self.citations[:-1]), len(self.text)]:
+            # The sign that ends a sentence stands behind the mark.
+            while end < len(self.text) and not self.text[end].isalnum() and self.text[end] not in "[([":
+                end += 1
+            if end > at:
+                yield self.text[at:end]
+            at = max(at, end)
+
+    def moved(self, chars: int) -> tuple[Citation, ...]:
+        """Return the citations of this text when *chars* characters stand before it."""
+        return tuple(
+            replace(one, answer_start=one.answer_start + chars, answer_end=one.answer_end + chars)
+            for one in self.citations
+        )
+
+
+def proved(text: str, extracts: Sequence[Extract], *, language: str) -> ProvedSummary:
+    """
+    Return *text* with a mark at each sentence that states something, and what *extracts*, never empty, prove of it.
+
+    *extracts* are parts of one document. Raises: BadRequest, when there are far more sentences than a summary has.
+    """
+    text = _unmarked(text, extracts)
+    nowhere = Mark(0, 0, inside="", places=())
+    unproved = citation_at(nowhere, CheckedExtract(extracts[0], language), (UNSUPPORTED, None), language)
+    written: list[str] = []
+    citations: list[Citation] = []
+    at = length = 0
+    for one in checked(text, extracts, language=language):
+        sign = _END.search(text, one.start, one.end)
+        end = sign.start() if sign else one.end
+        written += [text[at:end], " ", MARK]
+        length += end - at + 1
+        citations.append(_citation(one, unproved, text[one.start : one.end], (length, length + len(MARK))))
+        length += len(MARK)
+        at = end
+    written.append(text[at:])
+    return ProvedSummary("".join(written), tuple(citations))
+
+
+def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language: str) -> tuple[ProvedSummary, ...]:
+    """
+    Return those of *sentences*, which are a document's own, that are proved; all of them when none is.
+
+    Where facts cannot be read, a sentence is put into quotation marks: it stands in the document word for word. Each is
+    proved for itself, for a quotation mark in one may be taken for the other half of one in the next.
+    """
+    found = [proved(_quoted_where_unproved(one, extracts, language), extracts, language=language) for one in sentences]
+    good = [one for one in found if all(citation.status != UNSUPPORTED for citation in one.citations)]
+    return tuple(good or found)
+
+
+def is_proved(one: CheckedSentence) -> bool:
+    """Say whether a sentence is verified or supported."""
+    return one.status in (VERIFIED, SUPPORTED)
+
+
+def _quoted_where_unproved(text: str, extracts: Sequence[Extract], language: str) -> str:
+    written, at = "", 0
+    for one in checked(text, extracts, language=language):
+        if not is_proved(one):
+            # The sign at the end stays outside, or the next sentence would be taken for more of this one.
+            sign = _END.search(text, one.start, one.end)
+            end = sign.start() if sign else one.end
+            written += f"{text[at : one.start]}“{text[one.start : end]}”"
+            at = end
+    return written + text[at:]
+
+
+def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
+    labels = DocumentLabels([extract.label for extract in extracts])
+    kept, at = [], 0
+    for mark in marks_in(text, labels, lambda words: False):
+        if mark.places:
+            kept.append(text[at : mark.start].rstrip(" "))
+            at = mark.end
+    return "".join((*kept, text[at:])).strip()
+
+
+def _citation(one: CheckedSentence, unproved: Citation, claim: str, place: tuple[int, int]) -> Citation:
+    proof = unproved
+    if is_proved(one):
+        proof = next(proof for proof in one.proofs if proof.status == one.status)
+    return replace(proof, answer_start=place[0], answer_end=place[1], claim=claim)

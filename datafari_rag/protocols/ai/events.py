@@ -1,0 +1,77 @@
+"""The events of one stream, in Datafari 7's order: each is `{type, data, ts}`, and `stream.completed` is the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from datafari_rag.core.events import Delta, Finished, Progress, Sources, WorkEvent
+from datafari_rag.protocols.ai.failures import error_of
+from datafari_rag.protocols.ai.phases import Phases
+from datafari_rag.protocols.ai.replies import STREAMED_CHARS, about, conversation, found, proofs, source
+from datafari_rag.protocols.chat_reply_parts import partial
+from datafari_rag.protocols.request import ReplyContext
+
+Json = dict[str, object]
+
+MEMORY_ID_CHARS = 15
+
+
+def stream(events: Iterator[WorkEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
+    """Yield the events of one answer, the first before anything is searched."""
+    yield _event("stream.started", {}, context)
+    yield _event("memory", {"memoryId": memory_id(context)}, context)
+    for name in ("service.started", *phases.begun(context)):
+        yield _phase(name, context)
+    sources = Sources(())
+    for event in events:
+        match event:
+            case Sources():
+                sources = event
+                yield from _opened(sources, context, phases)
+            case Progress():
+                yield _phase(phases.step(event), context)
+            case Delta():
+                yield _event("message.delta", {"text": event.text}, context)
+            case Finished():
+                yield from _finished(sources, event, context)
+                yield _phase("service:done", context)
+                yield _event("stream.completed", {"status": "OK"}, context)
+            case _:  # Failed
+                yield _event("error", error_of(event.error, subject), context)
+                yield _event("stream.completed", {"status": "ERROR"}, context)
+
+
+def memory_id(context: ReplyContext) -> str:
+    """Return a name for this exchange as Datafari makes them; the conversation itself is its own id here."""
+    return "".join(filter(str.isalnum, context.id)).upper()[:MEMORY_ID_CHARS]
+
+
+def _opened(sources: Sources, context: ReplyContext, phases: Phases) -> Iterator[Json]:
+    work = context.ask.work
+    if work is not None and work.kind == "search":
+        yield _event("search.results", {"docs": found(sources.extracts), **partial(sources)}, context)
+        return
+    yield _event("phase", {"name": phases.generation, **about(sources)}, context)
+    for extract in sources.extracts:
+        yield _event("sources.add", {"source": source(extract, STREAMED_CHARS)}, context)
+
+
+def _finished(sources: Sources, finished: Finished, context: ReplyContext) -> Iterator[Json]:
+    work = context.ask.work
+    if work is not None and work.kind == "search":
+        return
+    items = [source(extract, STREAMED_CHARS) for extract in sources.extracts]
+    yield _event("sources.final", {"items": items, **about(sources), **partial(sources)}, context)
+    yield _event("message.final", {"text": finished.text, **proofs(finished)}, context)
+    carried = conversation(context, finished.text)
+    if carried:
+        yield _event("conversation", carried, context)
+
+
+def _phase(name: str, context: ReplyContext) -> Json:
+    return _event("phase", {"name": name}, context)
+
+
+def _event(kind: str, data: Mapping[str, object], context: ReplyContext) -> Json:
+    now_s = context.clock() if context.clock is not None else context.now_s
+    return {"type": kind, "data": dict(data), "ts": int(now_s * 1000)}

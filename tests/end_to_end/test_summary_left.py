@@ -1,0 +1,48 @@
+"""A reader who leaves while a model summarises: its calls end, and no further one begins."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from datafari_rag.bootstrap import writer_for
+from datafari_rag.core.settings.table import Settings
+from tests.end_to_end.processes import service
+from tests.stub import running_stub
+
+SENTENCE = "The supplier delivers the spare part number {} within nine days of the order. "
+
+
+@pytest.mark.parametrize(
+    ("strategy", "model", "begun"),
+    [
+        pytest.param("refine", "stall-after-3", 1, id="piece after piece, the model silent"),
+        pytest.param(
+            "mapreduce", "words-3000-gap-20ms", 2, id="two parts at a time, the model slow", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_the_calls_of_a_summary_end_with_its_reader(tmp_path: Path, strategy: str, model: str, begun: int) -> None:
+    index = f"embedded:{tmp_path / 'index'}"
+    writer = writer_for(Settings(solr_url=index))
+    writer.add([{"id": "long", "title": "L", "exactContent": "".join(map(SENTENCE.format, range(200)))}])
+    writer.commit()
+    writer.close()
+    with running_stub() as stub:
+        settings = {
+            "solr.url": index, "rag.api.endpoint": stub.url, "rag.model": model, "llm.retries": "0",
+            "prompt.max.request.size": "3000", "prompt.chunking.strategy": strategy, "summarization.parallel": "2",
+        }  # fmt: skip
+        with service(tmp_path, settings) as found:
+            body = {"action": "summarize", "id": "long"}
+            with found.session.post(f"{found.url}/rest/v2.0/ai/stream", json=body, stream=True, timeout=60) as response:
+                lines = map(json.loads, response.iter_lines(chunk_size=1))
+                told = next(line["data"]["estimate"] for line in lines if "estimate" in line["data"])
+                assert told["pieces"] > 4
+                limit = time.monotonic() + 60
+                while len(stub.requests(model)) < begun and time.monotonic() < limit:
+                    time.sleep(0.02)
+            assert stub.states(model, wanted="left", within_s=60) == ["left"] * begun

@@ -1,0 +1,174 @@
+"""How requests of Datafari 7 are read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.whole.failures import SwitchedOff
+from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, action_of
+from datafari_rag.protocols.request import Incoming
+
+SETTINGS = replace(Settings(), solr_facets=("source", "last_modified"))
+
+
+def asked(body: Any, path: str = "/rest/v2.0/ai", settings: Settings = SETTINGS) -> Ask:
+    incoming = Incoming(path, body=body)
+    action = next((one for one in ACTIONS.values() if one.accepts(incoming)), UNKNOWN)
+    return action.parse(incoming, settings)
+
+
+def test_a_question_may_be_spelt_in_two_ways_and_the_path_says_whether_it_is_streamed() -> None:
+    assert asked({"query": "When?", "q": "Who?"}).question == "When?"
+    assert asked({"q": "Who?", "query": None}).question == "Who?"
+    assert not asked({"q": "Who?"}).is_streamed
+    assert asked({"q": "Who?"}, "/Datafari/rest/v2.0/ai/stream/").is_streamed
+
+
+@pytest.mark.parametrize("body", [{"q": "x"}, {"q": "x", "action": None}, {"q": "x", "action": ""}])
+def test_where_no_action_is_named_it_is_rag(body: dict[str, object]) -> None:
+    assert action_of(Incoming("", body=body)) == "rag"
+
+
+def test_history_language_and_ids_are_read() -> None:
+    history = [{"role": "user", "message": "Which ferry?"}, {"role": "assistant", "message": "The blue one."}]
+    ask = asked({"query": "When does it leave?", "history": history, "lang": "fr", "id": "doc 1", "action": "agentic"})
+    assert [turn.text for turn in ask.history] == ["Which ferry?", "The blue one."]
+    assert (ask.language, ask.document_ids, ask.work) == ("fr", ("doc 1",), None)
+    assert asked({"query": "x", "filters": {"id": ["a", "b", "a"]}}).document_ids == ("a", "b")
+    assert asked({"query": "x", "filters": {"id": "a"}}).document_ids == ("a",)
+    assert asked({"query": "x", "filters": {"id": [], "fq": None}}).document_ids == ()
+
+
+def test_filters_are_read_by_the_whitelist() -> None:
+    ask = asked({"query": "x", "filters": {"fq": ["source:hr", "last_modified:[2024-01-01T00:00:00Z TO *]"]}})
+    assert ask.restrictions == (
+        Restriction("source", value="hr"),
+        Restriction("last_modified", low="2024-01-01T00:00:00Z"),
+    )
+    assert asked({"query": "x", "filters": {"fq": 'source:"a b"'}}).restrictions == (
+        Restriction("source", value="a b"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("filters", "field"),
+    [
+        pytest.param({"fq": ["*:*"]}, "filters.fq", id="everything"),
+        pytest.param({"fq": ["{!terms f=allow_token_document}s1"]}, "filters.fq", id="a parser"),
+        pytest.param({"fq": ["allow_token_document:s1"]}, "filters.fq", id="rights"),
+        pytest.param({"fq": ["source:a OR *:*"]}, "filters.fq", id="an operator"),
+        pytest.param({"fq": [7]}, "filters.fq", id="no text"),
+        pytest.param({"fq": {"a": "b"}}, "filters.fq", id="an object"),
+        pytest.param({"fq": ["source:a"] * 101}, "filters.fq", id="too many"),
+        pytest.param({"UserTokens": ["s1"]}, "filters.UserTokens", id="a parameter of Solr"),
+        pytest.param({"qt" * 500: "/get"}, "filters." + "qt" * 30, id="a long parameter"),
+        pytest.param({"id": [str(number) for number in range(200)]}, "filters.id", id="200 ids"),
+        pytest.param({"id": [""]}, "filters.id", id="an empty id"),
+        pytest.param({"id": [["a"]]}, "filters.id", id="an id that is a list"),
+        pytest.param({"id": "a" * 5_000}, "filters.id", id="a long id"),
+        pytest.param({"id": ["a"], "fq": ["source:a"]}, "filters.fq", id="ids and filters"),
+        pytest.param("source:a", "filters", id="a text"),
+    ],
+)
+def test_what_narrows_and_cannot_be_read_is_refused(filters: object, field: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        asked({"query": "x", "filters": filters})
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(None, "The body must be a JSON object.", id="nothing"),
+        pytest.param([], "The body must be a JSON object.", id="a list"),
+        pytest.param(
+            {"action": "delete"}, "action must be one of: rag, agentic, summarize, synthesize, search.", id="no action"
+        ),
+        pytest.param(
+            {"action": ["rag"]},
+            "action must be one of: rag, agentic, summarize, synthesize, search.",
+            id="a list of them",
+        ),
+        pytest.param({"action": "summarize"}, "id is required for summarize.", id="no document"),
+        pytest.param(
+            {"action": "synthesize", "query": "x"}, "filters.id is required for synthesize.", id="no documents"
+        ),
+        pytest.param(
+            {"action": "summarize", "id": "a", "length": "endless"},
+            "length must be one of: medium, short, long.",
+            id="a length",
+        ),
+        pytest.param({"query": "x", "history": "me"}, "history must be a list of turns.", id="a history"),
+        pytest.param(
+            {"query": "x", "history": [{"role": "tool", "message": ""}]},
+            "history[0] must be an object with a role: user, assistant or system.",
+            id="a role",
+        ),
+        pytest.param(
+            {"query": "x", "history": [{"role": "user", "message": 7}]}, "message must be a string.", id="a turn"
+        ),
+        pytest.param({"query": "x", "id": 7}, "id must be a string.", id="a number for an id"),
+    ],
+)
+def test_a_bad_request_is_named(body: object, reason: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        asked(body)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("action", ["rag", "agentic", "search"])
+def test_a_question_is_needed_and_bounded(action: str) -> None:
+    with pytest.raises(NoQuery) as caught:
+        asked({"action": action, "query": " "})
+    assert caught.value.reason == f"query is required for {action}."
+    with pytest.raises(QueryTooLong):
+        asked({"action": action, "query": "x" * 4001})
+
+
+def test_whole_documents_need_no_question() -> None:
+    ask = asked({"action": "summarize", "id": "a", "length": "long", "estimate": True})
+    assert ask.work is not None
+    assert (ask.question, ask.work.kind, ask.work.length, ask.work.is_estimate) == ("", "summarize", "long", True)
+    many = asked({"action": "synthesize", "filters": {"id": [str(n) for n in range(100)]}})
+    assert many.work is not None and len(many.document_ids) == 100
+    asked_about = asked({"action": "synthesize", "query": "Who?", "filters": {"id": [str(n) for n in range(100)]}})
+    assert (asked_about.question, len(asked_about.document_ids)) == ("Who?", 100)
+
+
+def test_what_has_no_effect_is_named() -> None:
+    ask = asked({"query": "x", "agent": "cfp", "lang": "no such language", "memoryId": "X", "n" * 500: 1})
+    assert ask.ignored == ("agent", "n" * 60, "lang")
+    assert ask.language is None
+
+
+def test_an_action_can_be_switched_off() -> None:
+    off = replace(
+        SETTINGS,
+        ai_enable_rag=False, ai_enable_agentic=False, ai_enable_summarization=False, ai_enable_synthesis=False,
+    )  # fmt: skip
+    for action in ("rag", "agentic", "summarize", "synthesize"):
+        with pytest.raises(SwitchedOff):
+            asked({"action": action, "query": "x", "id": "a"}, settings=off)
+    assert asked({"action": "search", "query": "x"}, settings=off).question == "x"
+
+
+def test_a_history_of_a_megabyte_is_cut_to_what_a_model_reads() -> None:
+    history = [{"role": "user", "message": "word " * 2_000} for _ in range(100)]
+    ask = asked({"query": "x", "history": history})
+    assert sum(len(turn.text) for turn in ask.history) < 40_000
+    with pytest.raises(TooManyValues):
+        asked({"query": "x", "history": [{"role": "user", "message": ""}] * 1_000})
+
+
+def test_a_conversation_of_another_user_or_of_nobody_is_refused() -> None:
+    on = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="s" * 16)
+    with pytest.raises(RagError) as caught:
+        asked({"query": "x", "conversationId": "forged"}, settings=on)
+    assert caught.value.label == "badRequest"
+    assert asked({"query": "x", "conversationId": "any"}).history == ()

@@ -1,0 +1,90 @@
+"""Every failure, as Datafari 7 names it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from datafari_rag.core.errors import (
+    BadRequest,
+    ModelBusy,
+    ModelTimeout,
+    NoAnswer,
+    NoDocuments,
+    NoQuery,
+    NotAuthenticated,
+    NotFound,
+    RagError,
+    RefusedByModel,
+    SearchUnavailable,
+    leaves,
+)
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.whole.failures import EmptyDocument, SwitchedOff
+from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
+
+SETTINGS = Settings()
+
+LABELS = {
+    f"{subject}{end}"
+    for subject, ends in {
+        "ai": "ErrorNotEnabled BadRequest TechnicalError",
+        "rag": "ErrorNotEnabled BadRequest TechnicalError NoFileFound FileNotFound NoValidAnswer",
+        "agentic": "ErrorNotEnabled BadRequest TechnicalError NoFileFound FileNotFound NoValidAnswer",
+        "summarization": "ErrorNotEnabled NoFileFound TechnicalError BadRequest EmptyFile",
+        "synthesis": "ErrorNotEnabled NoFileContent TechnicalError",
+    }.items()
+    for end in ends.split()
+}
+"""The labels that Datafari 7 has."""
+
+
+@pytest.mark.parametrize(
+    ("action", "error", "status", "code", "label"),
+    [
+        ("rag", NoDocuments(), 200, "428", "ragNoFileFound"),
+        ("rag", NotFound(), 200, "428", "ragFileNotFound"),
+        ("rag", NoAnswer(), 200, "428", "ragNoValidAnswer"),
+        ("rag", SwitchedOff(), 200, "422", "ragErrorNotEnabled"),
+        ("rag", NoQuery(), 400, "400", "aiBadRequest"),
+        ("rag", ModelTimeout(), 200, "504", "ragTechnicalError"),
+        ("rag", RefusedByModel(), 200, "400", "ragTechnicalError"),
+        ("rag", NotAuthenticated(), 401, "401", "ragTechnicalError"),
+        ("agentic", NoDocuments(), 200, "428", "agenticNoFileFound"),
+        ("agentic", ModelBusy(), 200, "503", "agenticTechnicalError"),
+        ("summarize", NotFound(), 200, "422", "summarizationNoFileFound"),
+        ("summarize", EmptyDocument(), 200, "422", "summarizationEmptyFile"),
+        ("summarize", SwitchedOff(), 200, "422", "summarizationErrorNotEnabled"),
+        ("synthesize", NotFound(), 200, "422", "synthesisNoFileContent"),
+        ("synthesize", EmptyDocument(), 200, "422", "synthesisNoFileContent"),
+        ("search", SearchUnavailable(), 200, "502", "aiTechnicalError"),
+        ("search", BadRequest(), 400, "400", "aiBadRequest"),
+    ],
+    ids=str,
+)
+def test_a_failure_has_its_label_and_says_what_it_was(
+    action: str, error: RagError, status: int, code: str, label: str
+) -> None:
+    got, body = ACTIONS[action].failure(error, SETTINGS)
+    content = body["content"]
+    assert isinstance(content, dict)
+    told = content["error"]
+    assert (got, body["status"], told["code"], told["label"]) == (status, "ERROR", code, label)
+    assert (told["cause"], told["reason"]) == (error.label, error.reason)
+    assert content["message"] == told["message"]
+
+
+@pytest.mark.parametrize("kind", leaves(), ids=lambda kind: kind.__name__)
+def test_every_failure_of_every_action_has_a_label_that_datafari_knows(kind: type[RagError]) -> None:
+    for action in (*ACTIONS.values(), UNKNOWN):
+        status, body = action.failure(kind(), SETTINGS)
+        content = body["content"]
+        assert isinstance(content, dict) and content["error"]["label"] in LABELS
+        assert status in (200, 400, kind.code)
+
+
+def test_a_setting_turns_codes_into_statuses() -> None:
+    strict = replace(SETTINGS, rag_http_errors=True)
+    assert ACTIONS["rag"].failure(ModelTimeout(), strict)[0] == 504
+    assert ACTIONS["rag"].failure(NoQuery(), strict)[0] == 400

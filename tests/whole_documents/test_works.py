@@ -1,0 +1,271 @@
+"""Whole documents worked on over fakes at the ports: what is asked of the model, how often, what the reader gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+
+from datafari_rag.core.access import ANONYMOUS
+from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
+from datafari_rag.core.events import Delta, Failed, Finished, Progress, Sources, WorkEvent
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.whole.failures import EmptyDocument
+from datafari_rag.core.whole.work import DocumentWork, SkippedDocument
+from datafari_rag.pipeline import Dependencies
+from datafari_rag.ports import Ending, IsWanted, TextChunk
+from datafari_rag.whole_documents.works import worked
+from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
+
+T = TypeVar("T")
+
+CHAPTERS = [
+    f"Chapter {number} deals with the pump of type P{number}. The pump P{number} moves {number} litres in a minute. "
+    f"Its price is {number}00 euros and its guarantee ends after {number} years. " + "Filling words stand here. " * 60
+    for number in range(1, 6)
+]
+LONG = Document("long", "\n\n".join(CHAPTERS), title="Pumps")
+
+SETTINGS = replace(Settings(), prompt_max_request_size=2_500, summarization_chunks_number=5)
+EXTRACTIVE = replace(SETTINGS, rag_api_endpoint="builtin:extractive")
+SUMMARY, SYNTHESIS = DocumentWork("summarize"), DocumentWork("synthesize")
+
+
+class PumpModel:
+    """Says of each prompt which pumps it has read of; remembers prompts, and how many were closed before their end."""
+
+    def __init__(self, failure: RagError | None = None) -> None:
+        self.prompts: list[Prompt] = []
+        self.closed, self.failure = 0, failure
+
+    def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
+        self.prompts.append(prompt)
+        read = " ".join(extract.text for extract in prompt.extracts)
+        try:
+            for number in (number for number in range(1, 6) if f"P{number}" in read):
+                yield TextChunk(f"The pump P{number} moves {number} litres in a minute. ")
+        except GeneratorExit:
+            self.closed += 1
+            raise
+        yield Ending(None if self.failure else "stop", self.failure)
+
+
+def events(
+    work: DocumentWork, *ids: str, model: PumpModel | FakeModel, settings: Settings = SETTINGS, **more: object
+) -> list[WorkEvent]:
+    ask = Ask(str(more.get("question", "")), document_ids=ids)
+    return list(worked(ask, work, ANONYMOUS, settings=settings, dependencies=parts(model)))
+
+
+def parts(model: PumpModel | FakeModel) -> Dependencies:
+    found = FakeRetriever(LONG, RABBIT, FLIGHT, Document("blank", "\n"))
+    return replace(parts_of(found, FakeModel()), model=model)
+
+
+def ended(found: list[WorkEvent]) -> Finished:
+    assert isinstance(found[-1], Finished), found[-1]
+    assert "".join(event.text for event in found if isinstance(event, Delta)) == found[-1].text
+    return found[-1]
+
+
+def cost(found: list[WorkEvent]) -> int:
+    sources = next(event for event in found if isinstance(event, Sources))
+    assert sources.estimate is not None
+    return sources.estimate.calls
+
+
+def test_a_long_document_is_summarised_piece_after_piece_each_going_on_from_the_summary_so_far() -> None:
+    model = PumpModel()
+    found = events(SUMMARY, "long", model=model)
+    assert len(model.prompts) == cost(found) == 5
+    assert [(event.done, event.total) for event in found if isinstance(event, Progress)] == [
+        (n, 5) for n in range(1, 6)
+    ]
+    assert all(len(prompt.extracts) == 1 and len(prompt.extracts[0].text) <= 2_500 for prompt in model.prompts)
+    assert "The summary so far" not in model.prompts[0].question
+    assert "The pump P1 moves 1 litres" in model.prompts[1].question
+    finished = ended(found)
+    assert [one.status for one in finished.citations] == ["supported"] * 5
+    for number, one in enumerate(finished.citations, 1):
+        assert one.start is not None and LONG.text[one.start : one.end] == one.quote
+        assert finished.text[one.answer_start : one.answer_end] == "[1]"
+        assert f"P{number}" in str(one.quote)
+
+
+def test_the_first_words_come_after_one_call() -> None:
+    model = PumpModel()
+    ask = Ask("", document_ids=("long",))
+    running = worked(ask, SUMMARY, ANONYMOUS, settings=SETTINGS, dependencies=parts(model))
+    next(event for event in running if isinstance(event, Delta))
+    assert len(model.prompts) == 1
+    running.close()
+    assert len(model.prompts) == 1
+
+
+def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:
+    model = PumpModel()
+    found = events(SUMMARY, "long", model=model, settings=replace(SETTINGS, prompt_chunking_strategy="mapreduce"))
+    assert len(model.prompts) == cost(found) == 6
+    merge = model.prompts[-1]
+    assert [extract.label for extract in merge.extracts] == [
+        f"Part {number}" for number in range(1, 5)
+    ]  # one piece has no pump
+    assert [(event.done, event.total) for event in found if isinstance(event, Progress)] == [
+        (n, 6) for n in range(1, 7)
+    ]
+    finished = ended(found)
+    assert [one.status for one in finished.citations] == ["supported"] * 5
+    assert all(LONG.text[one.start : one.end] == one.quote for one in finished.citations)
+
+
+@pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_never_more_calls_than_were_told(strategy: str, pieces: int) -> None:
+    model = PumpModel()
+    settings = replace(SETTINGS, summarization_chunks_number=pieces, prompt_chunking_strategy=strategy)
+    found = events(SUMMARY, "long", model=model, settings=settings)
+    assert len(model.prompts) == cost(found) <= pieces + 1
+    assert max(len(prompt.extracts[0].text) for prompt in model.prompts) <= 2_500
+
+
+def test_a_reader_who_leaves_ends_the_work() -> None:
+    class Counting:
+        def __init__(self) -> None:
+            self.begun, self.is_wanted = 0, True
+
+        def __call__(self, works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
+            assert most == 2
+            try:
+                for work in works:
+                    self.begun += 1
+                    yield work(lambda: self.is_wanted)
+            finally:
+                self.is_wanted = False
+
+    several, model = Counting(), PumpModel()
+    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce", summarization_parallel=2)
+    running = worked(
+        Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
+        dependencies=replace(parts(model), several=several),
+    )  # fmt: skip
+    next(event for event in running if isinstance(event, Progress))
+    running.close()
+    assert (several.begun, several.is_wanted, len(model.prompts)) == (1, False, 1)
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_a_call_that_nobody_waits_for_closes_its_connection(wanted: int) -> None:
+    def impatient(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
+        for work in works:
+            left = iter([True] * wanted)
+            yield work(lambda left=left: next(left, False))  # type: ignore[misc]
+
+    model = PumpModel()
+    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce")
+    found = list(
+        worked(
+            Ask("", document_ids=("long",)), SUMMARY, ANONYMOUS, settings=settings,
+            dependencies=replace(parts(model), several=impatient),
+        )
+    )  # fmt: skip
+    speaking = [prompt for prompt in model.prompts if "litres" in prompt.extracts[0].text]
+    assert (len(model.prompts), model.closed) == (5 * wanted, len(speaking))
+    assert len(speaking) == 4 * wanted
+    assert isinstance(found[-1], Failed) and isinstance(found[-1].error, NoAnswer)
+
+
+@pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
+def test_a_model_that_fails_or_says_nothing_is_told(strategy: str) -> None:
+    settings = replace(SETTINGS, prompt_chunking_strategy=strategy)
+    failed = events(SUMMARY, "long", model=PumpModel(ModelBusy()), settings=settings)[-1]
+    assert isinstance(failed, Failed) and isinstance(failed.error, ModelBusy)
+    silent = events(SUMMARY, "long", model=FakeModel(" "), settings=settings)[-1]
+    assert isinstance(silent, Failed) and isinstance(silent.error, NoAnswer)
+
+
+def test_without_a_model_a_summary_has_sentences_of_the_document_in_its_order() -> None:
+    model = PumpModel()
+    found = events(SUMMARY, "long", model=model, settings=EXTRACTIVE)
+    finished = ended(found)
+    assert (model.prompts, cost(found)) == ([], 0)
+    assert [one.status for one in finished.citations] == ["supported"] * len(finished.citations)
+    starts = [one.start or 0 for one in finished.citations]
+    assert starts == sorted(starts) and 3 <= len(starts) <= 6
+
+
+def test_what_is_sent_is_within_the_models_window() -> None:
+    model = PumpModel()
+    settings = replace(SETTINGS, prompt_chunking_strategy="mapreduce", llm_context_window=700)
+    assert isinstance(events(SUMMARY, "long", model=model, settings=settings)[-1], Finished)
+    count = parts(model).counter.count
+    for prompt in model.prompts:
+        texts = [prompt.question, str(prompt.instructions), *(extract.text for extract in prompt.extracts)]
+        assert sum(map(count, texts)) + (prompt.max_tokens or 0) <= 700
+    none = events(SUMMARY, "long", model=model, settings=replace(settings, llm_context_window=50))[-1]
+    assert isinstance(none, Failed) and isinstance(none.error, NoRoomForDocuments)
+
+
+def test_links_of_a_model_are_made_safe() -> None:
+    model = FakeModel("A rabbit ate a carrot, see ![x](http://evil.example/?q=1).")
+    assert "evil.example" not in ended(events(SUMMARY, "doc-1", model=model)).text
+
+
+@pytest.mark.parametrize(
+    ("work", "ids", "kind"),
+    [
+        (SUMMARY, ("gone",), NotFound),
+        (SUMMARY, ("blank",), EmptyDocument),
+        (SYNTHESIS, ("gone", "lost"), NotFound),
+        (SYNTHESIS, ("gone", "blank"), EmptyDocument),
+    ],
+)
+def test_what_cannot_be_read_is_told(work: DocumentWork, ids: tuple[str, ...], kind: type[RagError]) -> None:
+    failed = events(work, *ids, model=PumpModel())[-1]
+    assert isinstance(failed, Failed) and type(failed.error) is kind
+
+
+def test_a_synthesis_is_one_call_with_a_share_of_every_document() -> None:
+    model = FakeModel("Paris ate a carrot [2]. The pump P1 moves 1 litres in a minute [1].")
+    found = events(SYNTHESIS, "long", "gone", "doc-1", "doc-2", model=model, question="What moves?")
+    (prompt,) = model.prompts
+    assert [extract.document.id for extract in prompt.extracts] == ["long", "doc-1", "doc-2"]
+    assert len(prompt.extracts[0].text) <= 2_500 // 3 + 100
+    assert prompt.question == "What moves?"
+    sources = next(event for event in found if isinstance(event, Sources))
+    assert sources.skipped == (SkippedDocument("gone", "notFound"),)
+    assert [(one.document_id, one.status) for one in ended(found).citations] == [
+        ("doc-1", "supported"),
+        ("long", "supported"),
+    ]
+
+
+def test_a_synthesis_of_nothing_in_particular_compares() -> None:
+    model = FakeModel("Paris ate a carrot [1].")
+    events(SYNTHESIS, "doc-1", "doc-2", model=model)
+    assert "in common" in model.prompts[0].question
+
+
+@pytest.mark.parametrize("question", ["", "When does the flight take off?"])
+def test_without_a_model_each_document_of_a_synthesis_answers_for_itself(question: str) -> None:
+    found = events(SYNTHESIS, "doc-1", "doc-2", model=PumpModel(), settings=EXTRACTIVE, question=question)
+    finished = ended(found)
+    assert finished.text.startswith("Rabbits:\n") and "\n\nBoarding pass:\n" in finished.text
+    assert {one.status for one in finished.citations} <= {"supported", "verified"}
+    assert "doc-2" in {one.document_id for one in finished.citations}
+
+
+def test_an_estimate_of_a_synthesis_costs_nothing() -> None:
+    model = PumpModel()
+    found = events(replace(SYNTHESIS, is_estimate=True), "doc-1", model=model)
+    assert (cost(found), model.prompts, ended(found).text) == (1, [], "")
+
+
+def test_a_search_that_fails_is_no_search_without_documents() -> None:
+    found = events(DocumentWork("search"), model=PumpModel(), question="pump")
+    assert isinstance(found[0], Sources) and len(found[0].extracts) == 3
+    assert not any(isinstance(event, Failed) and isinstance(event.error, NoDocuments) for event in found)
