@@ -82,6 +82,11 @@ def requests_for(text: str) -> Mapping[str, Request]:
         return urlencode(values, errors="surrogatepass")
 
     messages = [{"role": "user", "content": text}]
+    whole: list[dict[str, object]] = [
+        {"query": text, "lang": text, "history": [{"role": "user", "message": text}], "agent": text},
+        {"action": "summarize", "id": text, "lang": text},
+        {"action": "synthesize", "query": text, "filters": {"id": [text, "fuzz 1"]}},
+    ]
     called = {"name": "search", "arguments": {"query": text}}
     return dict(
         zip(
@@ -99,6 +104,7 @@ def requests_for(text: str) -> Mapping[str, Request]:
                 Request("GET", "/?" + encoded(q=text[:15_000]), None, {"Accept": "text/html"}),
                 posted("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}),
                 posted("/grounding/check", {"answerCandidate": f"{text} is common.", "documentIds": [text, "doc 1"]}),
+                posted("/rest/v2.0/ai", whole[len(text) % 3]),
             ),
             strict=True,
         )
@@ -115,7 +121,7 @@ def verdict(status: int, head: str, body: bytes) -> str:
     first = json.loads(body.splitlines()[0])
     if first.get("status") == "ERROR":
         error = first["content"]["error"]
-        assert error["code"] < 500, error
+        assert int(error["code"]) < 500, error
         return str(error["label"])
     return "answer" if status == 200 else str(status)
 
