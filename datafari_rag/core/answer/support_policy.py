@@ -76,6 +76,10 @@ class SupportedOutput:
         """Take from *output* the answer to *prompt*, and check it against the documents there."""
         self._prompt, self._output, self._policy = prompt, output, policy
         self._is_plain = not prompt.extracts
+        # All of it is shown as it comes: nothing but the filter is worth a call for each of the model's tokens.
+        self._is_passed = self._is_plain or not (policy.is_live or policy.is_late)
+        self.live_chars = sum(len(extract.text) for extract in prompt.extracts) if policy.is_live else 0
+        """How much text of the documents one call may go through before the end."""
         self._sentences = AnswerSentences()
         self._proof = SentenceProof(prompt.extracts, prompt.language)
         self._shown: list[str] = []
@@ -92,24 +96,19 @@ class SupportedOutput:
     @property
     def text(self) -> str:
         """Return all that was shown so far."""
-        return "".join(self._shown)
+        return self._output.text if self._is_passed else "".join(self._shown)
 
     @property
     def followups(self) -> tuple[str, ...] | None:
         """Return the questions that the model proposed, None when it was not asked to."""
         return self._output.followups
 
-    @property
-    def live_chars(self) -> int:
-        """Return how much text of the documents one call may go through before the end."""
-        return sum(len(extract.text) for extract in self._prompt.extracts) if self._policy.is_live else 0
-
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
+        if self._is_passed:
+            return self._output.feed(text)
         text = self._output.feed(text)
-        if self._policy.is_live and not self._is_plain:
-            text = self._judged(self._sentences.feed(text))
-        return "" if self._policy.is_late and not self._is_plain else self._show(text)
+        return self._show(self._judged(self._sentences.feed(text))) if self._policy.is_live else ""
 
     def end(self) -> str:
         """Return what was held back, or what takes its place; *support* is known then."""

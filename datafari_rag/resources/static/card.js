@@ -132,8 +132,9 @@ export class Card {
     if (said) this.prose.before(element("p", { class: "note" }, said));
     if (answer.content.partial_results) this.prose.before(element("p", { class: "warn" }, this.words.partial));
     const { support } = answer.content;
+    const dropped = support?.dropped ?? 0;
     if (support?.replaced) this.prose.before(element("p", { class: "warn" }, this.words.replaced[support.replaced]));
-    else if (support?.dropped) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.dropped, support.dropped), support)));
+    else if (dropped) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.dropped, dropped), { dropped })));
     const doubtful = answer.content.citations.filter((one) => ["unsupported", "unknown"].includes(one.status)).length;
     if (doubtful) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.doubt, doubtful), { doubtful })));
     if (isCut) this.prose.after(element("p", { class: "warn" }, this.words.cut));
@@ -145,8 +146,9 @@ export class Card {
     const verified = citations.filter((one) => one.status === "verified").length;
     const used = filled(counted(this.words.used, documents.length), { used: documents.length, cited });
     const proof = citations.length ? ` · ${filled(this.words.quotes, { verified, marks: citations.length })}` : "";
-    const proved = support?.checked && !support.replaced ? ` · ${filled(this.words.proved, support)}` : "";
-    return element("p", { class: "counts" }, used + proof + proved);
+    const { checked, proved, replaced } = support ?? { checked: 0, proved: 0, replaced: null };
+    const share = checked && !replaced ? ` · ${filled(this.words.proved, { checked, proved })}` : "";
+    return element("p", { class: "counts" }, used + proof + share);
   }
 
   /** @param {Marks} marks */
