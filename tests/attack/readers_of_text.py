@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from datafari_rag.core import hosts, identity, places
+from datafari_rag.core import file_names, hosts, identity, places
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
@@ -262,6 +262,7 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.spelled": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).spelled(text[:2000]),
+    "core.file_names.file_name_of": lambda text: (file_names.file_name_of(text), file_names.file_name_of(f"{text}.md")),
     "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
     "core.hosts.bracketed": hosts.bracketed,
     "core.hosts.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
