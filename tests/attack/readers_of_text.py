@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from datafari_rag.core import hosts, identity, places
+from datafari_rag.core import file_names, hosts, identity, places
 from datafari_rag.core.answer import (
     answer_sentences,
     followup_questions,
@@ -294,6 +294,7 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.spelled": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).spelled(text[:2000]),
+    "core.file_names.file_name_of": lambda text: (file_names.file_name_of(text), file_names.file_name_of(f"{text}.md")),
     "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
     "core.hosts.bracketed": hosts.bracketed,
     "core.hosts.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),

@@ -111,6 +111,7 @@ WORST = {
     "core.citations.verification.CheckedExtract.carrying, its own words": "'Nr. '",
     "core.citations.verification.CheckedExtract.quoted": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
     "core.citations.verification.CheckedExtract.spelled": "'\\u2026'",
+    "core.file_names.file_name_of": "compatible",
     "core.hosts.authority_of": "'\\uff3d'",
     "core.hosts.bracketed": "':'",
     "core.hosts.is_known": "'a' up to '\\u201d'",

@@ -21,7 +21,7 @@ from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
 from datafari_rag.core.text.tables import has_tables, tables_in
 
-ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 7.0, 2.5, 2.0, 1.2, 3.5, 3.0
+ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
 
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
@@ -29,13 +29,6 @@ BRIDGE, MIN_NAME_CHARS = 3.0, 4
 
 ROWS = 3.5
 """How much more a term counts in the best row of a table than in the best 250 characters: a row repeats nothing."""
-
-LEAST_RARITY = 0.4
-"""
-What a term is worth that stands in every candidate.
-
-The engine has searched for all of them: where all stand everywhere, one rare part of a word would else decide alone.
-"""
 
 NEAR_CHARS, AROUND_CHARS = 250, 1000
 MAX_EVENTS = 1500
@@ -66,9 +59,7 @@ def ranked(
     """Return all *documents*, best first, by the *terms* of *question*; of equals the engine's order stays."""
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
-    idf = _idf(terms, traces)
-    rarity = tuple(term.share * LEAST_RARITY + one for term, one in zip(terms, idf, strict=True))
-    field = _Field(terms, rarity, idf, best, language)
+    field = _Field(terms, _rarity(terms, traces), best, language)
     said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     return _bridged(sorted(_fused(found), key=lambda one: -one.score))
@@ -124,15 +115,10 @@ def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """
-    What is the same for all candidates; *best* is the engine's highest score.
-
-    *rarity* is what the terms are worth in the order, *idf* what each alone tells one document from another.
-    """
+    """What is the same for all candidates; *best* is the engine's highest score."""
 
     terms: tuple[Term, ...]
     rarity: tuple[float, ...]
-    idf: tuple[float, ...]
     best: float
     language: str
 
@@ -140,7 +126,7 @@ class _Field:
 def _ranked(document: Document, traces: TermPositions, said: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
     events = _events(traces, field.rarity)
-    there = [weight for weight, hits in zip(field.idf, traces.hits, strict=True) if hits]
+    there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
@@ -152,7 +138,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         + said
         + (LANGUAGE if document.language == field.language else 0.0)
     )
-    return Ranked(document, score, traces, sum(there) / (sum(field.idf) or 1.0))
+    return Ranked(document, score, traces, sum(there) / total)
 
 
 def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:
@@ -185,7 +171,7 @@ def _is_named(document: Document, by: Document) -> bool:
     return False
 
 
-def _idf(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
+def _rarity(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
     """Return what each term is worth: BM25's idf over the candidates."""
     total = len(traces)
     counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]

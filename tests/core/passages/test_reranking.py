@@ -34,15 +34,6 @@ def test_the_engines_order_stays_where_the_texts_say_nothing() -> None:
     assert order("ferry", document("a", "x", 0.0), document("b", "x", 0.0)) == ["a", "b"]
 
 
-def test_words_that_every_candidate_has_still_count_where_they_stand_together() -> None:
-    """Half of a compound word, which the right document does not have alone, would else be all that counts."""
-    far = f"{FILLER} A table. {FILLER} A column. {FILLER} PostgreSQL. {FILLER}"
-    loud, others = f"Postgres, postgres and postgres. {far}", far
-    apart = [document(f"{number}", loud if number < 4 else others) for number in range(8)]
-    right = document("right", "In PostgreSQL a table has at most 1,600 columns.")
-    assert order("How many columns can a PostgreSQL table have?", *apart, right)[0] == "right"
-
-
 def test_words_in_their_order_and_in_the_title_speak() -> None:
     backwards = document("backwards", "Fare ferry. Ferry fare fare ferry. Of a fare, a ferry and an island.")
     forwards = document("forwards", "The island ferry. An island ferry fare, a ferry and an island fare.")
