@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from datafari_rag.core.steps.budgets import NO_LIMITS, Effort, StepLimits
+
 AnswerFormat = Literal["bulletpoint", "text", "stepbystep", "default"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("bulletpoint", "text", "stepbystep", "default")
 
@@ -111,5 +113,11 @@ class Ask:
     ignored: tuple[str, ...] = ()
     reply_as: object = None
     """What only the dialect that made this ask reads again, when it spells the answer."""
+    effort: Effort | None = None
+    """How many steps the search may take; None is as `rag.effort` says."""
+    limits: StepLimits = NO_LIMITS
+    """What the caller allows for these steps; the settings' own limits count as well."""
+    wants_tools: bool = False
+    """Whether the model chooses the steps itself, with tools, where the effort is medium."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

@@ -26,8 +26,8 @@ MAX_START = 2_000_000_000
 FIELDS = ("exactContent", "preview_content")
 """Fields of a document whose stored text can be fetched."""
 
-EFFORTS = ("low", "minimal")
-"""One call of the model, which is what is meant where nothing is said; or none, and sentences of the documents."""
+EFFORTS = ("none", "minimal", "low", "medium")
+"""As `rag.effort`; with minimal no model is called for the answer either, which is sentences of the documents."""
 
 READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 
@@ -225,9 +225,10 @@ ANSWER = Tool(
     {
         "question": _text("The question.", **_QUESTION),
         "effort": _text(
-            "low: a language model answers. minimal: no model, sentences of the documents themselves.",
+            "How many steps the search takes. none: one search. minimal: up to three, without a model, and the answer "
+            "is sentences of the documents. low: a model plans the searches. medium: it plans again when it has seen "
+            "what was found. Absent: as the service is set.",
             enum=list(EFFORTS),
-            default=EFFORTS[0],
         ),
         "history": _list(
             _object({"role": _text("Who spoke.", enum=list(ROLES)), "content": _text("What.")}, ("role", "content")),
@@ -243,6 +244,10 @@ ANSWER = Tool(
         "finish_reason": _text("stop, or length where the answer was cut off."),
         "truncated": _TRUNCATED,
         "partial_results": _PARTIAL,
+        "activity": _list(
+            {"type": "object"}, "The steps that were taken, in order; where the effort is more than none."
+        ),
+        "spent": {"type": "object", "description": "What the steps took together."},
     },
     ("answer", "citations", "documents", "finish_reason", "truncated"),
 )
