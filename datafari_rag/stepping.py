@@ -330,8 +330,10 @@ def accounted(
     began = parts.clock()
     for event in events:
         if isinstance(event, Finished):
-            took = _usage(event.facts) or (tokens_in(prompt, parts.count), parts.count(event.text))
-            step = ActivityStep("answer", model_calls=1, input_tokens=took[0], output_tokens=took[1])
+            step = ActivityStep("answer")
+            if event.facts.name != BUILTIN_MODEL:
+                took = _usage(event.facts) or (tokens_in(prompt, parts.count), parts.count(event.text))
+                step = ActivityStep("answer", model_calls=1, input_tokens=took[0], output_tokens=took[1])
             event = replace(event, activity=activity.plus(replace(step, elapsed_ms=(parts.clock() - began) * 1000)))
         yield event
 

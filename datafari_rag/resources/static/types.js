@@ -5,7 +5,8 @@
  *   field: string | null, start: number | null, end: number | null, quote: string | null, place?: string | null, page?: number | null}} Citation
  * @typedef {{title: string, description: unknown, props: Record<string, any> | null}} Thought
  * @typedef {{message: string, documents: Source[], citations: Citation[], thoughts?: Thought[],
- *   finish_reason?: string, partial_results?: boolean}} Content
+ *   finish_reason?: string, partial_results?: boolean, spent?: Spent}} Content
+ * @typedef {{searches: number, modelCalls: number, inputTokens: number, outputTokens: number}} Spent
  * @typedef {{content: Content, model: string, id: string, followups?: string[] | null,
  *   firstMs?: number, wholeMs?: number}} Answer
  * @typedef {{role: string, content: string}} Message
