@@ -82,7 +82,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     dependencies = replace(setup.dependencies, retriever=memory)
     ask = Ask(question.text)
     whole, replied = _replied(ask, setup, dependencies)
-    by_words = memory.last.documents
+    by_words = _by_words(ask, memory, setup, dependencies)
     is_one = dependencies.meaning is None and setup.settings.rag_effort == "none"
     found = (
         by_words if is_one else found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
@@ -109,6 +109,14 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         needs_all=question.needs_all,
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
     )
+
+
+def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
+    """Return what the question's own search by words found, in the engine's order; the last one where it is alone."""
+    if setup.settings.rag_effort != "none":
+        alone = replace(ask, effort="none")
+        found_for(alone, setup.asks, settings=setup.settings, dependencies=dependencies)
+    return memory.last.documents
 
 
 def _roomy(setup: TrialSetup, extracts: Sequence[Extract]) -> TrialSetup:
