@@ -55,7 +55,8 @@ from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, TokenCounter, in_turn, inline
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.step_log import log_model, log_steps
-from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped
+from datafari_rag.step_walk import StepParts
+from datafari_rag.stepping import accounted, returned_by, rewritten, stepped
 
 log = logging.getLogger(__name__)
 

@@ -79,7 +79,7 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
     return {
         "questions": len(trials),
         "recall": {str(k): share([t.rank < k for t in sought]) for k in RANKS},
-        "all_among_five": share([t.rank < FIVE for t in sought if t.needs_all]),
+        "all_among_five": _all_among_five(sought),
         "engine_recall": {str(k): share([t.engine_rank < k for t in sought]) for k in RANKS},
         "in_context": _in_context(answered),
         **_replies(answered),
@@ -88,6 +88,11 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
         "leaks": sum(t.leaks for t in trials),
         "ms": {stage: _spread(times) for stage, times in _by_stage(trials).items()},
     }
+
+
+def _all_among_five(sought: Sequence[Trial]) -> float | None:
+    """Return how often all documents are there of those questions that need several; None where none does."""
+    return share([t.rank < FIVE for t in sought if t.needs_all])
 
 
 def _replies(answered: Sequence[Trial]) -> dict[str, float | None]:

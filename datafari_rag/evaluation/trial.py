@@ -83,10 +83,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     ask = Ask(question.text)
     whole, replied = _replied(ask, setup, dependencies)
     by_words = _by_words(ask, memory, setup, dependencies)
-    is_one = dependencies.meaning is None and setup.settings.rag_effort == "none"
-    found = (
-        by_words if is_one else found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
-    )
+    found = _found(ask, by_words, setup, dependencies)
     extracts = whole.sources.extracts if whole else ()
     weighed = weigh(question.text, found, language=detect(question.text))
     citations = whole.finished.citations if whole else ()
@@ -109,6 +106,13 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         needs_all=question.needs_all,
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
     )
+
+
+def _found(ask: Ask, by_words: Sequence[Document], setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
+    """Return what all searches of the question found; the one by words where it is the only one."""
+    if dependencies.meaning is None and setup.settings.rag_effort == "none":
+        return by_words
+    return found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
 
 
 def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
