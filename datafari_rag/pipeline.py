@@ -92,7 +92,11 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: nobody else's events have one, whatever a dialect makes of them.
     """
-    with closing(told(ask, user, settings=settings, dependencies=dependencies)) as events:
+    return _without_steps(told(ask, user, settings=settings, dependencies=dependencies))
+
+
+def _without_steps(events: Generator[Event | Progress, None, None]) -> Generator[Event, None, None]:
+    with closing(events):
         for event in events:
             if not isinstance(event, StepBegun | StepEnded):
                 yield event
@@ -162,13 +166,8 @@ def fetch(
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    steps = stepped(
-        ask,
-        _access(user, settings),
-        language=question_language_for(ask),
-        settings=settings,
-        parts=_parts(dependencies),
-    )
+    access, language = _access(user, settings), question_language_for(ask)
+    steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
     return returned_by(steps).searched.found
 
 
@@ -347,7 +346,7 @@ def _parts(dependencies: Dependencies) -> StepParts:
 
 def _spoken(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     output = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
     ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))

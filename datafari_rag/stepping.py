@@ -8,7 +8,7 @@ activity says so. Nothing of a question is kept.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import TypeVar
@@ -88,18 +88,24 @@ def returned_by(steps: Generator[Progress, None, Stepped]) -> Stepped:
 
 
 def accounted(
-    events: Iterator[Event], activity: Activity, prompt: Prompt, parts: StepParts
+    events: Generator[Event, None, None], activity: Activity, prompt: Prompt, parts: StepParts
 ) -> Generator[Event, None, None]:
     """Yield *events* of the answer to *prompt*, the last one with *activity* and what the answer itself took."""
     began = parts.clock()
-    for event in events:
-        if isinstance(event, Finished):
-            step = ActivityStep("answer")
-            if event.facts.name != BUILTIN_MODEL:
-                took = _usage(event.facts) or (tokens_in(prompt, parts.count), parts.count(event.text))
-                step = ActivityStep("answer", model_calls=1, input_tokens=took[0], output_tokens=took[1])
-            event = replace(event, activity=activity.plus(replace(step, elapsed_ms=(parts.clock() - began) * 1000)))
-        yield event
+    with closing(events):
+        for event in events:
+            if isinstance(event, Finished):
+                step = replace(_answering(event, prompt, parts), elapsed_ms=(parts.clock() - began) * 1000)
+                event = replace(event, activity=activity.plus(step))
+            yield event
+
+
+def _answering(finished: Finished, prompt: Prompt, parts: StepParts) -> ActivityStep:
+    """Return the step of the answer: the built-in model is no call."""
+    if finished.facts.name == BUILTIN_MODEL:
+        return ActivityStep("answer")
+    took = _usage(finished.facts) or (tokens_in(prompt, parts.count), parts.count(finished.text))
+    return ActivityStep("answer", model_calls=1, input_tokens=took[0], output_tokens=took[1])
 
 
 def _usage(facts: ModelFacts) -> tuple[int, int] | None:
