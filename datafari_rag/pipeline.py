@@ -19,7 +19,7 @@ from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.answer.ranks import page_in_ranks, ranked, without_least_score
-from datafari_rag.core.answer.reasoning_steps import SearchAttempt, Trace, thoughts_for
+from datafari_rag.core.answer.reasoning_steps import Trace, thoughts_for
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
 from datafari_rag.core.answer.window_fitting import fitted
 from datafari_rag.core.ask import Ask
@@ -32,18 +32,32 @@ from datafari_rag.core.errors import (
     RagError,
     SearchUnavailable,
 )
-from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, ModelFacts, Sources, Thought, taken_until
-from datafari_rag.core.model.replies import header_value
+from datafari_rag.core.events import (
+    Answer,
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    ModelFacts,
+    Sources,
+    StepBegun,
+    StepEnded,
+    StepEvent,
+    Thought,
+    taken_until,
+)
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
-from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for, searches_for
-from datafari_rag.core.query.rewriting import is_wanted, with_query
-from datafari_rag.core.query.rewriting import prompt_for as query_prompt
+from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.query.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.steps.activity import Activity
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter
-from datafari_rag.retrieval import Engines, Searched, browsed, searched, searched_in
+from datafari_rag.retrieval import Engines, browsed
+from datafari_rag.step_log import log_model, log_steps
+from datafari_rag.step_walk import StepParts
+from datafari_rag.stepping import accounted, returned_by, rewritten, stepped
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +95,20 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: other users' events have none, whatever a dialect makes of them.
     """
+    return _without_steps(told(ask, user, settings=settings, dependencies=dependencies))
+
+
+def _without_steps(events: Generator[Event | StepEvent, None, None]) -> Generator[Event, None, None]:
+    with closing(events):
+        for event in events:
+            if not isinstance(event, StepBegun | StepEnded):
+                yield event
+
+
+def told(
+    ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies
+) -> Generator[Event | StepEvent, None, None]:
+    """Yield what `answer` yields, and before it each step of the search as it begins and ends."""
     stopwatch = Stopwatch(dependencies.clock)
     asked = ask if user.is_admin else without_least_score(ask)
     # What an open stream holds is what its own steps still need: the user's tokens end with the first of them.
@@ -89,23 +117,24 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     return events if user.is_admin else _ranked(events)
 
 
-def _ranked(events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+def _ranked(events: Generator[Event | StepEvent, None, None]) -> Generator[Event | StepEvent, None, None]:
     with closing(events):
         for event in events:
-            yield ranked(event)
+            yield event if isinstance(event, StepBegun | StepEnded) else ranked(event)
 
 
 def _answered(
     ask: Ask,
-    prompted: Generator[Event, None, Prompt],
+    prompted: Generator[Event | StepEvent, None, tuple[Prompt, Activity | None]],
     *,
     settings: Settings,
     dependencies: Dependencies,
     stopwatch: Stopwatch,
-) -> Generator[Event, None, None]:
+) -> Generator[Event | StepEvent, None, None]:
     try:
-        prompt = yield from prompted
-        yield from spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        prompt, activity = yield from prompted
+        words = spoken(ask, prompt, settings=settings, dependencies=dependencies, stopwatch=stopwatch)
+        yield from words if activity is None else accounted(words, activity, prompt, _parts(dependencies))
     except RagError as error:
         yield Failed(error)
 
@@ -140,8 +169,9 @@ def fetch(
 
 def found_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> SearchResult:
     """Return the documents that an answer to *ask* would be chosen from. Raises: SearchError, NotAuthenticated."""
-    language = question_language_for(ask)
-    return _search(ask, language, _access(user, settings), settings=settings, dependencies=dependencies).found
+    access, language = _access(user, settings), question_language_for(ask)
+    steps = stepped(ask, access, language=language, settings=settings, parts=_parts(dependencies))
+    return returned_by(steps).searched.found
 
 
 def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Sources:
@@ -230,12 +260,14 @@ def _access(user: User, settings: Settings) -> Filter:
 
 def _prompted(
     ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
-) -> Generator[Event, None, Prompt]:
+) -> Generator[Event | StepEvent, None, tuple[Prompt, Activity | None]]:
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
     language, asked_in = language_for(ask), question_language_for(ask)
-    ask = _rewritten(ask, language, settings=settings, dependencies=dependencies)
-    result = _search(ask, asked_in, access, settings=settings, dependencies=dependencies)
+    parts = _parts(dependencies)
+    ask = rewritten(ask, language, settings=settings, parts=parts)
+    steps = yield from stepped(ask, access, language=asked_in, settings=settings, parts=parts)
+    ask, result = steps.ask, steps.searched
     found, tried = result.found, result.tried
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)
     stopwatch.lap("search")
@@ -270,11 +302,11 @@ def _prompted(
     prompt = _fitted(prompt, settings, dependencies)
     stopwatch.lap("prompt")
     if settings.rag_enable_logs:
-        _log_steps(found, tried, selected)
+        log_steps(found, tried, selected)
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
     yield replace(sources, is_partial=found.is_partial, found_by=found.by)
-    return prompt
+    return prompt, steps.activity
 
 
 def _fitted(prompt: Prompt, settings: Settings, dependencies: Dependencies) -> Prompt:
@@ -308,35 +340,20 @@ def _thoughts(trace: Trace, user: User, settings: Settings) -> tuple[Thought, ..
     return thoughts_for(trace, is_admin=user.is_admin) if is_shown else ()
 
 
-def _rewritten(ask: Ask, language: str, *, settings: Settings, dependencies: Dependencies) -> Ask:
-    """Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not."""
-    if not is_wanted(ask, is_enabled=settings.chat_query_rewriting_enabled):
-        return ask
-    prompt = query_prompt(ask, model=settings.rag_model, nonce=dependencies.new_nonce(), language=language)
-    words: list[str] = []
-    with closing(dependencies.model.generate(prompt, is_streamed=False)) as said_by_model:
-        for said in said_by_model:
-            if isinstance(said, Ending):
-                return ask if said.failure is not None else with_query(ask, "".join(words))
-            words.append(said.text)
-    return ask
-
-
-def _search(ask: Ask, language: str, access: Filter, *, settings: Settings, dependencies: Dependencies) -> Searched:
-    if ask.document_ids:
-        return searched_in(ask.document_ids, access, content=settings.rag_solr_field, retriever=dependencies.retriever)
-    searches = searches_for(ask, language=language, settings=settings)
-    return searched(
-        searches,
-        access,
-        settings=settings,
+def _parts(dependencies: Dependencies) -> StepParts:
+    return StepParts(
         engines=Engines(dependencies.retriever, dependencies.meaning, dependencies.both),
+        model=dependencies.model,
+        count=dependencies.counter.count,
+        clock=dependencies.clock,
+        new_nonce=dependencies.new_nonce,
+        offload=dependencies.offload,
     )
 
 
 def spoken(
     ask: Ask, prompt: Prompt, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
-) -> Iterator[Event]:
+) -> Generator[Event, None, None]:
     """Yield the model's words with safe links and without follow-up marks, then how it ended."""
     filtered = OutputFilter(prompt.extracts, wants_followups=ask.wants_followups, links=settings.security_answer_links)
     output = SupportedOutput(prompt, filtered, SupportPolicy.of(settings))
@@ -351,13 +368,13 @@ def spoken(
             if text := dependencies.offload(partial(output.feed, said.text), len(said.text) + output.live_chars):
                 yield Delta(text, known)
     if ending.failure is not None:
-        _log_model(ending, len(output.text), settings)
+        log_model(ending, len(output.text), settings)
         yield Failed(ending.failure, ending.facts)
         return
     stopwatch.lap("model")
     chars = len(output.text) + sum(len(extract.text) for extract in prompt.extracts)
     rest = dependencies.offload(output.end, chars)
-    _log_model(ending, len(output.text), settings)
+    log_model(ending, len(output.text), settings)
     if rest:
         yield Delta(rest, ending.facts)
     if output.is_blank:
@@ -385,19 +402,3 @@ def _finished(
         extracts=extracts,
         support=output.support,
     )
-
-
-def _log_model(ending: Ending, chars: int, settings: Settings) -> None:
-    """Log the line of the model's step: who, how often it was tried, how much came and how it ended."""
-    if settings.rag_enable_logs:
-        outcome = ending.finish_reason if ending.failure is None else ending.failure.label
-        log.info("model %s chars=%d ended=%r", header_value(ending.facts), chars, outcome)
-
-
-def _log_steps(found: SearchResult, tried: tuple[SearchAttempt, ...], selected: Selected) -> None:
-    """Log one line for each step: counts, sizes and names of steps, never a text (`rag.enable.logs`)."""
-    for step in tried:
-        log.info("search step=%r found=%d", step.name, step.total)
-    took_ms = 0.0 if found.took_ms is None else found.took_ms
-    log.info("documents ids=%r took_ms=%.1f", [document.id for document in found.documents], took_ms)
-    log.info("passages documents=%d chars=%d", len(selected.extracts), sum(len(e.text) for e in selected.extracts))

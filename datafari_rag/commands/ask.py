@@ -7,6 +7,7 @@ import sys
 import time
 import uuid
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,6 +19,8 @@ from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources
+from datafari_rag.core.steps.activity import Activity
+from datafari_rag.core.steps.budgets import EFFORTS
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.pipeline import answer, collect
 from datafari_rag.ports import VerifiedIdentity
@@ -40,6 +43,7 @@ NEEDED = ("solr.", "security.", "rag.", "answer.", "llm.", "openai.", "token.")
 )
 @click.option("--format", "answer_format", type=click.Choice(ANSWER_FORMATS), help="Format of the answer.")
 @click.option("--lang", help="Language of the answer, like en or fr. [default: the question's]")
+@click.option("--effort", type=click.Choice(EFFORTS), help="In how many steps to search. [default: rag.effort]")
 @click.option("--trace", is_flag=True, help="Show how the answer was made.")
 @click.option("--json", "is_json", is_flag=True, help="Print the complete RagAPI envelope instead.")
 def ask(
@@ -48,6 +52,7 @@ def ask(
     user: str | None,
     answer_format: str | None,
     lang: str | None,
+    effort: str | None,
     trace: bool,
     is_json: bool,
 ) -> None:
@@ -58,13 +63,17 @@ def ask(
     Examples:
       datafari-rag ask "How do I open a file in Python?" --conf conf/rag.properties
       datafari-rag ask "…" --conf conf/rag.properties --user alice --format bulletpoint --trace
+      datafari-rag ask "…" --conf conf/rag.properties --effort minimal
       datafari-rag ask "…" --conf conf/rag.properties --json | jq .content.documents
     \b
     Exit codes: 0 answered; 1 not answered, the reason is on stderr; 2 wrong usage.
     """  # noqa: D301 # click reads \b
     try:
         service_snapshot = line_for(conf)
-        asked = _ask(question, answer_format=answer_format, language=lang, is_streamed=not is_json, wants_trace=trace)
+        asked = replace(
+            _ask(question, answer_format=answer_format, language=lang, is_streamed=not is_json, wants_trace=trace),
+            effort=next((known for known in EFFORTS if known == effort), None),
+        )
         asking = _user(user, service_snapshot)
         told = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
     except StartRefused as refused:
@@ -72,6 +81,8 @@ def ask(
     except RagError as error:
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
+    if told.finished.activity is not None and not is_json:
+        _show_activity(told.finished.activity)
     if trace and not is_json:
         _show_trace(told)
 
@@ -147,6 +158,20 @@ def show_sources(whole: Answer) -> None:
         place = f"at {citation.answer_start}: [{_one_line(citation.label)}] {citation.status}"
         where = f" ({_one_line(citation.place)})" if citation.place else ""
         click.echo(f"    {place}" + (f': "{_one_line(citation.quote)}"{where}' if citation.quote else ""))
+
+
+def _show_activity(activity: Activity) -> None:
+    """Print each step to stderr, with what it found or took, then the sums."""
+    click.echo("", err=True)
+    for step in activity.steps:
+        told = _one_line(step.text or "; ".join(step.queries))
+        found = "" if step.found is None else f" found={step.found}"
+        tokens = f" tokens={step.input_tokens}+{step.output_tokens}" if step.model_calls else ""
+        failed = "" if step.failure is None else f" failed={step.failure}"
+        click.echo(f"  {step.kind}{found}{tokens}{failed} {step.elapsed_ms:.0f} ms {told}".rstrip(), err=True)
+    spent = activity.spent
+    sums = f"searches={spent.searches} model calls={spent.model_calls} tokens={spent.tokens}"
+    click.echo(f"effort {activity.effort}: {sums} {spent.elapsed_ms:.0f} ms", err=True)
 
 
 def printable(text: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from datafari_rag.core.steps.budgets import NO_LIMITS, Effort, StepLimits
 from datafari_rag.core.whole.work import DocumentWork
 
 AnswerFormat = Literal["bulletpoint", "text", "stepbystep", "default"]
@@ -117,5 +118,11 @@ class Ask:
     """The only documents that the answer may be made from; empty means those that a search finds."""
     work: DocumentWork | None = None
     """What is wanted of whole documents in place of an answer; None for a question."""
+    effort: Effort | None = None
+    """How many steps the search may take; None is as `rag.effort` says."""
+    limits: StepLimits = NO_LIMITS
+    """What the caller allows for these steps; the settings' own limits count as well."""
+    wants_tools: bool = False
+    """Whether the model chooses the steps itself, with tools, where the effort is medium."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

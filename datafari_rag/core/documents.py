@@ -44,6 +44,8 @@ class Document:
     """
     near: tuple[Nearness, ...] = ()
     """Its pieces that were compared with the question, in order; empty where the search was by words alone."""
+    rated: float | None = None
+    """Its place among the documents of several searches, as a score; None where one search says all."""
     places: str | None = None
     """Marks of `core.places`: the page, slide or row of each stretch of *text*, where the file had any."""
 

@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.search_request import Retrieval
+from datafari_rag.core.steps.activity import Activity, ActivityStep, StepKind
 from datafari_rag.core.whole.work import SkippedDocument, WorkEstimate
 
 T = TypeVar("T")
@@ -122,6 +123,8 @@ class Finished:
     """Those of `Sources` again, so that their texts need not be kept while the model writes."""
     support: Support | None = None
     """How much of it the documents prove; None where there are none, or nobody looked."""
+    activity: Activity | None = None
+    """What was done for the answer and what it took; None where one search was all that was wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,38 @@ class Failed:
     facts: ModelFacts = UNKNOWN_MODEL
 
 
+@dataclass(frozen=True, slots=True)
+class StepBegun:
+    """
+    A step of the search begins; a `StepEnded` with the same *id* follows, unless the answer fails or nobody reads on.
+
+    *id* is unique within the answer. *kind* says what is done, *name* is the tool's where a tool is called (search,
+    fetch, readNext, check), and *text* is what is searched for or given to the tool.
+    """
+
+    id: str
+    kind: StepKind
+    name: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """
+    The step *id* has ended: *step* says what it found and took; its `failure` is a label where it went wrong.
+
+    *result* is what a tool gave back to the model, in one line; empty for other steps.
+    """
+
+    id: str
+    step: ActivityStep
+    result: str = ""
+
+
 Event = Sources | Delta | Finished | Failed
+
+StepEvent = StepBegun | StepEnded
+"""Events of the search in steps, all before `Sources`; `pipeline.told` has them, `pipeline.answer` leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)

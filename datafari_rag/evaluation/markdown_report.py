@@ -68,10 +68,16 @@ def gate(curve: Sequence[Mapping[str, float]]) -> str:
 def _section(name: str, summaries: Mapping[str, Mapping[str, Any]]) -> str:
     ways = dict.fromkeys(way for of in summaries.values() for way in of["in_context"] if way != "passages")
     has_units = any(of["whole"] is not None for of in summaries.values())
+    has_several = any(of["all_among_five"] is not None for of in summaries.values())
     heads = (*_HEADS, *ways, "in the reply", *(("quoted whole",) if has_units else ()))
+    heads = (*heads, *(("all documents among 5",) if has_several else ()))
     rows = [_row(*heads), _row(*["---"] * len(heads))]
     rows += [
-        _row(*_set_cells(group, of, list(ways)), *((_percent(of["whole"]),) if has_units else ()))
+        _row(
+            *_set_cells(group, of, list(ways)),
+            *((_percent(of["whole"]),) if has_units else ()),
+            *((_percent(of["all_among_five"]),) if has_several else ()),
+        )
         for group, of in summaries.items()
     ]
     return "\n".join((f"## {name[:1].upper()}{name[1:]}", "", *rows, "", _below(list(summaries.values())[-1]), ""))

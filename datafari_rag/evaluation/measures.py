@@ -11,6 +11,9 @@ BUDGETS = (1000, 2000, 4000, 8000)
 
 RANKS = (1, 3, 10)
 
+FIVE = 5
+"""Among so many a question that needs several documents should have all of them: as many as an answer in steps has."""
+
 UNFOUND = 10_000
 """Rank of a document that was not found."""
 
@@ -24,8 +27,9 @@ class Trial:
 
     *rank* is the first right document's place (0 is best, `UNFOUND` when absent) after re-ranking, *engine_rank* the
     same in the engine's order. *is_whole* says whether the reply quotes the whole row or item that answers, None where
-    the answer is neither. *hits* says for each way (passages, head) whether the answer is in the context at each
-    budget; *has_answer* is False where that cannot be counted. *evidence* is the gate's number.
+    the answer is neither. *needs_all* says that *rank* is that of the last of several right documents. *hits* says for
+    each way (passages, head) whether the answer is in the context at each budget; *has_answer* is False where that
+    cannot be counted. *evidence* is the gate's number.
     """
 
     group: str
@@ -43,6 +47,7 @@ class Trial:
     evidence: float
     leaks: int
     is_whole: bool | None = None
+    needs_all: bool = False
     ms: dict[str, float] = field(default_factory=dict)
 
 
@@ -74,6 +79,7 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
     return {
         "questions": len(trials),
         "recall": {str(k): share([t.rank < k for t in sought]) for k in RANKS},
+        "all_among_five": _all_among_five(sought),
         "engine_recall": {str(k): share([t.engine_rank < k for t in sought]) for k in RANKS},
         "in_context": _in_context(answered),
         **_replies(answered),
@@ -82,6 +88,11 @@ def summary(trials: Sequence[Trial]) -> dict[str, object]:
         "leaks": sum(t.leaks for t in trials),
         "ms": {stage: _spread(times) for stage, times in _by_stage(trials).items()},
     }
+
+
+def _all_among_five(sought: Sequence[Trial]) -> float | None:
+    """Return how often all documents are there of those questions that need several; None where none does."""
+    return share([t.rank < FIVE for t in sought if t.needs_all])
 
 
 def _replies(answered: Sequence[Trial]) -> dict[str, float | None]:

@@ -28,8 +28,12 @@ def documents_table(summaries: Summaries) -> Table:
     for way in ("engine", "re-ranked"):
         for rank in RANKS:
             table.add_column(f"{way} {rank}", justify="right")
+    has_several = any(summary["all_among_five"] is not None for summary in summaries.values())
+    if has_several:
+        table.add_column("all among 5", justify="right")
     for name, summary in summaries.items():
         cells = [summary[way].get(str(rank)) for way in ("engine_recall", "recall") for rank in RANKS]
+        cells += [summary["all_among_five"]] if has_several else []
         if any(cell is not None for cell in cells):
             table.add_row(name, str(summary["questions"]), *map(_percent, cells))
     return table

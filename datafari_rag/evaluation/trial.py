@@ -82,13 +82,8 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     dependencies = replace(setup.dependencies, retriever=memory)
     ask = Ask(question.text)
     whole, replied = _replied(ask, setup, dependencies)
-    by_words = memory.last.documents
-    is_fused = dependencies.meaning is not None
-    found = (
-        found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
-        if is_fused
-        else by_words
-    )
+    by_words = _by_words(ask, memory, setup, dependencies)
+    found = _found(ask, by_words, setup, dependencies)
     extracts = whole.sources.extracts if whole else ()
     weighed = weigh(question.text, found, language=detect(question.text))
     citations = whole.finished.citations if whole else ()
@@ -99,7 +94,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         has_document=bool(question.document_ids),
         rank=_rank([one.document for one in weighed.order], question, found),
         engine_rank=_rank(by_words, question, ()),
-        hits=_hits(question, setup, weighed, dependencies) if question.answers else {},
+        hits=_hits(question, _roomy(setup, extracts), weighed, dependencies) if question.answers else {},
         is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
         has_replied=replied,
         citations=len(citations),
@@ -108,8 +103,30 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         evidence=evidence_in(question.text, extracts, language=_language(whole)),
         leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
+        needs_all=question.needs_all,
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
     )
+
+
+def _found(ask: Ask, by_words: Sequence[Document], setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
+    """Return what all searches of the question found; the one by words where it is the only one."""
+    if dependencies.meaning is None and setup.settings.rag_effort == "none":
+        return by_words
+    return found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
+
+
+def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
+    """Return what the question's own search by words found, in the engine's order; the last one where it is alone."""
+    if setup.settings.rag_effort != "none":
+        alone = replace(ask, effort="none")
+        found_for(alone, setup.asks, settings=setup.settings, dependencies=dependencies)
+    return memory.last.documents
+
+
+def _roomy(setup: TrialSetup, extracts: Sequence[Extract]) -> TrialSetup:
+    """Return *setup* with room for as many documents as the answer had: further searches raise their number."""
+    most = max(setup.settings.rag_max_files, len(extracts))
+    return replace(setup, settings=replace(setup.settings, rag_max_files=most))
 
 
 def _is_whole(question: Question, replied: Answer | None) -> bool | None:

@@ -15,6 +15,7 @@ from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
+from datafari_rag.core.steps.activity import ActivityStep, StepKind
 from datafari_rag.protocols.chat_request import memory_limits
 from datafari_rag.protocols.request import ReplyContext
 
@@ -26,6 +27,14 @@ The rest is for the client's own session state, which may stand in the same line
 
 COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
 """Keys of the model's reply that the RAG chat protocol with choices copies at the top."""
+
+ACTIVITY_TYPES: Mapping[StepKind, str] = {
+    "search": "searchIndex",
+    "plan": "modelQueryPlanning",
+    "tool": "toolCall",
+    "answer": "answerSynthesis",
+}
+"""What each kind of step is called in a reply; the first, second and last as agentic retrieval services do."""
 
 _CITATION_KEYS = tuple(one.name for one in fields(Citation))
 _TOO_LARGE = "Left out: too large for one event of a stream."
@@ -60,6 +69,38 @@ def support(finished: Finished) -> Json:
     return {"support": {**told, "unsupported": places, "dropped": found.dropped, "replaced": found.replaced}}
 
 
+def activity(finished: Finished) -> Json:
+    """Return what was done for the answer and what it took together; nothing where one search was all."""
+    if finished.activity is None:
+        return {}
+    spent = finished.activity.spent
+    return {
+        "activity": [_activity_step(step) for step in finished.activity.steps],
+        "spent": {
+            "effort": finished.activity.effort,
+            "searches": spent.searches,
+            "modelCalls": spent.model_calls,
+            "inputTokens": spent.input_tokens,
+            "outputTokens": spent.output_tokens,
+            "elapsedMs": round(spent.elapsed_ms, 2),
+        },
+    }
+
+
+def _activity_step(step: ActivityStep) -> Json:
+    told: Json = {"type": ACTIVITY_TYPES[step.kind]}
+    if step.kind == "search":
+        told |= {"query": step.text, "count": step.found, "searches": step.searches}
+    if step.kind == "tool":
+        told |= {"tool": step.name, "input": step.text, "count": step.found, "searches": step.searches}
+    if step.kind == "plan":
+        told |= {"queries": list(step.queries)}
+    if step.model_calls:
+        told |= {"inputTokens": step.input_tokens, "outputTokens": step.output_tokens}
+    told["elapsedMs"] = round(step.elapsed_ms, 2)
+    return told if step.failure is None else told | {"error": step.failure}
+
+
 def closing_context(finished: Finished) -> Json:
     """Return the `context` that is known after the answer."""
     return {
@@ -67,6 +108,7 @@ def closing_context(finished: Finished) -> Json:
         "followup_questions": None if finished.followups is None else list(finished.followups),
         "finish_reason": finished.finish_reason,
         **support(finished),
+        **activity(finished),
     }
 
 

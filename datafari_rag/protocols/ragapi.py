@@ -18,8 +18,9 @@ from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.steps.budgets import StepLimits
 from datafari_rag.core.text.cleaning import is_unicode
-from datafari_rag.protocols.chat_reply_parts import citation, partial, support
+from datafari_rag.protocols.chat_reply_parts import activity, citation, partial, support
 from datafari_rag.protocols.request import Incoming, ReplyContext
 
 
@@ -47,6 +48,10 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         linebreaks=parameters.linebreaks,
         is_streamed=parameters.is_streamed,
         wants_trace=parameters.wants_trace,
+        effort=parameters.effort,
+        limits=StepLimits(
+            parameters.max_searches, parameters.max_model_calls, parameters.max_tokens, parameters.max_seconds
+        ),
         restrictions=parameters.restrictions,
         ignored=(*parameters.ignored, *parameters.for_search),
     )
@@ -110,6 +115,7 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
         "citations": [citation(one) for one in finished.citations],
         **partial(sources),
         **support(finished),
+        **activity(finished),
     }
     if finished.finish_reason == "length":
         content["finish_reason"] = "length"

@@ -62,6 +62,7 @@ from datafari_rag.core.query import (
 )
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters
+from datafari_rag.core.steps import following, planning, pooling, tools
 from datafari_rag.core.text import (
     cleaning,
     folding,
@@ -395,6 +396,16 @@ READERS: dict[str, Reader] = {
     "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
     "core.query.rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
+    "core.steps.following.lead_from": lambda text: following.lead_from(QUESTION, Document("d", text), language="en"),
+    "core.steps.planning.queries_in": lambda text: planning.queries_in(text, (QUESTION,)),
+    "core.steps.pooling.pooled": lambda text: pooling.pooled(
+        QUESTION,
+        ((Document("a", text, title="A", score=2.0),), (Document("b", "b", title=text, score=1.0),)),
+        leads=(following.Lead(Document("a", ""), ("Paris",), ("noon",)),),
+        language="en",
+    ),
+    "core.steps.tools.call_in": tools.call_in,
+    "core.steps.tools.is_done": tools.is_done,
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
     "core.query.select_parameters.restriction_of": lambda text: [
         select_parameters.restriction_of(f"source:{one}", ("source",))

@@ -254,6 +254,19 @@ def test_the_format_is_sent_and_stays(zoo_service: Zoo, come: Come) -> None:
     assert "format=bulletpoint" in page.url
 
 
+def test_the_effort_is_sent_and_its_steps_are_shown(demo_service: Running, come: Come) -> None:
+    reader = come(demo_service.url)
+    page = reader.ask(COPY)
+    assert page.locator(".made .spent").count() == 0
+    with page.expect_request(lambda request: "effort=minimal" in (request.post_data or "")):
+        page.select_option("#effort", "minimal")
+    reader.ended()
+    page.locator(".made > summary").click()
+
+    assert "effort=minimal" in page.url
+    assert page.locator(".made .spent").inner_text().startswith("Searches: ")
+
+
 def test_an_answer_is_copied_with_its_sources(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("cite")
     reader = come(zoo_service.url, permissions=["clipboard-read", "clipboard-write"])

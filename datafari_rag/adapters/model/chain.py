@@ -100,7 +100,7 @@ class ModelChain:
         last = self._last
         if last is not None:
             turns.append(lambda until, is_last: begin(last.generate(prompt, is_streamed=is_streamed)))
-        return self._in_turn(turns)
+        return self._in_turn(turns, within_s=prompt.within_s)
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool
@@ -129,9 +129,10 @@ class ModelChain:
 
         return turn
 
-    def _in_turn(self, turns: Sequence[Turn[T]]) -> Answering[T]:
+    def _in_turn(self, turns: Sequence[Turn[T]], *, within_s: float | None = None) -> Answering[T]:
         """Yield what the first turn yields that is not to be passed on; with all tries counted in its facts."""
-        until = self._clock() + self._limits.total_s
+        total_s = self._limits.total_s
+        until = self._clock() + (total_s if within_s is None else min(total_s, within_s))
         tries = 0
         for number, turn in enumerate(turns, 1):
             is_last = number == len(turns)

@@ -15,7 +15,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
-from datafari_rag.commands.eval.collections import PATIENT, NoSets, places, questions_of, readers_of, rights_of
+from datafari_rag.commands.eval.collections import (
+    IN_STEPS,
+    PATIENT,
+    NoSets,
+    places,
+    questions_of,
+    readers_of,
+    rights_of,
+)
 from datafari_rag.commands.eval.runs import CannotMeasure, EvaluationPlan, Variant, run
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
@@ -112,8 +120,13 @@ def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[t
         for place in indexed:
             asked = questions_of(folder, place.sets)[:: options["every"]]
             plan = EvaluationPlan(asked, tokens, readers, rights)
-            for variant in _variants(options, {"solr.url": place.url, **PATIENT}, place.name):
-                yield variant.name, _measured(plan, variant, options, console)
+            given = {"solr.url": place.url, **PATIENT}
+            efforts = IN_STEPS.get(place.sets, ())
+            steps = {f"{place.name}, rag.effort={one}": {"rag.effort": one} for one in efforts}
+            named: dict[str, dict[str, str]] = {place.name: {}, **steps}
+            for name, more in named.items():
+                for variant in _variants(options, {**given, **more}, name):
+                    yield variant.name, _measured(plan, variant, options, console)
 
 
 def _vectors(conf: Path) -> Mapping[str, str]:

@@ -38,6 +38,8 @@ class Prompt:
     sampling: Mapping[str, object] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
     """Parameters that the caller set himself: a refusal of one of them is his error."""
+    within_s: float | None = None
+    """How long the reply is waited for at most, where that is less than the settings' limit."""
 
 
 FORMATS: Mapping[AnswerFormat, str] = {

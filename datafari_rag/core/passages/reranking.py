@@ -59,9 +59,11 @@ def ranked(
     """Return all *documents*, best first, by the *terms* of *question*; of equals the engine's order stays."""
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
-    field = _Field(terms, _rarity(terms, traces), best, language)
+    field = _Field(terms, rarity_of(terms, traces), best, language)
     said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
+    if documents and all(document.rated is not None for document in documents):
+        return tuple(sorted(found, key=lambda one: -one.score))
     return _bridged(sorted(_fused(found), key=lambda one: -one.score))
 
 
@@ -125,8 +127,10 @@ class _Field:
 
 def _ranked(document: Document, traces: TermPositions, said: float, field: _Field) -> Ranked:
     total = sum(field.rarity) or 1.0
-    events = _events(traces, field.rarity)
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
+    if document.rated is not None:
+        return Ranked(document, document.rated, traces, sum(there) / total)
+    events = _events(traces, field.rarity)
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
@@ -171,7 +175,7 @@ def _is_named(document: Document, by: Document) -> bool:
     return False
 
 
-def _rarity(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
+def rarity_of(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
     """Return what each term is worth: BM25's idf over the candidates."""
     total = len(traces)
     counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.steps.budgets import EFFORTS
 from datafari_rag.core.text.cleaning import is_unicode
 
 PATH = "context.overrides"
@@ -66,11 +67,11 @@ class Override:
     needs: tuple[Need, ...] = ()
 
 
-def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> Ask:
+def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings, *, path: str = PATH) -> Ask:
     """
     Return *ask* with everything that *overrides* decide, and a sentence for each key that was sent.
 
-    A null is an absent key. Unknown keys are named in `ignored`.
+    A null is an absent key. Unknown keys are named in `ignored`. *path* is where in the request they stand.
 
     Raises:
         BadRequest: a value is of the wrong type or out of range; the reason names the field.
@@ -82,12 +83,21 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings) -> As
             continue
         row = OVERRIDES.get(name)
         if row is None:
-            unknown.append(f"{PATH}.{name}"[:_MAX_NOTED_CHARS])
+            unknown.append(f"{path}.{name}"[:_MAX_NOTED_CHARS])
             continue
-        taken = _checked(name, value, row, settings)
+        taken = _checked(f"{path}.{name}".lstrip("."), value, row, settings)
         ask = ask if row.effect is None else row.effect(ask, taken, settings)
         said[name] = _sentence(name, row, settings, taken=taken)
     return replace(ask, overrides=said, ignored=(*ask.ignored, *unknown[:_MAX_NOTED]))
+
+
+def with_steps(ask: Ask, values: Mapping[str, object], settings: Settings, *, names: Collection[str]) -> Ask:
+    """
+    Return *ask* with the effort and the limits that stand under *names* among other *values*, by the same rows.
+
+    For requests that have no overrides. Raises: BadRequest.
+    """
+    return applied(ask, {name: values[name] for name in names if name in values}, settings, path="")
 
 
 def instructed(template: str | None, instructions: str) -> str:
@@ -99,11 +109,10 @@ def instructed(template: str | None, instructions: str) -> str:
     return template
 
 
-def _checked(name: str, value: object, row: Override, settings: Settings) -> object:
+def _checked(field: str, value: object, row: Override, settings: Settings) -> object:
     try:
         return row.kind.check(value, settings)
     except ValueError as error:
-        field = f"{PATH}.{name}"
         raise BadRequest(f"{field} must be {error}.", field=field) from None
 
 
@@ -152,6 +161,16 @@ def _check_integer(value: object, _: Settings) -> object:
     return number
 
 
+def _at_least(lowest: int) -> OverrideKind:
+    def check(value: object, _: Settings) -> object:
+        number = _whole(value)
+        if number is None or not lowest <= number <= MAX_SEED:
+            raise ValueError(f"an integer from {lowest} up")
+        return number
+
+    return OverrideKind(check, {"type": "integer", "minimum": lowest})
+
+
 def _whole(value: object) -> int | None:
     """Return a whole number as JSON has them, 3.0 too; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -162,7 +181,7 @@ def _whole(value: object) -> int | None:
 def _one_of(*words: str) -> OverrideKind:
     def check(value: object, _: Settings) -> object:
         if value not in words:
-            raise ValueError("one of " + ", ".join(words))
+            raise ValueError("one of " + ", ".join(filter(None, words)))
         return value
 
     return OverrideKind(check, {"enum": list(words)})
@@ -219,6 +238,13 @@ def _template(ask: Ask, value: object, settings: Settings) -> Ask:
     return replace(ask, prompt_template=value)
 
 
+def _limit(name: str) -> Effect:
+    def effect(ask: Ask, value: object, _: Settings) -> Ask:
+        return replace(ask, limits=replace(ask.limits, **{name: value}))  # type: ignore[arg-type]  # as above
+
+    return effect
+
+
 def _seed(ask: Ask, value: object, _: Settings) -> Ask:
     return replace(ask, sampling={**ask.sampling, "seed": value})
 
@@ -252,8 +278,12 @@ _TOLD = (_A_MODEL, _INSTRUCTIONS)
 _VECTORS = "Not in use here: documents are found by their words, not by vectors."
 _IMAGES = "Not in use here: only the text of documents is used."
 _RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
-_AGENTS = "Not in use here: each question is one search in this service's own index."
+_AGENTS = "Not in use here: only this service's own index is searched; effort says in how many steps."
+_PLANS = "In use where effort is more than none: a limit of the steps before the answer; the settings have theirs."
 _INPUTS = ("text", "texts", "textAndImages", "images")
+
+STEPS = ("effort", "max_searches", "max_model_calls", "max_tokens", "max_seconds")
+"""The overrides that decide about search in steps, for dialects that have no others."""
 
 OVERRIDES: Mapping[str, Override] = {
     "top": Override(_TOP, "In use: the maximum number of documents for this answer.", _set("max_documents")),
@@ -283,6 +313,13 @@ OVERRIDES: Mapping[str, Override] = {
     "exclude_category": Override(_text(200), "In use: not this category.", _category(is_excluded=True)),
     "language": Override(_CODE, "In use: the language of the answer.", _set("language"), _TOLD),
     "seed": Override(_INTEGER, "In use: sent to the model.", _seed, (_A_MODEL, _OPENAI)),
+    "effort": Override(
+        _one_of(*EFFORTS, ""), "In use: in how many steps is searched, and who plans them.", _set("effort")
+    ),
+    "max_searches": Override(_at_least(1), _PLANS, _limit("searches")),
+    "max_model_calls": Override(_at_least(0), _PLANS, _limit("model_calls")),
+    "max_tokens": Override(_at_least(0), _PLANS, _limit("tokens")),
+    "max_seconds": Override(_number(0), _PLANS, _limit("seconds")),
     "reasoning_effort": Override(_ANYTHING, "Not in use here: the model's own default is used."),
     "send_text_sources": Override(_FLAG, "Not in use here: the text of the documents is always sent."),
     "send_image_sources": Override(_FLAG, _IMAGES),

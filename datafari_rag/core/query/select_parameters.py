@@ -17,6 +17,7 @@ from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import ANSWER_FORMATS, LINE_BREAKS, AnswerFormat, LineBreaks, Restriction
 from datafari_rag.core.errors import TooManyValues
 from datafari_rag.core.query.search_request import MAX_ROWS, Browse
+from datafari_rag.core.steps.budgets import EFFORTS, Effort
 
 MAX_START = 100_000
 """Deepest first hit of a page; an engine holds all hits before it in memory."""
@@ -61,6 +62,11 @@ class SelectParameters:
     language: str | None = None
     is_streamed: bool = False
     wants_trace: bool = False
+    effort: Effort | None = None
+    max_searches: int | None = None
+    max_model_calls: int | None = None
+    max_tokens: int | None = None
+    max_seconds: int | None = None
     restrictions: tuple[Restriction, ...] = ()
     start: int = 0
     rows: int = 10
@@ -225,6 +231,22 @@ def _linebreaks(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return known, known is not None or word == ""
 
 
+def _effort(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    word = values[0].strip().lower() if values else ""
+    known = next((name for name in EFFORTS if name == word), None)
+    return known, known is not None or word == ""
+
+
+def _limit(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    number = _number(values)
+    return number, number is not None
+
+
+def _positive(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    number = _number(values)
+    return (number, True) if number else (None, False)
+
+
 def _language(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     word = values[0].strip() if values else ""
     return (word, True) if _LANGUAGE.fullmatch(word) else (None, word == "")
@@ -300,6 +322,11 @@ READERS: Mapping[str, _Reader] = {
     "lang": _Reader("language", _language),
     "stream": _Reader("is_streamed", _flag),
     "trace": _Reader("wants_trace", _flag),
+    "effort": _Reader("effort", _effort),
+    "max_searches": _Reader("max_searches", _positive),
+    "max_model_calls": _Reader("max_model_calls", _limit),
+    "max_tokens": _Reader("max_tokens", _limit),
+    "max_seconds": _Reader("max_seconds", _limit),
     "id": _Reader(None, _word),
     "fq": _Reader("restrictions", _restrictions),
     "start": _Reader("start", _start),

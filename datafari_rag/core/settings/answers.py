@@ -17,6 +17,7 @@ from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.row import secret, setting
+from datafari_rag.core.steps.budgets import Effort
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 
@@ -74,6 +75,40 @@ class AnswerSettings:
         check=checks.integer(1, 1000),
         help="Maximum number of documents used for one answer. More documents cost more time and tokens.",
         browser=True,
+    )
+    rag_effort: Effort = setting(
+        "rag.effort",
+        "none",
+        check=checks.choice("none", "minimal", "low", "medium"),
+        help="How many steps a search may take where the request does not say: none is one search; minimal searches "
+        "again for the names that the first passages bring, without the model; low lets the model plan the searches "
+        "once; medium lets it plan again when it has seen what was found. Each step costs time.",
+        browser=True,
+    )
+    rag_effort_max_searches: int = setting(
+        "rag.effort.max_searches",
+        12,
+        check=checks.integer(1, 100),
+        help="Most searches of one question at any effort, relaxed repeats counted. A request may ask for fewer.",
+    )
+    rag_effort_max_model_calls: int = setting(
+        "rag.effort.max_model_calls",
+        6,
+        check=checks.integer(0, 20),
+        help="Most calls of the model before the answer, at any effort. 0: no model plans or chooses searches.",
+    )
+    rag_effort_max_tokens: int = setting(
+        "rag.effort.max_tokens",
+        12000,
+        check=checks.integer(0, 10_000_000),
+        help="Most tokens that go to the model and come from it before the answer.",
+    )
+    rag_effort_max_seconds: float = setting(
+        "rag.effort.max_seconds",
+        20.0,
+        check=checks.number(0, 3600),
+        help="How long after the question further steps may begin, in seconds. A search that has begun ends within the "
+        "limits of solr.*.",
     )
     rag_max_json_length: int = setting(
         "rag.maxJsonLength",

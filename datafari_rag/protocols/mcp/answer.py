@@ -13,6 +13,7 @@ from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import Internal, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
+from datafari_rag.core.query.chat_overrides import with_steps
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp.arguments import Arguments
@@ -45,10 +46,12 @@ class AnswerCall:
             NoQuery, QueryTooLong, ContextTooLong: the question cannot be taken.
         """
         given = self.arguments()
-        given.choice("effort", EFFORTS)
+        if "effort" in given.values:
+            given.choice("effort", EFFORTS)
         question = {"role": "user", "content": given.question("question")}
         body = {"messages": [*given.turns("history"), question]}
         ask = ask_of(replace(incoming, body=body), settings, is_streamed=self._is_streamed(incoming))
+        ask = with_steps(ask, given.values, settings, names=("effort",))
         return replace(ask, restrictions=given.restrictions("filters", facets_of(settings)))
 
     def arguments(self) -> Arguments:

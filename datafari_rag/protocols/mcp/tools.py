@@ -26,8 +26,8 @@ MAX_START = 2_000_000_000
 FIELDS = ("exactContent", "preview_content")
 """Fields of a document whose stored text can be fetched."""
 
-EFFORTS = ("low", "minimal")
-"""One call of the model, which is what is meant where nothing is said; or none, and sentences of the documents."""
+EFFORTS = ("none", "minimal", "low", "medium")
+"""As `rag.effort`; with minimal no model is called for the answer either, which is sentences of the documents."""
 
 READ_ONLY = {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
 
@@ -243,9 +243,10 @@ ANSWER = Tool(
     {
         "question": _text("The question.", **_QUESTION),
         "effort": _text(
-            "low: a language model answers. minimal: no model, sentences from the documents.",
+            "How many steps the search takes. none: one search. minimal: up to three searches, no model; the answer "
+            "consists of sentences from the documents. low: a model plans the searches. medium: the model plans again "
+            "after it has seen the first results. Default: the service's setting.",
             enum=list(EFFORTS),
-            default=EFFORTS[0],
         ),
         "history": _list(
             _object(
@@ -265,6 +266,10 @@ ANSWER = Tool(
         "truncated": _TRUNCATED,
         "partial_results": _PARTIAL,
         "support": _SUPPORT,
+        "activity": _list(
+            {"type": "object"}, "The steps that were taken, in order; where the effort is more than none."
+        ),
+        "spent": {"type": "object", "description": "What the steps took together."},
     },
     ("answer", "citations", "documents", "finish_reason", "truncated"),
 )

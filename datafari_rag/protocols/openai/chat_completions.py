@@ -17,6 +17,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import chat_request
 from datafari_rag.protocols.chat_reply_parts import (
     Json,
+    activity,
     citation,
     completion_id,
     created_s,
@@ -27,7 +28,7 @@ from datafari_rag.protocols.chat_reply_parts import (
 )
 from datafari_rag.protocols.chat_request import body_of
 from datafari_rag.protocols.openai import completion_request
-from datafari_rag.protocols.openai.asking import asked, styled
+from datafari_rag.protocols.openai.asking import STEPS, asked, stepping, styled
 from datafari_rag.protocols.openai.failures import failure as failure
 from datafari_rag.protocols.openai.models import may_pass_through, our_model, upstream_names
 from datafari_rag.protocols.openai.renderings import (
@@ -40,7 +41,7 @@ from datafari_rag.protocols.openai.renderings import (
 from datafari_rag.protocols.openai.source_nodes import nodes_of
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 
-OUR_KEYS = ("index_name", "context_token_ratio")
+OUR_KEYS = ("index_name", "context_token_ratio", *STEPS)
 """Keys that a model's server does not know: they never leave here."""
 
 CHAT_HEADER = "x-openwebui-chat-id"
@@ -83,7 +84,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
     style = CompletionStyle(None if parameters.ours is None else parameters.ours.name)
     if wants_source_events(incoming, settings):
         style = replace(style, has_source_events=True)
-    return styled(asked(said, parameters, own, incoming=incoming, settings=settings), style)
+    read = asked(said, parameters, own, incoming=incoming, settings=settings)
+    return styled(stepping(read, body, settings), style)
 
 
 def fallback(incoming: Incoming, settings: Settings) -> PassThrough | None:
@@ -135,6 +137,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
         "search_results": search_results(cited),
         **partial(answer.sources),
         **support(finished),
+        **activity(finished),
     }
 
 
@@ -162,6 +165,7 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                     "search_results": search_results(cited),
                     **partly,
                     **support(event),
+                    **activity(event),
                 }
                 yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
                 if _wants_usage(context):

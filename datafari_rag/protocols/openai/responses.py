@@ -18,10 +18,10 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.chat_reply_parts import Json, citation, partial, support, with_facts
+from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support, with_facts
 from datafari_rag.protocols.chat_request import body_of, memory_limits
 from datafari_rag.protocols.chat_request import softened as softened
-from datafari_rag.protocols.openai.asking import asked, styled
+from datafari_rag.protocols.openai.asking import asked, stepping, styled
 from datafari_rag.protocols.openai.failures import failure as failure
 from datafari_rag.protocols.openai.renderings import Cited, search_results, url_citations
 from datafari_rag.protocols.openai.responses_request import (
@@ -51,7 +51,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     echo = echo_of(body, settings)
     parameters, own = parameters_of(body, settings)
     said = said_in(body, echo, incoming=incoming, settings=settings)
-    return styled(asked(said, parameters, own, incoming=incoming, settings=settings), echo)
+    read = asked(said, parameters, own, incoming=incoming, settings=settings)
+    return styled(stepping(read, body, settings), echo)
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
@@ -166,6 +167,7 @@ def _ended(draft: _Draft, finished: Finished) -> Json:
         "search_results": search_results(_cited(draft.context, finished, draft.sources.extracts)),
         **partial(draft.sources),
         **support(finished),
+        **activity(finished),
     }
 
 

@@ -20,6 +20,7 @@ export class Failure extends Error {
  * @property {string} [base] where the service is; the page's own origin when absent
  * @property {string[]} [filters]
  * @property {string} [format]
+ * @property {string} [effort] in how many steps is searched
  * @property {string} [language] of the answer, when the address names one
  * @property {import("./types.js").Message[]} [history]
  * @property {AbortSignal} [signal]
@@ -63,6 +64,7 @@ async function sent(wish) {
   const options = { method: "POST", signal: wish.signal ?? null, credentials: wish.credentials ?? "same-origin" };
   const wanted = new URLSearchParams();
   if (wish.format && wish.format !== "default") wanted.set("format", wish.format);
+  if (wish.effort) wanted.set("effort", wish.effort);
   if (wish.language) wanted.set("lang", wish.language);
   for (const filter of wish.filters ?? []) wanted.append("fq", filter);
   let path = "/search/select";
@@ -98,8 +100,8 @@ function take(line, answer) {
   } else if (type === "message.delta") {
     answer.content.message += data.text;
   } else if (type === "message.final") {
-    const { text, citations, thoughts, finish_reason, support } = data;
-    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, support });
+    const { text, citations, thoughts, finish_reason, spent, support } = data;
+    Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, spent, support });
     if (data.partial_results) answer.content.partial_results = true;
     answer.followups = data.followup_questions;
     return "held";

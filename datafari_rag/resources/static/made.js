@@ -22,8 +22,16 @@ export function madeOf(answer, words) {
     element("h4", {}, words.times),
     times(answer, prompt.props?.timings_ms ?? {}, words),
     element("p", { class: "fine" }, modelOf(answer.model, words)),
+    spentOn(answer.content.spent, words),
   );
   return details;
+}
+
+/** What all steps took together, where there were several. @param {import("./types.js").Spent | undefined} spent @param {import("./types.js").Words} words */
+function spentOn(spent, words) {
+  if (!spent) return "";
+  const tokens = spent.inputTokens + spent.outputTokens;
+  return element("p", { class: "fine spent" }, filled(words.spent, { searches: spent.searches, calls: spent.modelCalls, tokens }));
 }
 
 /** The header `X-RAG-Model: NAME; tries=N; fallback=0|1` in words. @param {string} header @param {import("./types.js").Words} words */

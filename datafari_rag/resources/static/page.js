@@ -23,6 +23,7 @@ const words = setup.words;
 const form = /** @type {HTMLFormElement} */ (byId("ask"));
 const box = /** @type {HTMLInputElement} */ (byId("q"));
 const format = /** @type {HTMLSelectElement} */ (byId("format"));
+const effort = /** @type {HTMLSelectElement} */ (byId("effort"));
 const clear = byId("clear");
 const answers = byId("answers");
 const state = byId("state");
@@ -49,7 +50,7 @@ function kept(kind) {
 }
 
 /** @param {URLSearchParams} wanted */
-const addressOf = (wanted) => JSON.stringify(["q", "fq", "format", "lang"].map((name) => wanted.getAll(name)));
+const addressOf = (wanted) => JSON.stringify(["q", "fq", "format", "effort", "lang"].map((name) => wanted.getAll(name)));
 
 /** @param {string} text */
 const say = (text) => (state.textContent = text);
@@ -109,6 +110,7 @@ async function grow(card, question, place, signal) {
     signal,
     filters: wanted.getAll("fq"),
     format: wanted.get("format") ?? format.value,
+    effort: wanted.get("effort") ?? effort.value,
     language: wanted.get("lang") ?? "",
     history: talk.before(place),
   };
@@ -253,7 +255,8 @@ form.addEventListener("submit", (event) => {
     return;
   }
   const wanted = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) if (name !== "format" || value !== "default") wanted.append(name, String(value));
+  const usual = new Map([["format", "default"], ["effort", ""]]);
+  for (const [name, value] of new FormData(form)) if (usual.get(name) !== value) wanted.append(name, String(value));
   const ui = new URLSearchParams(location.search).get("ui");
   if (ui) wanted.set("ui", ui);
   history.pushState(null, "", `/?${wanted}`);
@@ -261,7 +264,7 @@ form.addEventListener("submit", (event) => {
   box.scrollLeft = 0;
   show(true);
 });
-format.addEventListener("change", () => box.value.trim() && document.body.classList.contains("results") && form.requestSubmit());
+for (const wish of [format, effort]) wish.addEventListener("change", () => box.value.trim() && document.body.classList.contains("results") && form.requestSubmit());
 clear.addEventListener("click", () => {
   running?.abort();
   talk.begin("");

@@ -210,7 +210,9 @@ def _made_words(_: Translate) -> Mapping[str, object]:
             "asked": _("as asked"),
             "a third of the words": _("a third of the words"),
             "any word": _("any word"),
+            "further": _("searched further"),
         },
+        "spent": _("Searches: {searches}; calls of the model: {calls}; tokens: {tokens}"),
         "verdicts": {
             "chosen": _("in: chosen"),
             "budget": _("out: no room left"),

@@ -17,6 +17,7 @@ from flask import Response, request
 from datafari_rag.core.ask import ANSWER_FORMATS
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.steps.budgets import EFFORTS
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered, failed
@@ -93,6 +94,8 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "filters": arguments.get("fq", []),
         "wanted_format": arguments.get("format", ["default"])[0].lower(),
         "formats": ANSWER_FORMATS,
+        "wanted_effort": arguments.get("effort", [""])[0].lower(),
+        "efforts": EFFORTS,
         "field_names": field_names(reader.translate),
         "examples": QUESTIONS if settings.demo_users else (),
         "has_feedback": bool(settings.feedback_file),
@@ -109,7 +112,7 @@ def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Argum
     settings = worker.snapshot().settings
     wanted = parameters_for(arguments, settings.solr_facets)
     hits = searched(worker, _incoming(wanted), peer)
-    asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "lang") if name in arguments}
+    asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
     answer = answered(worker, PAGE, worker.snapshot(), incoming=_incoming(asked), peer=peer)
     return _hits(orjson.loads(hits.get_data()), arguments, reader) | _answer(worker, answer, reader)
 

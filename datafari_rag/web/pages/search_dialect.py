@@ -37,6 +37,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         answer_format=wished.answer_format,
         language=wished.language or said.language,
         restrictions=wished.restrictions,
+        effort=wished.effort or said.effort,
         wants_trace=True,
         wants_followups=True,
         ignored=wished.ignored,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -94,6 +95,13 @@ def test_the_first_endpoint_answers_alone(clock: Clock) -> None:
     first, second = FakeEndpoint(clock), FakeEndpoint(clock)
     assert told(chain(clock, first, second)) == GOOD
     assert (len(first.tries), len(second.tries)) == (1, 0)
+
+
+@pytest.mark.parametrize(("within_s", "until"), [(None, 300.0), (2.5, 2.5), (1000.0, 300.0)])
+def test_a_prompt_is_waited_for_no_longer_than_it_says(clock: Clock, within_s: float | None, until: float) -> None:
+    first = FakeEndpoint(clock)
+    list(chain(clock, first).generate(replace(PROMPT, within_s=within_s), is_streamed=True))
+    assert first.tries == [until]
 
 
 PASSED_ON = [

@@ -9,8 +9,9 @@ import pytest
 
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest
-from datafari_rag.core.query.chat_overrides import OVERRIDES, applied, instructed
+from datafari_rag.core.query.chat_overrides import OVERRIDES, STEPS, applied, instructed, with_steps
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.steps.budgets import NO_LIMITS, StepLimits
 
 SETTINGS = Settings()
 
@@ -99,6 +100,24 @@ BAD: list[tuple[str, object]] = [
     ("exclude_category", "x" * 201),
     ("language", "../etc"),
     ("language", 1),
+    ("effort", "high"),
+    ("effort", 1),
+    ("effort", ["low"]),
+    ("max_searches", 0),
+    ("max_searches", -1),
+    ("max_searches", "3"),
+    ("max_searches", float("nan")),
+    ("max_searches", float("inf")),
+    ("max_searches", 2**70),
+    ("max_searches", True),
+    ("max_model_calls", -1),
+    ("max_model_calls", 0.5),
+    ("max_tokens", "many"),
+    ("max_tokens", -5),
+    ("max_seconds", -0.1),
+    ("max_seconds", float("nan")),
+    ("max_seconds", float("inf")),
+    ("max_seconds", "9"),
     ("seed", 1.5),
     ("seed", True),
     ("seed", 2**70),
@@ -111,6 +130,24 @@ def test_a_value_that_does_not_fit_is_named(name: str, value: object) -> None:
     with pytest.raises(BadRequest, match=rf"^context\.overrides\.{name} must be ") as refused:
         applied(Ask("q"), {name: value}, SETTINGS)
     assert refused.value.field == f"context.overrides.{name}"
+
+
+def test_effort_and_limits_reach_the_ask() -> None:
+    ask = applied(
+        Ask("q"),
+        {"effort": "low", "max_searches": 4, "max_model_calls": 0, "max_tokens": 900, "max_seconds": 2.5},
+        SETTINGS,
+    )
+    assert (ask.effort, ask.limits) == ("low", StepLimits(4, 0, 900, 2.5))
+    assert applied(Ask("q"), {"effort": ""}, SETTINGS).effort is None
+
+
+def test_a_dialect_without_overrides_names_its_own_field() -> None:
+    ask = with_steps(Ask("q"), {"effort": "minimal", "max_tokens": 5, "top": 2}, SETTINGS, names=("effort",))
+    assert (ask.effort, ask.limits, ask.max_documents) == ("minimal", NO_LIMITS, None)
+    with pytest.raises(BadRequest, match=r"^max_searches must be an integer from 1 up") as refused:
+        with_steps(Ask("q"), {"max_searches": 0}, SETTINGS, names=STEPS)
+    assert refused.value.field == "max_searches"
 
 
 def test_unknown_keys_never_fail_and_are_named() -> None:
@@ -142,7 +179,13 @@ def test_a_template_replaces_the_instructions_or_adds_to_them(template: str | No
     assert instructed(template, "ours") == expected
 
 
-SAMPLE: dict[str, Any] = {"language": "en", "vector_fields": "embedding", "retrieval_mode": "hybrid", "top": 1}
+SAMPLE: dict[str, Any] = {
+    "language": "en",
+    "effort": "low",
+    "vector_fields": "embedding",
+    "retrieval_mode": "hybrid",
+    "top": 1,
+}
 
 
 @pytest.mark.parametrize("name", OVERRIDES)

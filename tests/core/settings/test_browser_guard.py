@@ -13,7 +13,7 @@ HARMLESS = {
     "how the model words its answer and how long it is": "rag.temperature rag.maxTokens rag.addInstructions",
     "how much is read of documents that this reader may see anyway": """
         rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates
-        rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
+        rag.effort rag.extract rag.evidence.min rag.score.min rag.clean retrieval.method rrf.topK
         rrf.rank.constant openai.maxFiles openai.node_tokens
         chat.top.max mcp.max_tokens synthesis.maxFiles summarization.chunks.number prompt.chunking.strategy
         prompt.max.request.size""",

@@ -1,0 +1,101 @@
+"""
+How much effort a search in steps may take: the levels, what the settings allow, and what the caller allows.
+
+The least of the three counts. What was spent is always the sum of the steps themselves, so that no second account can
+differ from it. Pure: seconds come in as numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Effort = Literal["none", "minimal", "low", "medium"]
+EFFORTS: tuple[Effort, ...] = ("none", "minimal", "low", "medium")
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """
+    What a caller allows at most for the steps before the answer; None is "as the settings say".
+
+    *searches* counts every search that is sent, the first one and its relaxed repeats too; *tokens* those that go to
+    the model and come from it before the answer.
+    """
+
+    searches: int | None = None
+    model_calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+NO_LIMITS = StepLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class StepBudget:
+    """What the steps of one answer may take at most; see `StepLimits` for what is counted."""
+
+    searches: int
+    model_calls: int
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """
+    One level of effort: most *searches* and *model_calls*, and most *follows* that no model has planned.
+
+    *follows* are searches for the names that the best passages bring.
+    """
+
+    searches: int
+    model_calls: int
+    follows: int
+
+
+LEVELS: Mapping[Effort, Level] = {
+    "none": Level(0, 0, 0),
+    "minimal": Level(3, 0, 2),
+    "low": Level(7, 1, 2),
+    "medium": Level(12, 2, 3),
+}
+"""minimal: by rules alone. low: the model plans once. medium: it plans, and again when it has seen what was found."""
+
+TOOL_CALLS = 6
+"""Most calls of the model where it may use tools: then each call is one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What steps have taken together."""
+
+    searches: int = 0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    elapsed_ms: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of both directions."""
+        return self.input_tokens + self.output_tokens
+
+
+def budget_for(effort: Effort, wanted: StepLimits, allowed: StepBudget, *, has_tools: bool = False) -> StepBudget:
+    """Return the least of what the level takes, the caller *wanted* and the settings *allowed*."""
+    level = LEVELS[effort]
+    calls = TOOL_CALLS if has_tools else level.model_calls
+    return StepBudget(
+        searches=_least(level.searches, wanted.searches, allowed.searches),
+        model_calls=_least(calls, wanted.model_calls, allowed.model_calls),
+        tokens=_least(allowed.tokens, wanted.tokens),
+        seconds=min(allowed.seconds, math.inf if wanted.seconds is None else wanted.seconds),
+    )
+
+
+def _least(first: int, *others: int | None) -> int:
+    return min((first, *(other for other in others if other is not None)))

@@ -1,0 +1,299 @@
+"""
+One question's search as far as it has come: what was found, what it took, and each way to search further.
+
+Every search goes through `retrieval.searched` under the filter that the line hands in; no filter is made here. What a
+step finds competes with what all others found. A further step that fails ends the steps and never the answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from datafari_rag.core.access import Filter
+from datafari_rag.core.answer.prompt import Prompt, document_message
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Document, Extract
+from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, SearchError
+from datafari_rag.core.events import StepBegun, StepEnded, StepEvent
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.selection import Limit, choose, weigh
+from datafari_rag.core.query.search_request import Search, SearchResult, Step
+from datafari_rag.core.query.steps import content_words
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.steps import planning
+from datafari_rag.core.steps.activity import Activity, ActivityStep, StepKind, spent_on
+from datafari_rag.core.steps.budgets import Effort, StepBudget
+from datafari_rag.core.steps.following import Lead, lead_from
+from datafari_rag.core.steps.planning import plan_prompt, queries_in
+from datafari_rag.core.steps.pooling import pooled
+from datafari_rag.ports import Ending, Model, Offload
+from datafari_rag.retrieval import Engines, Searched, searched
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+MORE_DOCUMENTS = 2
+"""By how many documents further searches raise `rag.maxFiles`, so that there is room for what they brought."""
+
+LOOK_CHARS, LOOK_DOCUMENTS = 3000, 5
+"""What the model sees of what was found when it plans again."""
+
+MESSAGE_TOKENS = 8
+"""What a message costs besides its text, at most."""
+
+Steps = Generator[StepEvent, None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class StepParts:
+    """What the steps are made with: the line's own."""
+
+    engines: Engines
+    model: Model
+    count: Callable[[str], int]
+    clock: Callable[[], float]
+    new_nonce: Callable[[], str]
+    offload: Offload
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What all searches found together, the *ask* as the answer is made from it, and what was done."""
+
+    searched: Searched
+    ask: Ask
+    activity: Activity | None = None
+
+
+class StepMeter:
+    """The account of one answer's steps: what they took, and whether another one is within the budget."""
+
+    def __init__(self, budget: StepBudget, clock: Callable[[], float]) -> None:
+        """Start now."""
+        self.budget, self._clock, self._began = budget, clock, clock()
+        self.steps: tuple[ActivityStep, ...] = ()
+        self._number = 0
+
+    @property
+    def left_s(self) -> float:
+        """Return the seconds that are left, 0 or less when there are none."""
+        return self.budget.seconds - (self._clock() - self._began)
+
+    def may_search(self) -> bool:
+        """Say whether one more search is within the budget; none is after a step that failed."""
+        is_well = not any(step.failure for step in self.steps if step.searches)
+        return is_well and self.left_s > 0 and spent_on(self.steps).searches < self.budget.searches
+
+    def tokens_left(self, input_tokens: int) -> int:
+        """Return how many tokens the reply to a call with *input_tokens* may have; 0 when none may be made."""
+        spent = spent_on(self.steps)
+        if self.left_s <= 0 or spent.model_calls >= self.budget.model_calls:
+            return 0
+        return max(0, self.budget.tokens - spent.tokens - input_tokens)
+
+    def begin(self, kind: StepKind, text: str = "", *, name: str = "") -> tuple[StepBegun, float]:
+        """Return the event of a step that begins now, and when that is."""
+        self._number += 1
+        return StepBegun(f"step-{self._number}", kind, name, text), self._clock()
+
+    def end(self, begun: tuple[StepBegun, float], step: ActivityStep, result: str = "") -> StepEnded:
+        """Take *step* into the account, with the time since it has *begun*, and return its event."""
+        event, at = begun
+        step = replace(step, kind=event.kind, name=event.name, elapsed_ms=(self._clock() - at) * 1000)
+        self.steps = (*self.steps, step)
+        return StepEnded(event.id, step, result)
+
+
+class StepWalk:
+    """One question's search as far as it has come; lives as long as its request."""
+
+    def __init__(self, ask: Ask, access: Filter, meter: StepMeter, *, settings: Settings, parts: StepParts) -> None:
+        """Search nothing yet."""
+        self.ask, self._access, self.meter, self._settings, self._parts = ask, access, meter, settings, parts
+        self._question = ask.search_text or ask.question
+        self.language = "en"
+        self._plan: Sequence[Search] = ()
+        self._first = Searched(SearchResult((), 0))
+        self._further: list[Searched] = []
+        self._leads: list[Lead] = []
+        self._pool: tuple[Document, ...] = ()
+
+    def first(self, plan: Sequence[Search]) -> Steps:
+        """Search for the question itself, relaxed no oftener than the budget allows. Raises: SearchError."""
+        self._plan = plan[: self.meter.budget.searches]
+        begun = self.meter.begin("search", self._question)
+        yield begun[0]
+        self._first = self._searched(self._plan)
+        if self._plan:
+            self.language = self._plan[0].language
+        if self._first.last is not None:
+            self._question = self._first.last.question
+        yield self.meter.end(begun, _step_of(self._question, self._first))
+
+    def planned(self, calls: int) -> Steps:
+        """Let the model plan up to *calls* times, and search for what it names; after the first time it sees texts."""
+        for number in range(calls):
+            queries = yield from self._queries(self.seen() if number else ())
+            for query in queries:
+                yield from self.search_also(query, query, content_words(query, self.language))
+            if not queries:
+                return
+
+    def followed(self, most: int) -> Steps:
+        """Search up to *most* times for the names that the best documents bring, one document after the other."""
+        read: set[str] = set()
+        while len(read) < most and self.meter.may_search():
+            document = next((one for one in self.order()[: most + 1] if one.id not in read), None)
+            if document is None:
+                return
+            read.add(document.id)
+            lead = self.aside(partial(lead_from, self._question, document, language=self.language), (document,))
+            if lead.words:
+                self._leads.append(lead)
+                yield from self.search_also(" ".join(lead.words), self._question, lead.words)
+
+    def result(self, effort: Effort) -> Stepped:
+        """Return all that was found, in one order, with room for what the further searches brought."""
+        all_of = (self._first, *self._further)
+        documents = self.order() if self._further else self._first.found.documents
+        found = replace(
+            self._first.found,
+            documents=documents,
+            total=max(len(documents), *(one.found.total for one in all_of)),
+            is_partial=any(one.found.is_partial for one in all_of),
+        )
+        whole = Searched(found, tuple(tried for one in all_of for tried in one.tried), self._first.last)
+        brought = sum(bool(one.found.documents) for one in self._further)
+        is_free = self.ask.max_documents is None and brought > 0
+        most = self._settings.rag_max_files + min(brought, MORE_DOCUMENTS)
+        ask = replace(self.ask, max_documents=most) if is_free else self.ask
+        return Stepped(whole, ask, Activity(effort, self.meter.steps))
+
+    def search_also(
+        self, text: str, question: str, words: Sequence[str], *, tool: str = ""
+    ) -> Generator[StepEvent, None, tuple[Document, ...] | None]:
+        """
+        Search for any of *words*, nearest in meaning to *question*, and tell of it as *text*.
+
+        Returns what was found, None where no search was possible.
+        """
+        if not self.meter.may_search() or not self._plan or not words:
+            return None
+        search = replace(self._plan[0], question=question, step=Step("further", tuple(words), "OR"))
+        begun = self.meter.begin("tool" if tool else "search", text, name=tool)
+        yield begun[0]
+        try:
+            found = self._searched((search,))
+        except SearchError as error:
+            log.warning("a further search failed: label=%s cause=%r", error.label, error.log or error.reason)
+            yield self.meter.end(begun, ActivityStep("search", text, searches=1, failure=error.label))
+            return None
+        self._further.append(found)
+        self._pool = ()
+        yield self.meter.end(begun, _step_of(text, found), f"{len(found.found.documents)} documents")
+        return found.found.documents
+
+    def fetched(self, document: Document) -> Document | None:
+        """Return *document* whole, as its user may see it now; it counts as found by a search. Raises: SearchError."""
+        field = self._settings.rag_solr_field
+        field = "exactContent" if field == "highlighting" else field
+        whole = self._parts.engines.retriever.fetch(document.id, field, self._access)
+        if whole is not None:
+            self._further.append(Searched(SearchResult((replace(document, score=1.0),), 1)))
+            self._pool = ()
+        return whole
+
+    def _searched(self, plan: Sequence[Search]) -> Searched:
+        return searched(plan, self._access, settings=self._settings, engines=self._parts.engines)
+
+    def order(self) -> tuple[Document, ...]:
+        """Return the documents of all searches so far, best first; made once for each state."""
+        if not self._pool:
+            results = [one.found.documents for one in (self._first, *self._further)]
+            ranked = partial(pooled, self._question, results, leads=tuple(self._leads), language=self.language)
+            self._pool = self.aside(ranked, [one for found in results for one in found])
+        return self._pool
+
+    def seen(self) -> tuple[Extract, ...]:
+        """Return what the model is shown of what was found."""
+        documents = self.order()[:LOOK_DOCUMENTS]
+        weighed = self.aside(partial(weigh, self._question, documents, language=self.language), documents)
+        return extracts_for(choose(weighed, Limit(LOOK_CHARS, LOOK_DOCUMENTS)).chosen, is_cleaned=True)
+
+    def planner(self) -> planning.Planner:
+        """Return what a call of the model is made with; its nonce is new each time."""
+        return planning.Planner(self._settings.rag_model, self._parts.new_nonce(), self.language)
+
+    def called(
+        self, prompt: Prompt, read: Callable[[str], tuple[str, ...]]
+    ) -> Generator[StepEvent, None, SaidByModel | None]:
+        """Return what the model says to *prompt*, None where it may not be called; *read* tells what is noted of it."""
+        input_tokens = tokens_in(prompt, self._parts.count)
+        left = min(planning.MAX_TOKENS, self.meter.tokens_left(input_tokens))
+        is_model = self._settings.rag_api_endpoint != BUILTIN_MODEL
+        if not is_model or left < planning.LEAST_TOKENS or not self.meter.may_search():
+            return None
+        begun = self.meter.begin("plan")
+        yield begun[0]
+        prompt = replace(prompt, max_tokens=left, within_s=self.meter.left_s)
+        said = said_by(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self.meter.left_s <= 0)
+        queries = () if said.failure else read(said.text)
+        step = ActivityStep("plan", queries=queries, model_calls=1, failure=said.failure)
+        yield self.meter.end(begun, replace(step, input_tokens=input_tokens, output_tokens=said.tokens))
+        return said
+
+    def _queries(self, seen: tuple[Extract, ...]) -> Generator[StepEvent, None, tuple[str, ...]]:
+        """Return what the model wants to search for; nothing where it may not be called, fails or has enough."""
+        known = (self._question, *(step.text for step in self.meter.steps))
+        said = yield from self.called(plan_prompt(self.ask, seen, self.planner()), lambda text: queries_in(text, known))
+        return () if said is None or said.failure else queries_in(said.text, known)
+
+    def aside(self, work: Callable[[], T], documents: Sequence[Document]) -> T:
+        """Return what *work* on the texts of *documents* returns, done where it holds up nobody else."""
+        return self._parts.offload(work, sum(len(document.text) for document in documents))
+
+
+@dataclass(frozen=True, slots=True)
+class SaidByModel:
+    """What the model said in a step before the answer, its *tokens*, and the label of a *failure*."""
+
+    text: str
+    tokens: int
+    failure: str | None = None
+
+
+def said_by(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_over: Callable[[], bool]) -> SaidByModel:
+    """Return what *model* says to *prompt*, and no more than its `max_tokens`, however much is sent."""
+    words: list[str] = []
+    tokens, most = 0, prompt.max_tokens or 0
+    with closing(model.generate(prompt, is_streamed=True)) as pieces:
+        for piece in pieces:
+            if is_over():
+                return SaidByModel("", tokens, ModelTimeout.label)
+            if isinstance(piece, Ending):
+                return SaidByModel("".join(words), tokens, None if piece.failure is None else piece.failure.label)
+            size = count(piece.text)
+            if tokens + size > most:
+                # A server that sends its whole reply at once, or heeds no limit: what fits is a plan as well.
+                return SaidByModel("".join(words), most) if words else SaidByModel(piece.text[:most], most)
+            tokens += size
+            words.append(piece.text)
+    return SaidByModel("", tokens, ModelUnavailable.label)
+
+
+def tokens_in(prompt: Prompt, count: Callable[[str], int]) -> int:
+    """Return the tokens of all that is sent with *prompt*."""
+    texts = [prompt.instructions or "", *(turn.text for turn in prompt.history), prompt.question]
+    texts += [document_message(extract, prompt.nonce) for extract in prompt.extracts]
+    return sum(count(text) + MESSAGE_TOKENS for text in texts)
+
+
+def _step_of(text: str, found: Searched) -> ActivityStep:
+    return ActivityStep("search", text, found=len(found.found.documents), searches=len(found.tried))
