@@ -20,6 +20,7 @@ from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.revocation import Revocation
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -315,12 +316,39 @@ class RightsSource(Protocol):
         ...
 
 
+class Revocations(Protocol):
+    """Whose rights an administrator has revoked, and when; all workers know the same."""
+
+    def latest(self, name: str | None) -> Revocation:
+        """
+        Return the latest revocation that concerns *name*, None the anonymous.
+
+        Raises:
+            AuthorityUnavailable: it is not known.
+        """
+        ...
+
+    def add(self, name: str | None, *, by: str) -> Revocation:
+        """
+        Revoke what is known of the rights of *name*, None of everybody, from the next request on.
+
+        Raises:
+            AuthorityUnavailable: the revocation could not be kept.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedIdentity:
-    """Who sent the request, proved: *name* None is nobody; *claims* are tokens of a verified identity token."""
+    """
+    Who sent the request, proved: *name* None is nobody; *claims* are tokens of a verified identity token.
+
+    *issued_at_s* is when that token was signed, None where it does not say.
+    """
 
     name: str | None = None
     claims: tuple[str, ...] = ()
+    issued_at_s: float | None = None
     is_application: bool = False
     """Whether a calling application proved itself by its key, which names no user."""
 

@@ -206,6 +206,13 @@ class SearchSettings(DialectSettings):
         check=checks.number(0, 86_400),
         help="How long a user's tokens are remembered, in seconds. 0: looked up for every request.",
     )
+    security_revocations_file: str = setting(
+        "security.revocations.file",
+        "",
+        check=checks.path(),
+        help="File that keeps revoked rights (POST /admin/revoke); several servers may share it. Empty: kept until the "
+        "service stops.",
+    )
     security_jwt_jwks: str = setting(
         "security.jwt.jwks",
         "",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from pathlib import Path
 
-from datafari_rag.core.errors import Internal
+from datafari_rag.core.errors import Internal, RagError
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -38,6 +38,18 @@ class AnswerEvents:
         except Exception as defect:  # the one edge where a defect of ours is caught
             self.ending = Failed(internal(defect, self._new_id()))
             yield self.ending
+
+
+def while_held(events: Generator[Event, None, None], require_held: Callable[[], None]) -> Generator[Event, None, None]:
+    """Yield *events*; before each *require_held* is called, and what it raises is the last one."""
+    with closing(events):
+        for event in events:
+            try:
+                require_held()
+            except RagError as error:
+                yield Failed(error)
+                return
+            yield event
 
 
 def task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:

@@ -26,7 +26,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import StartedAnswer, answer, collect, started
 from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
-from datafari_rag.web.api.answer_events import AnswerEvents, task_events
+from datafari_rag.web.api.answer_events import AnswerEvents, task_events, while_held
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -35,8 +35,8 @@ from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.server_timing import server_timing
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
-from datafari_rag.web.signing import Signer
-from datafari_rag.web.user import user_for
+from datafari_rag.web.signing import LazySigning, Signer
+from datafari_rag.web.user import RightsOfRequest
 
 log = logging.getLogger(__name__)
 
@@ -124,19 +124,24 @@ class AnswerRun:
     context: ReplyContext
     is_admin: bool
     began: float
+    rights: RightsOfRequest
     task: Task | None = None
     """What a program asks in place of a person; None for a question."""
 
-    def events(self, user: User) -> AnswerEvents:
-        """Return the pipeline's events for *user*, those failures softened that this dialect shows as answers."""
+    def events(self) -> AnswerEvents:
+        """
+        Return the pipeline's events for the user, those failures softened that this dialect shows as answers.
+
+        They end when his rights are revoked.
+        """
         ask, settings = self.context.ask, self.snapshot.settings
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
-        events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
+        events = answer(ask, self.rights.user(), settings=settings, dependencies=self.snapshot.dependencies)
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
-        return AnswerEvents(events, self.worker.new_id)
+        return AnswerEvents(while_held(events, self.rights.require_held), self.worker.new_id)
 
     def audit(self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...]) -> None:
         """Say to the audit trail how this question ended."""
@@ -171,15 +176,18 @@ def answered_as(
     identified: VerifiedIdentity,
 ) -> Response:
     """Return the response to one question of whoever was *identified*, counted among his."""
+    rights = RightsOfRequest(identified, snapshot)
+    signer = Signer(snapshot.settings.chat_memory_secret)
     incoming = replace(
         incoming,
         user_name=identified.name,
         count_tokens=snapshot.dependencies.counter.count,
-        signing=Signer(snapshot.settings.chat_memory_secret).for_user("session state", identified.name),
+        # With other rights, what was said under the old ones is not recalled.
+        signing=LazySigning(lambda: signer.for_user(f"session state {rights.fingerprint()}", identified.name)),
     )
     try:
         worker.limits.check_user(snapshot.settings, identified.name)
-        return _answered(worker, row, snapshot, incoming=incoming, identified=identified)
+        return _answered(worker, row, snapshot, incoming=incoming, rights=rights)
     except RagError as error:
         return _refused(worker, row, snapshot, incoming=incoming, error=error)
 
@@ -210,7 +218,7 @@ def _answered(
     snapshot: ServiceSnapshot,
     *,
     incoming: Incoming,
-    identified: VerifiedIdentity,
+    rights: RightsOfRequest,
 ) -> Response:
     """Return the dialect's own answer, or the model's to a request that is passed through."""
     came_at = worker.came_at()
@@ -218,17 +226,18 @@ def _answered(
     read = row.dialect.parse(incoming, snapshot.settings)
     if snapshot.bad_setting is not None:
         raise snapshot.bad_setting
-    user = user_for(identified, snapshot)
+    user = rights.user()
     if not isinstance(read, PassThrough):
         task = read if isinstance(read, Task) else None
         ask = read.ask if isinstance(read, Task) else read
         ask = replace(ask, question_language=question_language_for(ask))
-        run = AnswerRun(worker, row, snapshot, _context(worker, snapshot, incoming, ask), user.is_admin, began, task)
+        context = _context(worker, snapshot, incoming, ask)
+        run = AnswerRun(worker, row, snapshot, context, user.is_admin, began, rights, task)
         _note(run, incoming)
         if task is not None:
             require_known(user, snapshot.settings.security_anonymous)
         try:
-            return _streamed(run, run.events(user)) if ask.is_streamed else _whole(run, run.events(user))
+            return _streamed(run, run.events()) if ask.is_streamed else _whole(run, run.events())
         except NoDocuments:
             passed = row.fallback(incoming, snapshot.settings) if row.fallback is not None else None
             if passed is None:
@@ -346,6 +355,7 @@ def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Ext
     else:
         ended = FinishedRequest(name, "aborted")
     run.worker.metrics.count(ended, settings)
+    run.worker.metrics.freshness.note_documents(extracts, now_s=run.context.now_s)
     _log_answer(run, ended.outcome, ending.facts if ending else None, extracts=extracts)
 
 
