@@ -35,6 +35,7 @@ from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.adapters.worker_thread import offload_for_worker
+from datafari_rag.core.audit_keys import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.ingest.embedding import EmbeddingWriter
@@ -175,7 +176,7 @@ class Runtime:
             rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings, watch)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=kept("audit", settings.audit_folder, lambda: audit_for(settings)),
+            audit=kept("audit", (settings.audit_folder, settings.audit_key), lambda: audit_for(settings)),
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
@@ -319,7 +320,8 @@ def revocations_for(settings: Settings) -> RevocationFile:
 
 def audit_for(settings: Settings) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
-    return AuditTrail(Path(settings.audit_folder)) if settings.audit_folder else None
+    signing = AuditKey(settings.audit_key) if settings.audit_key else None
+    return AuditTrail(Path(settings.audit_folder), signing=signing) if settings.audit_folder else None
 
 
 def tracing_for(settings: Settings) -> Tracing | None:

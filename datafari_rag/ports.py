@@ -7,7 +7,7 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
@@ -348,7 +348,7 @@ class VerifiedIdentity:
 
     name: str | None = None
     claims: tuple[str, ...] = ()
-    issued_at_s: float | None = None
+    issued_at_s: float | None = field(default=None, compare=False)
     is_application: bool = False
     """Whether a calling application proved itself by its key, which names no user."""
 

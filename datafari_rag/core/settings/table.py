@@ -152,6 +152,18 @@ class Settings(SearchSettings):
         check=checks.path(),
         help="Folder for the audit files: one line for each answer, without texts, chained by hashes. Empty: no audit.",
     )
+    audit_key: str = secret(
+        "audit.key",
+        "",
+        check=checks.text(message("texts of at least 32 characters without commas"), re.compile(r"[^,]{32,}")),
+        help="Secret that signs the audit, kept where whoever can write its files cannot read it. Empty: hashes alone.",
+    )
+    audit_keys_old: tuple[str, ...] = secret(
+        "audit.keys.old",
+        (),
+        check=checks.plain_list(),
+        help="Earlier values of audit.key, separated by commas: what they signed is still verified.",
+    )
     feedback_file: str = setting(
         "feedback.file",
         "",
