@@ -44,6 +44,8 @@ class Trial:
     leaks: int
     is_whole: bool | None = None
     ms: dict[str, float] = field(default_factory=dict)
+    id: str = ""
+    """The question's."""
 
 
 def folded(text: str) -> str:

@@ -109,6 +109,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
+        id=question.id,
     )
 
 
