@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 
@@ -54,17 +55,26 @@ class RightsOfRequest:
     def __init__(self, identified: VerifiedIdentity, snapshot: ServiceSnapshot) -> None:
         """Look up nothing yet."""
         self.identified, self._snapshot = identified, snapshot
-        self._known: tuple[User, Revocation] | None = None
+        self._user: User | None = None
+        self._began_with: tuple[int, Revocation] | None = None
+        self._digest = ""
         self._looked_up_at = 0.0
 
     def user(self) -> User:
         """Return the user, the same each time. Raises: as `user_for`."""
-        return self._found()[0]
+        self._found()
+        if self._user is None:
+            self._user = user_for(self.identified, self._snapshot)
+        return self._user
 
     def fingerprint(self) -> str:
-        """Return a text that changes with the user's rights, and with their revocation. Raises: as `user_for`."""
-        user, revoked = self._found()
-        return json.dumps([sorted(user.tokens), revoked.at_s])
+        """
+        Return a text that changes with the user's rights, and with their revocation; for signed memories alone.
+
+        Raises: as `user_for`.
+        """
+        _, revoked = self._found()
+        return f"{self._digest} {revoked.at_s}"
 
     def require_held(self) -> None:
         """
@@ -77,23 +87,32 @@ class RightsOfRequest:
             NotAllowed: the rights were revoked, or are others now.
             RagError: as `user_for`.
         """
-        user, revoked = self._found()
-        snapshot = self._snapshot
-        if snapshot.revocations.latest(user.name) != revoked:
+        tokens, revoked = self._found()
+        # An open stream holds no tokens, of which there may be thousands.
+        self._user, snapshot = None, self._snapshot
+        if snapshot.revocations.latest(self.identified.name) != revoked:
             raise NotAllowed(REVOKED)
         now = snapshot.dependencies.clock()
         if now - self._looked_up_at >= max(RECHECK_S, snapshot.settings.security_cache_s):
-            if user_for(self.identified, snapshot).tokens != user.tokens:
+            if hash(user_for(self.identified, snapshot).tokens) != tokens:
                 raise NotAllowed(REVOKED)
             self._looked_up_at = now
 
-    def _found(self) -> tuple[User, Revocation]:
-        if self._known is None:
+    def _found(self) -> tuple[int, Revocation]:
+        """Return the hash of the tokens, and the latest revocation, as they were when they were first needed."""
+        if self._began_with is None:
             self._looked_up_at = self._snapshot.dependencies.clock()
             # Before the rights: what is revoked in between is noticed.
             revoked = self._snapshot.revocations.latest(self.identified.name)
-            self._known = user_for(self.identified, self._snapshot), revoked
-        return self._known
+            self._user = user_for(self.identified, self._snapshot)
+            self._began_with = hash(self._user.tokens), revoked
+            # A digest that all workers make alike costs a millisecond for thousands of tokens.
+            self._digest = _digest(self._user) if self._snapshot.settings.chat_memory_enabled else ""
+        return self._began_with
+
+
+def _digest(user: User) -> str:
+    return hashlib.sha256(json.dumps(sorted(user.tokens)).encode()).hexdigest()
 
 
 def is_admin(name: str | None, settings: Settings) -> bool:

@@ -74,6 +74,18 @@ class Settings(SearchSettings):
         help="Most streams open at the same time in one worker; further ones are refused with 503.",
         browser=True,
     )
+    server_max_starting: int = setting(
+        "server.max_starting",
+        64,
+        check=checks.integer(1, 100_000),
+        help="Most answers that search at the same time in one worker; the others wait in the order they came.",
+    )
+    server_max_wait_s: float = setting(
+        "server.max_wait_s",
+        10.0,
+        check=checks.number(0.1, 600),
+        help="Longest wait for that, in seconds; whoever would wait longer is refused with 503 and Retry-After.",
+    )
     server_max_connections: int = setting(
         "server.max_connections",
         10_000,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from flask import Response, g
@@ -26,7 +27,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import StartedAnswer, answer, collect, started
 from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
-from datafari_rag.web.api.answer_events import AnswerEvents, task_events, while_held
+from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, while_held
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -34,6 +35,7 @@ from datafari_rag.web.ops.metrics import FinishedRequest, Metrics
 from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.server_timing import server_timing
+from datafari_rag.web.ops.start_queue import StartQueue
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import LazySigning, Signer
 from datafari_rag.web.user import RightsOfRequest
@@ -105,6 +107,8 @@ class WorkerContext:
     """The settings file, for the administration; None where there is none."""
     failures: LastFailures = field(default_factory=LastFailures)
     """The last failure of each part, for readiness."""
+    starts: StartQueue = field(default_factory=StartQueue)
+    """Answers that begin, and those that wait to."""
     came_at: Callable[[], float | None] = lambda: None
     """When the present request came, by the clock of the line; None where nobody noted it."""
 
@@ -137,7 +141,9 @@ class AnswerRun:
         ask, settings = self.context.ask, self.snapshot.settings
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
-        events = answer(ask, self.rights.user(), settings=settings, dependencies=self.snapshot.dependencies)
+        place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
+        asked = answer(ask, self.rights.user(), settings=settings, dependencies=self.snapshot.dependencies)
+        events = begun_in(place, asked)
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
