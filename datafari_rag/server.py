@@ -203,6 +203,9 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
 
     def hand_over(self, worker: Worker) -> None:
         """Leave *worker*, in its own process, its socket alone."""
+        # gunicorn lets one of several workers take one connection in each round of its loop, to share a socket fairly.
+        # A round is long while answers begin: the last of a thousand readers would wait for a thousand, and unseen.
+        self.cfg.set("workers", 1)
         for place, listener in enumerate(self.LISTENERS):
             if place != self._next % len(self.LISTENERS):
                 listener.sock.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from datafari_rag.core import hosts, identity, places
+from datafari_rag.core import audit_keys, hosts, identity, places, revocation
 from datafari_rag.core.answer import followup_questions, output_filter, prompt, session_state, targets
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
@@ -458,6 +458,9 @@ READERS: dict[str, Reader] = {
         )
         for url in (f"https://a.org/{text}", f"http://{text}", None)
     ],
+    "core.audit_keys.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
+    "core.revocation.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
+    "core.revocation.same_user": revocation.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
     "core.model.caller_errors.callers_error": lambda text: caller_errors.callers_error(
         replies.Rejection(404, error={"message": text, "code": text, "type": text, "param": text}),

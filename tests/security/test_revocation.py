@@ -87,6 +87,7 @@ PATHS: Mapping[str, tuple[str, str, object]] = {
     "OpenAI responses": ("POST", "/v1/responses", {"input": QUESTION, "store": True}),
     "one document": ("GET", "/documents?id=doc-1", None),
     "the page": ("GET", f"/?{urlencode({'q': QUESTION})}", None),
+    "the page, a follow-up question": ("POST", "/talk", _messages()),
     "suggestions": ("GET", f"/search/titles?{urlencode({'q': 'the ' + SECRET})}", None),
     "grounding check": ("POST", "/grounding/check", {"answerCandidate": TEXT, "documentIds": ["doc-1"]}),
     "MCP search": _tool("search", {"query": QUESTION}),

@@ -76,7 +76,7 @@ class Settings(SearchSettings):
     )
     server_max_starting: int = setting(
         "server.max_starting",
-        64,
+        16,
         check=checks.integer(1, 100_000),
         help="Most answers that search at the same time in one worker; the others wait in the order they came.",
     )
