@@ -99,6 +99,19 @@ def _latest(history: Sequence[Write], read: Read) -> Write | None:
     return acked[-1] if acked else None
 
 
+STALE = frozenset({"too old", "deleted", "lost"})
+"""What a replica of before a fault may answer until it has recovered: Solr lets it, and nobody who asks can tell."""
+
+
+def unexcused(found: Iterable[Anomaly], faults: Sequence[tuple[float, float]]) -> list[Anomaly]:
+    """Return those of *found* that no fault explains: begin of each, and when every replica was well again."""
+    return [
+        one
+        for one in found
+        if one.kind not in STALE or all(one.read.done_s < began or one.read.sent_s > well for began, well in faults)
+    ]
+
+
 def rows(writes: Iterable[Write], reads: Iterable[Read]) -> list[dict[str, object]]:
     """Return the whole history in the order in which its parts began, for a file."""
     made = [{"kind": type(one).__name__.lower(), **asdict(one)} for one in (*writes, *reads)]
