@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack
+.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack history
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -135,6 +135,13 @@ index-trials: $(DEV_STAMP)
 # 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/operating.md. A quarter of an hour.
 soak: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.soak --write
+
+# Rights change and documents go while readers ask a real SolrCloud whose nodes are killed and paused: half an hour, no
+# anomaly. The history is kept in var/history.jsonl. HISTORY_MINUTES and HISTORY_SEED choose another one.
+history: export HISTORY_MINUTES ?= 30
+history: export HISTORY_FILE ?= $(CURDIR)/var/history.jsonl
+history: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q -m slow tests/end_to_end/test_history.py
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .

@@ -25,7 +25,9 @@ from datafari_rag.adapters.model.factory import chain_for
 from datafari_rag.adapters.multi_index import Indexes
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
+from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch
 from datafari_rag.adapters.rights.factory import rights_source
+from datafari_rag.adapters.rights.revocations import RevocationFile
 from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
 from datafari_rag.adapters.side_by_side import several_at_once, side_by_side
@@ -33,6 +35,7 @@ from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.adapters.worker_thread import offload_for_worker
+from datafari_rag.core.audit_keys import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.ingest.embedding import EmbeddingWriter
@@ -79,6 +82,8 @@ class Runtime:
         self._signer = signer
         self._clock = clock
         self._tracing = tracing
+        self.note_rights_age: Callable[[float], None] = lambda age_s: None
+        """Takes the age of the rights of each request; whoever counts them sets it."""
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
@@ -159,6 +164,8 @@ class Runtime:
             endpoint=host_of(settings.rag_api_endpoint),
             offload=self._aside,
         )
+        revocations = kept("revocations", settings.security_revocations_file, lambda: revocations_for(settings))
+        watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
         return ServiceSnapshot(
             settings=settings,
             dependencies=dependencies,
@@ -167,12 +174,13 @@ class Runtime:
                 _those(settings, "security_", "demo_", "server_api_keys"),
                 lambda: identity_for(settings, self._signer),
             ),
-            rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings)),
+            rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings, watch)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=kept("audit", settings.audit_folder, lambda: audit_for(settings)),
+            audit=kept("audit", (settings.audit_folder, settings.audit_key), lambda: audit_for(settings)),
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
+            revocations=revocations,
         )
 
     def _kept(self, name: str, key: object, build: Callable[[], T]) -> T:
@@ -221,6 +229,7 @@ class Application(Flask):
         runtime = Runtime(file, signer, tracing=tracing)
         _warn(runtime.snapshot().settings)
         self._worker = register(self, runtime, signer, AdminSettings(file, runtime.clock))
+        runtime.note_rights_age = self._worker.metrics.freshness.note_rights_age
         if tracing is not None:
             self._trace(tracing)
 
@@ -297,14 +306,23 @@ def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
     )
 
 
-def rights_for(settings: Settings) -> RightsSource:
-    """Return where a user's tokens come from."""
-    return rights_source(settings, headers=outgoing)
+def rights_for(settings: Settings, watch: RightsWatch = UNWATCHED) -> RightsSource:
+    """Return where a user's tokens come from; *watch* says when remembered ones count no more."""
+    return rights_source(settings, headers=outgoing, watch=watch)
+
+
+def revocations_for(settings: Settings) -> RevocationFile:
+    """Return what keeps revocations: in their file, else in one that this server's workers share until it stops."""
+    shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+    if settings.security_revocations_file:
+        return RevocationFile(Path(settings.security_revocations_file))
+    return RevocationFile(Path(shared) / "revocations" if shared else None)
 
 
 def audit_for(settings: Settings) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
-    return AuditTrail(Path(settings.audit_folder)) if settings.audit_folder else None
+    signing = AuditKey(settings.audit_key) if settings.audit_key else None
+    return AuditTrail(Path(settings.audit_folder), signing=signing) if settings.audit_folder else None
 
 
 def tracing_for(settings: Settings) -> Tracing | None:

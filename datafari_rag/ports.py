@@ -7,7 +7,7 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
@@ -20,6 +20,7 @@ from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.revocation import Revocation
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -338,12 +339,39 @@ class RightsSource(Protocol):
         ...
 
 
+class Revocations(Protocol):
+    """Whose rights an administrator has revoked, and when; all workers know the same."""
+
+    def latest(self, name: str | None) -> Revocation:
+        """
+        Return the latest revocation that concerns *name*, None the anonymous.
+
+        Raises:
+            AuthorityUnavailable: it is not known.
+        """
+        ...
+
+    def add(self, name: str | None, *, by: str) -> Revocation:
+        """
+        Revoke what is known of the rights of *name*, None of everybody, from the next request on.
+
+        Raises:
+            AuthorityUnavailable: the revocation could not be kept.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class VerifiedIdentity:
-    """The proved sender of a request: *name* None is the anonymous user; *claims* are tokens of a verified token."""
+    """
+    The proved sender of a request: *name* None is the anonymous user; *claims* are tokens of a verified token.
+
+    *issued_at_s* is when that token was signed, None if it does not say.
+    """
 
     name: str | None = None
     claims: tuple[str, ...] = ()
+    issued_at_s: float | None = field(default=None, compare=False)
     is_application: bool = False
     """Whether a calling application proved itself by its key, which names no user."""
 

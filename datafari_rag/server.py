@@ -2,13 +2,16 @@
 The production server: gunicorn with gevent workers, set up for many slow streams.
 
 One worker for each core, each with a listening socket of its own (reuse-port: on a shared one gevent workers accept
-unevenly and the slowest readers wait for seconds). `prepare` comes before anything that imports sockets.
+unevenly and the slowest readers wait for seconds). All sockets are opened before the first worker: readers who wait for
+a start would else all be with the worker that listens first, and stay there. `prepare` comes before anything that
+imports sockets.
 """
 
 from __future__ import annotations
 
 import errno
 import gc
+import itertools
 import json
 import os
 import resource
@@ -27,6 +30,7 @@ import gevent.socket
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.http.errors import LimitRequestHeaders
+from gunicorn.sock import create_sockets
 from gunicorn.workers.base_async import AsyncWorker
 from gunicorn.workers.ggevent import GeventWorker
 
@@ -151,6 +155,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "loglevel": "warning",
             "proc_name": "datafari-rag",
             # Not gunicorn's `when_ready`, which comes before the workers open the port.
+            "post_fork": lambda arbiter, worker: arbiter.hand_over(worker),
             "post_worker_init": lambda worker: self._on_ready() if worker.age == 1 else None,
             "child_exit": lambda arbiter, worker: _forget(worker),
         }
@@ -167,7 +172,44 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
 
 class _Arbiter(Arbiter):  # type: ignore[misc] # as above
-    """The parent of the workers; a SIGHUP makes each reload its settings, and restarts none."""
+    """
+    The parent of the workers; a SIGHUP makes each reload its settings, and restarts none.
+
+    It keeps every worker's listening socket, so that readers wait for the successor of a worker that ended.
+    """
+
+    def __init__(self, app: Server) -> None:
+        """Give no socket to anybody yet."""
+        self._places: dict[int, int] = {}
+        self._next = 0
+        super().__init__(app)
+
+    def start(self) -> None:
+        """Open one socket for each worker, where there are several."""
+        several = self.cfg.reuse_port
+        super().start()
+        if several:
+            self.LISTENERS = [one for _ in range(self.cfg.workers) for one in create_sockets(self.cfg, self.log)]
+            # Else gunicorn would open a further one in each worker.
+            self.cfg.set("reuse_port", False)
+
+    def spawn_worker(self) -> int:
+        """Start a worker on a socket that no living one has."""
+        taken = {self._places.get(pid) for pid in self.WORKERS}
+        self._next = next(place for place in itertools.count() if place not in taken)
+        pid: int = super().spawn_worker()
+        self._places[pid] = self._next
+        return pid
+
+    def hand_over(self, worker: Worker) -> None:
+        """Leave *worker*, in its own process, its socket alone."""
+        # gunicorn lets one of several workers take one connection in each round of its loop, to share a socket fairly.
+        # A round is long while answers begin: the last of a thousand readers would wait for a thousand, and unseen.
+        self.cfg.set("workers", 1)
+        for place, listener in enumerate(self.LISTENERS):
+            if place != self._next % len(self.LISTENERS):
+                listener.sock.close()
+        worker.sockets = [self.LISTENERS[self._next % len(self.LISTENERS)]]
 
     def handle_hup(self) -> None:
         """Hand the signal on to every worker."""

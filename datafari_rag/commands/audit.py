@@ -1,12 +1,21 @@
-"""`datafari-rag audit verify FOLDER`: check the chains of the audit trail."""
+"""`datafari-rag audit`: check the chains of the audit trail, and find the answers that used a document."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
-from datafari_rag.core.audit_record import broken, read_head
+from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
+from datafari_rag.core.audit_keys import Keys, keys_by_id
+from datafari_rag.core.audit_record import ChainHead, ChainProofs, broken, read_head, vouched_in
+
+Vouched = Mapping[str, tuple[ChainHead, ...]]
+"""What the first lines of signed chains say of other chains, by name."""
+
+_FOLDER = click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
 @click.group()
@@ -15,15 +24,38 @@ def audit() -> None:
 
 
 @audit.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def verify(folder: Path) -> None:
+@_FOLDER
+@click.option(
+    "--conf",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The settings, for the keys of signed chains (audit.key, audit.keys.old).",
+)
+@click.option(
+    "--unsigned/--no-unsigned",
+    "allows_unsigned",
+    default=False,
+    help="Accept lines that are not signed although a key is given. [default: no]",
+)
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="Do not miss chains that were begun before this day: they were removed on purpose.",
+)
+def verify(folder: Path, conf: Path | None, allows_unsigned: bool, since: object) -> None:
     """
     Verify every chain in FOLDER: no line was changed, moved or removed.
 
+    With a key: every line is signed, or was there when a signed chain began; and no chain is missing.
+
     Exit code 0 if all chains are intact, otherwise 1 and one line for each problem: FILE:LINE: what is wrong.
     """
+    keys = _keys(conf)
     chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
-    problems = [problem for chain in chains for problem in _problems(chain)]
+    vouched = _vouched(chains, keys)
+    problems = [*_missing(folder, chains, vouched, since=f"{since:%Y%m%d}" if since else "")]
+    for chain in chains:
+        proofs = ChainProofs(keys, vouched.get(chain.stem, ()), bool(keys) and not allows_unsigned)
+        problems += _problems(chain, proofs)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
@@ -32,10 +64,71 @@ def verify(folder: Path) -> None:
     click.echo(f"{len(chains)} chains, {lines} lines: nothing was changed.")
 
 
-def _problems(chain: Path) -> list[str]:
+@audit.command()
+@_FOLDER
+@click.option("--document", required=True, help="The document's id.")
+def find(folder: Path, document: str) -> None:
+    """
+    List the answers that used a document: when, the request's id, who, and the version of the document.
+
+    One line of JSON each, oldest first; the chains are not checked (`audit verify` does that).
+
+    Exit code 0 when there are any, else 1.
+    """
+    found = [line for chain in sorted(folder.glob("*.jsonl")) for line in _uses(chain, document)]
+    for line in sorted(found, key=lambda line: str(line["at"])):
+        click.echo(json.dumps(line, ensure_ascii=False))
+    if not found:
+        click.echo("No answer in these chains used this document.", err=True)
+        raise SystemExit(1)
+
+
+def _uses(chain: Path, document: str) -> Iterator[Mapping[str, object]]:
+    with chain.open("rb") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+                used = [one for one in record.get("documents", ()) if one["id"] == document]
+            except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+                continue  # a line that was changed is for `verify`
+            if used:
+                about = {name: record.get(name) for name in ("at", "id", "who", "dialect", "outcome")}
+                yield {**about, "versions": [one.get("version") for one in used], "chain": chain.name}
+
+
+def _keys(conf: Path | None) -> Keys:
+    if conf is None:
+        return {}
+    try:
+        settings = SettingsFile(conf).snapshot().settings
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from None
+    return keys_by_id((settings.audit_key, *settings.audit_keys_old))
+
+
+def _vouched(chains: list[Path], keys: Keys) -> Vouched:
+    """Return what signed chains vouch for; a forged first line is found when its own chain is checked."""
+    found: dict[str, tuple[ChainHead, ...]] = {}
+    for chain in chains if keys else ():
+        if not chain.exists():
+            continue
+        with chain.open("rb") as lines:
+            for name, head in vouched_in(lines.readline()):
+                found[name] = (*found.get(name, ()), head)
+    return found
+
+
+def _missing(folder: Path, chains: list[Path], vouched: Vouched, *, since: str) -> Iterator[str]:
+    here = {chain.stem for chain in chains}
+    for name in sorted(vouched.keys() - here):
+        if name.removeprefix("audit-")[: len(since)] >= since:
+            yield f"{folder / name}.jsonl:1: This chain is missing; a signed one tells of it."
+
+
+def _problems(chain: Path, proofs: ChainProofs) -> list[str]:
     if not chain.exists():
         return [f"{chain}:1: The chain's file is missing; its head file is here."]
     head_file = chain.with_suffix(".head")
-    head = read_head(head_file.read_bytes()) if head_file.exists() else None
+    head = read_head(head_file.read_bytes(), proofs.keys) if head_file.exists() else None
     with chain.open("rb") as lines:
-        return [f"{chain}:{max(number, 1)}: {problem}" for number, problem in broken(lines, head)]
+        return [f"{chain}:{max(number, 1)}: {problem}" for number, problem in broken(lines, head, proofs)]

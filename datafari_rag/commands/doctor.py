@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from datafari_rag import bootstrap
+from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
+from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import AuthorityError, EmbeddingError, RagError, SearchError
+from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.collection_report import Finding, findings
+from datafari_rag.evaluation.visibility import Reason, newest_date, reason_for, visibility_of
+from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Ending
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
@@ -29,6 +37,9 @@ PROBE_USER = "datafari-rag-probe"
 Examples:
   datafari-rag doctor --conf conf/rag.properties
   datafari-rag doctor --conf rag.properties --no-model
+  datafari-rag doctor --conf rag.properties --no-model --as alice --as bob
+  datafari-rag doctor --conf rag.properties --no-model --as alice --document file://share/plan.pdf
+  datafari-rag doctor --conf rag.properties --no-model --freshness
 \b
 Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
 """
@@ -37,7 +48,12 @@ Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
     "--conf", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help="The properties file."
 )
 @click.option("--model/--no-model", "asks_model", default=True, help="Ask the model one short question. [default: yes]")
-def doctor(conf: Path, asks_model: bool) -> None:
+@click.option(
+    "--as", "names", multiple=True, metavar="USER", help="Report how much this user sees, and why; repeatable."
+)
+@click.option("--document", help="With --as: whether the user sees this document, and because of which token.")
+@click.option("--freshness", is_flag=True, help="Report how old rights and the index can be.")
+def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str | None, freshness: bool) -> None:
     """Check what the service depends on: Solr, its fields and rights, the embedding model, the source of rights, the
     language model.
 
@@ -47,8 +63,15 @@ def doctor(conf: Path, asks_model: bool) -> None:
         snapshot = SettingsFile(conf).snapshot()
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from None
+    if document is not None and not names:
+        raise click.UsageError("--document needs --as USER.")
     is_good = True
-    for finding in examined(snapshot, asks_model=asks_model):
+    parts = [
+        examined(snapshot, asks_model=asks_model),
+        *(_seen_by(name, document, snapshot.settings) for name in names),
+        *([_freshness(names, snapshot.settings)] if freshness else []),
+    ]
+    for finding in itertools.chain.from_iterable(parts):
         is_good = is_good and finding.verdict != "problem"
         click.echo(f"{MARKS[finding.verdict]} {finding.subject}: {finding.text}")
         if finding.advice and finding.verdict != "ok":
@@ -125,6 +148,110 @@ def _rights(settings: Settings) -> Sequence[Finding]:
     if settings.security_tokens == "file" and not settings.security_tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
+
+
+def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Finding]:
+    """Yield how much the user *name* sees, and by which tokens: numbers and tokens, never a text."""
+    subject = f"as {name}"
+    try:
+        user = _user(name, settings)
+        dependencies = _searching(settings)
+        if document is not None:
+            yield Finding(subject, "ok", _why(reason_for(document, user, settings, dependencies)))
+            return
+        seen = visibility_of(user, settings, dependencies)
+    except RagError as error:
+        yield Finding(subject, "problem", _said(error), "Until this works nobody is answered as this user")
+        return
+    text = f"{seen.documents} documents: {seen.public} public, {seen.documents - seen.public} by {seen.tokens} tokens"
+    yield Finding(subject, "ok", text)
+    for one in seen.effects:
+        hides = f", hides {one.hides}" if one.hides else ""
+        yield Finding(subject, "ok", f"token {one.token!r} alone opens {one.opens} documents{hides}")
+    if settings.security_mode == "tokens" and settings.security_tokens == "claims":
+        yield Finding(
+            subject, "hint", "tokens are in each signed token, so that none are known here", "Ask as the user"
+        )
+
+
+def _why(reason: Reason) -> str:
+    tokens = ", ".join(map(repr, reason.decisive))
+    if reason.is_seen:
+        by = "it is public" if reason.is_public else f"not without {tokens}" if tokens else "several tokens open it"
+        return f"sees this document: {by}"
+    # An unknown document and one that no token opens are the same for whoever asks as the user.
+    why = f"denied by {tokens}" if tokens else "it is not in the index, or no token of this user opens it"
+    return f"does not see this document: {why}"
+
+
+def _user(name: str, settings: Settings) -> User:
+    """Return the user with his tokens. Raises: AuthorityError."""
+    mapped = mapped_name(name, settings.security_domain)
+    if settings.security_mode != "tokens":
+        return User(mapped)
+    return User(mapped, usable_tokens(bootstrap.rights_for(settings).tokens_of(mapped, ()))[0])
+
+
+def _searching(settings: Settings) -> Dependencies:
+    """Return what a search needs, and a model that is never asked."""
+    return Dependencies(
+        retriever=bootstrap.retriever_for(settings),
+        model=ExtractiveModel(),
+        counter=bootstrap.counter_for(settings),
+        instructions="",
+        new_nonce=bootstrap.new_nonce,
+        clock=time.monotonic,
+    )
+
+
+def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
+    """Yield how old the rights of an answer can be, when the index changed, and the newest date that is seen."""
+    kind = settings.security_tokens if settings.security_mode == "tokens" else settings.security_mode
+    yield Finding("age of rights", "ok", RIGHTS_AGE[kind].format(cache_s=settings.security_cache_s))
+    if kind == "claims" and not settings.security_revocations_file:
+        text = "revocations are forgotten when the service stops, and the tokens from before count again"
+        yield Finding("age of rights", "hint", text, "Set security.revocations.file")
+    changed = _index_changed(settings)
+    if changed is None:
+        yield Finding("index", "hint", "does not tell when it was changed", "Allow the reading of /admin/luke")
+    else:
+        yield Finding("index", "ok", f"last changed {_ago(changed)}")
+    for name in names or (None,):
+        subject = "newest document" if name is None else f"newest document, as {name}"
+        try:
+            user = ANONYMOUS if name is None else _user(name, settings)
+            newest = newest_date(user, settings, _searching(settings))
+        except RagError as error:
+            yield Finding(subject, "hint", _said(error), "Name a user: --as USER")
+            continue
+        yield Finding(subject, "ok", "none has a date" if newest is None else f"changed {_ago(newest)}")
+
+
+def _index_changed(settings: Settings) -> str | None:
+    if settings.solr_url.startswith(EMBEDDED):
+        path = Path(settings.solr_url.removeprefix(EMBEDDED))
+        times = [one.stat().st_mtime for one in path.glob("*") if one.is_file()]
+        return iso_at(max(times)) if times else None
+    connection = factory.connection_of(settings)
+    return collection_probe.changed_at(Nodes(factory.addresses_of(settings.solr_url, connection), connection))
+
+
+def _ago(text: str) -> str:
+    moment = moment_of(text)
+    if moment is None:
+        return text
+    minutes = int(time.time() - moment.timestamp()) // 60
+    return f"{text} ({minutes // 1440} d {minutes // 60 % 24} h {minutes % 60} min ago)"
+
+
+RIGHTS_AGE = {
+    "file": "read from the file for each request: a change counts with the next one",
+    "authority": "at most {cache_s:g} s (security.cache_s); after POST /admin/revoke the next request asks again",
+    "claims": "as old as the signed token; POST /admin/revoke refuses those from before",
+    "plugin": "Solr's own component remembers rights; its settings say how long",
+    "none": "there are no rights: security.mode=none",
+}
+"""How old rights can be, by `security.tokens` or another `security.mode`."""
 
 
 def _model(settings: Settings) -> Sequence[Finding]:

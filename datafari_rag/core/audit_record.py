@@ -12,8 +12,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from datafari_rag.core.audit_keys import AuditKey, Keys
 from datafari_rag.core.documents import Extract, stored_span
 from datafari_rag.core.events import Support
 from datafari_rag.core.query.dates import iso_at
@@ -45,10 +46,45 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """The end of a chain: how many lines it has, and the hash of the last one."""
+    """
+    The end of a chain: how many lines it has, and the hash of the last one; *key* is the id of the key that signed it.
+
+    Without a key the hash is SHA-256, which whoever changes a line can make again for all after it.
+    """
 
     lines: int = 0
     last: str = GENESIS
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainProofs:
+    """
+    What a chain is checked with: the *keys* that may have signed it, and what signed lines of other chains say of it.
+
+    With *needs_signature* a line without one counts only as far as one of *vouched* reaches.
+    """
+
+    keys: Keys = field(default_factory=dict)
+    vouched: tuple[ChainHead, ...] = ()
+    needs_signature: bool = False
+
+
+def started_record(chains: Iterable[tuple[str, ChainHead]], *, at_s: float) -> dict[str, object]:
+    """Return the first record of a signed chain: it vouches for *chains*, by name, that were there at *at_s*."""
+    heads = [[name, head.lines, head.last] for name, head in chains]
+    return {"kind": "chains", "at": iso_at(at_s, has_ms=True), "chains": heads}
+
+
+def vouched_in(line: bytes) -> list[tuple[str, ChainHead]]:
+    """Return the chains, by name, that the first *line* of a chain vouches for; none where it is another line."""
+    try:
+        data = json.loads(line)
+        if data["kind"] != "chains" or "key" not in data:
+            return []
+        return [(str(name), ChainHead(int(lines), str(last))) for name, lines, last in data["chains"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
 
 
 def record_of(happening: AuditEvent) -> dict[str, object]:
@@ -71,54 +107,70 @@ def record_of(happening: AuditEvent) -> dict[str, object]:
     }
 
 
-def chained(record: Mapping[str, object], head: ChainHead) -> tuple[bytes, ChainHead]:
-    """Return *record* as the next line after *head*, with its line end, and the head after it."""
-    body = {"n": head.lines, "before": head.last, **record}
-    text = _canonical(body)
-    mark = hashlib.sha256(text.encode("ascii")).hexdigest()
+def chained(record: Mapping[str, object], head: ChainHead, key: AuditKey | None = None) -> tuple[bytes, ChainHead]:
+    """Return *record* as the next line after *head*, signed with *key*, with its line end, and the head after it."""
+    signer = {} if key is None else {"key": key.id}
+    text = _canonical({"n": head.lines, "before": head.last, **signer, **record})
+    mark = hashlib.sha256(text.encode("ascii")).hexdigest() if key is None else key.signed("line", text)
     line = f'{text[:-1]},"hash":"{mark}"}}\n'
-    return line.encode("ascii"), ChainHead(head.lines + 1, mark)
+    return line.encode("ascii"), ChainHead(head.lines + 1, mark, None if key is None else key.id)
 
 
-def head_line(head: ChainHead) -> bytes:
-    """Return *head* as it stands beside the chain."""
-    return f"{head.lines} {head.last}\n".encode("ascii")
+def head_line(head: ChainHead, key: AuditKey | None = None) -> bytes:
+    """Return *head* as it stands beside the chain, signed with *key*."""
+    text = f"{head.lines} {head.last}"
+    signature = "" if key is None else f" {key.id} {key.signed('head', text)}"
+    return f"{text}{signature}\n".encode("ascii")
 
 
-def read_head(data: bytes) -> ChainHead | None:
-    """Return the head that *data* writes, None when it writes none."""
-    number, _, last = data.decode("ascii", "replace").strip().partition(" ")
-    return ChainHead(int(number), last) if number.isascii() and number.isdigit() and len(last) == len(GENESIS) else None
+def read_head(data: bytes, keys: Keys | None = None) -> ChainHead | None:
+    """Return the head that *data* writes, None when it writes none, or is signed by none of *keys*."""
+    number, last, *signature = [*data.decode("ascii", "replace").split(), "", ""][:6]
+    signature = [part for part in signature if part]
+    if not (number.isascii() and number.isdigit() and len(number) < 20 and len(last) == len(GENESIS)):
+        return None
+    if not signature:
+        return ChainHead(int(number), last)
+    key = (keys or {}).get(signature[0])
+    if key is None or signature[1:] != [key.signed("head", f"{number} {last}")]:
+        return None
+    return ChainHead(int(number), last, key.id)
 
 
-def broken(lines: Iterable[bytes], head: ChainHead | None) -> Iterator[tuple[int, str]]:
+def broken(
+    lines: Iterable[bytes], head: ChainHead | None, proofs: ChainProofs | None = None
+) -> Iterator[tuple[int, str]]:
     """
     Yield what is wrong with a chain: the number of the line (from 1) and a sentence; nothing when it is whole.
 
     *head* is what stands beside the chain, None when that is gone. A chain may be longer than its head by lines that
     were written just before the process ended, and never shorter.
     """
+    proofs = proofs or ChainProofs()
     found = ChainHead()
     number = 0
     seen = {0: GENESIS}
     for number, line in enumerate(lines, start=1):
-        problem, found = _checked(line, found)
+        problem, found = _checked(line, found, proofs)
         if problem is not None:
             yield number, problem
             return
         seen[number] = found.last
     if head is None:
         yield number, "The head file of this chain is missing, or cannot be read."
-    elif head.lines > number:
-        yield number + 1, f"Lines are missing at the end: {head.lines} were written, {number} are here."
-    elif seen[head.lines] != head.last:
-        yield head.lines, "The head file of this chain does not match its last line."
+    elif found.key is not None and head.key is None and head.lines:
+        yield number, "The head file of this chain is not signed."
+    for one in (*(() if head is None else (head,)), *proofs.vouched):
+        if one.lines > number:
+            yield number + 1, f"Lines are missing at the end: {one.lines} were written, {number} are here."
+        elif seen.get(one.lines) != one.last:
+            yield one.lines, "The head of this chain, beside it or in a signed chain, does not match this line."
 
 
-def _checked(line: bytes, before: ChainHead) -> tuple[str | None, ChainHead]:
+def _checked(line: bytes, before: ChainHead, proofs: ChainProofs) -> tuple[str | None, ChainHead]:
     try:
         data = json.loads(line)
-        mark = data.pop("hash")
+        mark, signer = data.pop("hash"), data.pop("key", None)
         number, previous = data["n"], data["before"]
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return "This line is not a line of an audit chain: it was changed.", before
@@ -127,10 +179,26 @@ def _checked(line: bytes, before: ChainHead) -> tuple[str | None, ChainHead]:
         return f"A line is missing or was moved: number {before.lines} was expected here.", before
     if previous != before.last:
         return "The line before this one was changed.", before
-    expected, after = chained({name: value for name, value in data.items() if name not in ("n", "before")}, before)
+    problem = _unproved(signer, before, proofs)
+    if problem is not None:
+        return problem, before
+    record = {name: value for name, value in data.items() if name not in ("n", "before")}
+    expected, after = chained(record, before, None if signer is None else proofs.keys[signer])
     if mark != after.last or line.rstrip(b"\n") != expected.rstrip(b"\n"):
         return "This line was changed.", before
     return None, after
+
+
+def _unproved(signer: object, before: ChainHead, proofs: ChainProofs) -> str | None:
+    """Return why a line by *signer*, None for nobody, cannot be believed; None when it can be checked."""
+    if signer is not None and (not isinstance(signer, str) or signer not in proofs.keys):
+        return f"This line was signed with a key that is not given (audit.key, audit.keys.old): {str(signer)[:40]!r}."
+    if signer is None and before.key is not None:
+        return "This line is not signed, and those before it are."
+    is_vouched = before.lines < max((one.lines for one in proofs.vouched), default=0)
+    if signer is None and proofs.needs_signature and not is_vouched:
+        return "This line is not signed, and no signed chain vouches for it."
+    return None
 
 
 def _canonical(body: Mapping[str, object]) -> str:

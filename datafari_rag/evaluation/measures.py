@@ -49,6 +49,8 @@ class Trial:
     is_whole: bool | None = None
     needs_all: bool = False
     ms: dict[str, float] = field(default_factory=dict)
+    id: str = ""
+    """The question's."""
 
 
 def folded(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from datafari_rag.evaluation.comparison import Change, Comparison
 from datafari_rag.evaluation.measures import BUDGETS, RANKS
 
 Summaries = Mapping[str, Mapping[str, Any]]
@@ -90,6 +92,24 @@ def gate_table(curve: list[dict[str, float]]) -> Table:
     table.add_column("lost", justify="right")
     for point in curve:
         table.add_row(f"{point['threshold']:.2f}", _percent(point["saved"]), _percent(point["lost"]))
+    return table
+
+
+def comparison_table(name: str, compared: Sequence[Comparison]) -> Table:
+    """Return what was lost and won against another run, by measure; a loss that is hardly chance is marked."""
+    table = _table(f"{name}: lost and won", "measure", "questions", "lost", "won", "by chance", "verdict")
+    for one in compared:
+        verdict = "LOSS" if one.is_significant else ""
+        table.add_row(one.measure, str(one.questions), str(one.lost), str(one.won), f"{one.chance:.4f}", verdict)
+    return table
+
+
+def changes_table(name: str, changes: Sequence[Change], most: int = 40) -> Table:
+    """Return the questions that went otherwise, at most *most* of them; the report has all."""
+    table = _table(f"{name}: {len(changes)} differences", "question", "measure", "was", "is")
+    for change in changes[:most]:
+        was, now = ("good", "bad") if change.is_loss else ("bad", "good")
+        table.add_row(escape(change.question), change.measure, was, now)
     return table
 
 

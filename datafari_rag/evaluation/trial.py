@@ -105,6 +105,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         is_whole=_is_whole(question, whole if replied else None),
         needs_all=question.needs_all,
         ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
+        id=question.id,
     )
 
 

@@ -135,6 +135,8 @@ def _document(extract: Extract) -> dict[str, object]:
         "url": target_of(document),
         "title": title_of(document),
         "content": extract.text,
+        # Left out where the engine knows none: what Datafari's pages read are the four above.
+        **({} if document.last_modified is None else {"last_modified": document.last_modified}),
     }
 
 

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from datafari_rag.core.errors import RagError
+from datafari_rag.core.errors import AuthorityUnavailable, RagError
+from datafari_rag.core.revocation import NEVER, Revocation
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Model, Relay, RightsSource, Trail
+from datafari_rag.ports import Identity, Model, Relay, Revocations, RightsSource, Trail
+
+
+class NoRevocations:
+    """Nobody's rights were revoked: for commands, which remember nothing."""
+
+    def latest(self, name: str | None) -> Revocation:
+        """Return none."""
+        return NEVER
+
+    def add(self, name: str | None, *, by: str) -> Revocation:
+        """Keep nothing. Raises: AuthorityUnavailable."""
+        raise AuthorityUnavailable(log="nothing keeps revocations here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,8 @@ class ServiceSnapshot:
     """Who asks at /mcp: tokens must be made for it. None where nothing says what such a token names."""
     extractive: Model | None = None
     """Answers without a model of words: with sentences of the documents."""
+    revocations: Revocations = field(default_factory=NoRevocations)
+    """Whose rights were revoked by an administrator."""
 
 
 class SettingsPreview(Protocol):

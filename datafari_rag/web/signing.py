@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 
@@ -38,6 +38,22 @@ class UserSigning:
         except (BadData, UnicodeError):
             return None
         return text if isinstance(text, str) else None
+
+
+class LazySigning:
+    """A `UserSigning` that is made when it is first used: what it is made of may cost a look-up."""
+
+    def __init__(self, make: Callable[[], UserSigning]) -> None:
+        """Make nothing yet."""
+        self._make = make
+
+    def signed(self, text: str) -> str:
+        """Return *text* as `UserSigning` does. Raises: what making it raises."""
+        return self._make().signed(text)
+
+    def opened(self, signed: str) -> str | None:
+        """Return the text as `UserSigning` does. Raises: what making it raises."""
+        return self._make().opened(signed)
 
 
 class Signer:

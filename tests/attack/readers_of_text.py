@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from datafari_rag.core import file_names, hosts, identity, places
+from datafari_rag.core import audit_keys, file_names, hosts, identity, places, revocation
 from datafari_rag.core.answer import (
     answer_sentences,
     followup_questions,
@@ -529,6 +529,9 @@ READERS: dict[str, Reader] = {
         )
         for url in (f"https://a.org/{text}", f"http://{text}", None)
     ],
+    "core.audit_keys.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
+    "core.revocation.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
+    "core.revocation.same_user": revocation.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
     "core.model.caller_errors.callers_error": lambda text: caller_errors.callers_error(
         replies.Rejection(404, error={"message": text, "code": text, "type": text, "param": text}),

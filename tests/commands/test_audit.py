@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.commands.audit import audit
+from datafari_rag.core.audit_keys import AuditKey
 
 
 @pytest.fixture
@@ -63,3 +65,82 @@ def test_a_missing_file_is_found(folder: Path, suffix: str) -> None:
 
 def test_a_folder_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
     assert verify(tmp_path / "nowhere").exit_code == 2
+
+
+KEY, OLD_KEY = "k" * 32, "o" * 32
+
+
+def conf(folder: Path, **keys: str) -> Path:
+    path = folder.parent / f"{folder.name}.properties"
+    path.write_text("".join(f"{name.replace('_', '.')}={value}\n" for name, value in keys.items()))
+    path.chmod(0o600)
+    return path
+
+
+def written(folder: Path, key: str | None, lines: int = 3) -> Path:
+    """Write one chain signed with *key*; return its file."""
+    before = set(folder.glob("*.jsonl"))
+    trail = AuditTrail(folder, signing=AuditKey(key) if key else None)
+    for number in range(lines):
+        trail.append(
+            {"id": number, "documents": [{"id": f"d{number}", "version": "7"}], "at": f"2026-01-0{number + 1}"}
+        )
+    trail.close()
+    (chain,) = set(folder.glob("*.jsonl")) - before
+    return chain
+
+
+def verified(folder: Path, *options: str, **keys: str) -> Result:
+    return CliRunner().invoke(audit, ["verify", str(folder), "--conf", str(conf(folder, **keys)), *options])
+
+
+def test_old_chains_and_those_of_an_earlier_key_still_verify_with_the_new_one(folder: Path) -> None:
+    written(folder, OLD_KEY)
+    written(folder, KEY)
+    result = verified(folder, audit_key=KEY, audit_keys_old=OLD_KEY)
+    assert (result.exit_code, result.output) == (0, "4 chains, 18 lines: nothing was changed.\n")
+    assert verified(folder, audit_key=KEY).exit_code == 1, "the earlier key is needed for what it signed"
+    assert verify(folder).exit_code == 1
+
+
+def test_a_chain_without_a_signature_that_came_later_is_found(folder: Path) -> None:
+    written(folder, KEY)
+    late = written(folder, None)
+    result = verified(folder, audit_key=KEY)
+    assert result.exit_code == 1
+    assert f"{late}:1: This line is not signed, and no signed chain vouches for it." in result.output
+    assert verified(folder, "--unsigned", audit_key=KEY).exit_code == 0
+
+
+def test_an_old_chain_that_was_written_again_is_found_though_its_hashes_fit(folder: Path) -> None:
+    old = sorted(folder.glob("*.jsonl"))[0]
+    written(folder, KEY)
+    old.unlink()
+    old.with_suffix(".head").unlink()
+    forged = written(folder, None, 5)
+    forged.with_suffix(".head").rename(old.with_suffix(".head"))
+    forged.rename(old)
+    assert verify(folder).output.count(str(old)) == 0, "without a key nothing is wrong with it"
+    assert f"{old}:5: " in verified(folder, audit_key=KEY).output
+
+
+def test_a_whole_chain_that_is_gone_is_missed_unless_it_is_older_than_what_is_kept(folder: Path) -> None:
+    gone = written(folder, KEY)
+    written(folder, KEY)
+    gone.unlink()
+    gone.with_suffix(".head").unlink()
+    result = verified(folder, audit_key=KEY)
+    assert (result.exit_code, result.output) == (1, f"{gone}:1: This chain is missing; a signed one tells of it.\n")
+    assert verified(folder, "--since", "2999-01-01", audit_key=KEY).exit_code == 0
+    assert verified(folder, "--since", "2001-01-01", audit_key=KEY).exit_code == 1
+
+
+def test_the_answers_that_used_a_document_are_listed_in_order(tmp_path: Path) -> None:
+    for key in (None, KEY):
+        chain = written(tmp_path, key)
+    with chain.open("ab") as file:
+        file.write(b'half a li\n[]\n{"documents":5}\n{"documents":[5]}\n')
+    result = CliRunner().invoke(audit, ["find", str(tmp_path), "--document", "d1"])
+    found = [json.loads(line) for line in result.output.splitlines()]
+    assert [(one["at"], one["id"], one["versions"]) for one in found] == [("2026-01-02", 1, ["7"])] * 2
+    assert CliRunner().invoke(audit, ["find", str(tmp_path), "--document", "d9"]).exit_code == 1

@@ -205,3 +205,86 @@ def test_the_embedding_model_and_its_vectors_are_examined(tmp_path: Path) -> Non
     assert there.exit_code == 0
     assert "OK      embedding model: returns vectors with 4 dimensions" in there.output
     assert "HINT    vectors: There are no vectors beside the search index" in there.output
+
+
+RIGHTS = {"ann": ["staff", "board"], "bob": ["staff", "leaver"], "eve": []}
+OWNED = (("public", {}), ("s1", {"allow_token_document": ["staff"], "deny_token_document": ["leaver"]}),
+         ("s2", {"allow_token_document": ["staff"]}), ("b1", {"allow_token_document": ["board"]}))  # fmt: skip
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> tuple[str, ...]:
+    """Return the settings of an index with documents of different owners."""
+    (tmp_path / "users.json").write_text(json.dumps(RIGHTS))
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        text = "A secret text that no finding shows."
+        dated = {"title": "Secret title", "exactContent": text, "last_modified": "2024-05-01T00:00:00Z"}
+        writer.add([{"id": name, **dated, **rights} for name, rights in OWNED])
+        writer.commit()
+    return f"solr.url=embedded:{tmp_path / 'index'}", "security.tokens.file=users.json"
+
+
+def test_what_users_see_is_counted_and_each_token_with_what_it_does(tmp_path: Path, owned: tuple[str, ...]) -> None:
+    said = examined(tmp_path, *owned, more=("--as", "ann", "--as", "bob", "--as", "eve", "--as", "nobody"))
+    assert said.exit_code == 0, said.output
+    for line in (
+        "as ann: 4 documents: 1 public, 3 by 2 tokens",
+        "as ann: token 'board' alone opens 1 documents",
+        "as ann: token 'staff' alone opens 2 documents",
+        "as bob: 2 documents: 1 public, 1 by 2 tokens",
+        "as bob: token 'leaver' alone opens 0 documents, hides 1",
+        "as eve: 1 documents: 1 public, 0 by 0 tokens",
+        "as nobody: 1 documents: 1 public, 0 by 0 tokens",
+    ):
+        assert line in said.output
+    assert "ecret" not in said.output
+
+
+@pytest.mark.parametrize(
+    ("user", "document", "why"),
+    [
+        ("ann", "public", "sees this document: it is public"),
+        ("ann", "b1", "sees this document: not without 'board'"),
+        ("bob", "s1", "does not see this document: denied by 'leaver'"),
+        ("bob", "b1", "does not see this document: it is not in the index, or no token of this user opens it"),
+        ("bob", "no such", "does not see this document: it is not in the index, or no token of this user opens it"),
+    ],
+)
+def test_why_a_user_sees_a_document_or_does_not(
+    tmp_path: Path, owned: tuple[str, ...], user: str, document: str, why: str
+) -> None:
+    said = examined(tmp_path, *owned, more=("--as", user, "--document", document))
+    assert f"as {user}: {why}" in said.output
+    assert "ecret" not in said.output
+
+
+def test_a_document_needs_a_user(tmp_path: Path, owned: tuple[str, ...]) -> None:
+    assert examined(tmp_path, *owned, more=("--document", "s1")).exit_code == 2
+
+
+def test_rights_that_cannot_be_known_are_a_problem(tmp_path: Path, owned: tuple[str, ...]) -> None:
+    (tmp_path / "users.json").write_text("[]")
+    said = examined(tmp_path, *owned, more=("--as", "ann"))
+    assert said.exit_code == 1
+    assert "PROBLEM as ann: " in said.output
+
+
+def test_the_age_of_rights_and_index_is_said(tmp_path: Path, owned: tuple[str, ...]) -> None:
+    said = examined(tmp_path, *owned, more=("--freshness", "--as", "eve"))
+    assert "OK      age of rights: read from the file for each request" in said.output
+    assert "OK      index: last changed 20" in said.output
+    assert "(0 d 0 h 0 min ago)" in said.output
+    assert "OK      newest document, as eve: changed 2024-05-01T00:00:00" in said.output
+
+
+def test_solr_says_when_its_index_was_changed(tmp_path: Path) -> None:
+    index = Reply(json.dumps({"index": {"lastModified": "2026-01-01T00:00:00Z"}}).encode())
+    with serving(solr(luke=index)) as loopback:
+        where = f"solr.url={loopback.url}/solr/docs"
+        asked = ("security.tokens=authority", f"security.authority.url={loopback.url}", "security.cache_s=60")
+        said = examined(tmp_path, where, *asked, more=("--freshness",))
+    assert "age of rights: at most 60 s (security.cache_s)" in said.output
+    assert "index: last changed 2026-01-01T00:00:00Z (" in said.output
+    with serving(solr(luke=Reply(b"", 403))) as loopback:
+        said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", more=("--freshness",))
+    assert "HINT    index: does not tell when it was changed" in said.output

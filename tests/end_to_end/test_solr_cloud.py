@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,16 @@ def test_all_shards_are_searched_and_rights_hold_on_each(retriever: SolrRetrieve
     assert page["facet_counts"]["facet_fields"]["language"] == ["en", 20]  # type: ignore[index]
     assert retriever.fetch("d01", "exactContent", PUBLIC) is None
     assert retriever.fetch("d01", "exactContent", STAFF) is not None
+
+
+def test_snippets_and_pages_come_in_one_pass_from_all_shards(retriever: SolrRetriever) -> None:
+    found = retriever.search(replace(PUMP, content="highlighting"), STAFF)
+    assert len(found.documents) == 40
+    assert all("pump" in one.text for one in found.documents)
+    page = retriever.browse(Browse("pump", rows=50, wants_highlighting=True), STAFF)
+    ids = [row["id"] for row in page["response"]["docs"]]  # type: ignore[index] # Solr's own shape
+    assert len(ids) == len(set(ids)) == 40
+    assert set(page["highlighting"]) == set(ids)  # type: ignore[call-overload] # as above
 
 
 def test_the_same_question_finds_the_same_documents_whichever_node_answers(retriever: SolrRetriever) -> None:

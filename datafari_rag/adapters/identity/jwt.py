@@ -91,7 +91,13 @@ class JwtIdentity:
         name = believed_name(user, self._rules.domain, principal=qualified_name)
         if name is None:
             raise InvalidSignIn(NO_USER)
-        return VerifiedIdentity(name=name, claims=_tokens(claims, self._rules.tokens_claim))
+        issued_at = claims.get("iat")
+        return VerifiedIdentity(
+            name=name,
+            claims=_tokens(claims, self._rules.tokens_claim),
+            # PyJWT has checked that it is a number, where it is there.
+            issued_at_s=None if issued_at is None else float(issued_at),
+        )
 
     def _kinds_with_keys(self) -> frozenset[str]:
         return frozenset([*(["oct"] if self._secret else []), *(["RSA", "EC", "OKP"] if self._keys else [])])

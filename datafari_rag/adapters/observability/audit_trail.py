@@ -19,7 +19,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed
+from datafari_rag.core.audit_keys import AuditKey
+from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed, read_head, started_record
 from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000
@@ -27,7 +28,7 @@ MAX_WAITING = 10_000
 
 RETRY_S = 1.0
 POLL_S = 0.05
-HEAD_BYTES = 96
+HEAD_BYTES = 192
 """Room of a head file, so that writing it never needs more disk than was there at first."""
 
 KEY_FILE = "audit.key"
@@ -35,18 +36,25 @@ KEY_FILE = "audit.key"
 
 KEY_BYTES = 32
 
+MAX_VOUCHED = 1000
+"""Most chains, the newest, for which the first line of a signed one vouches."""
+
 Record = Mapping[str, object]
 
 
 class AuditTrail:
     """One worker's chain in *folder*; safe for many threads and greenlets."""
 
-    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time) -> None:
-        """Remember the folder; file and thread are made with the first record, after the worker was forked."""
+    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time, signing: AuditKey | None = None) -> None:
+        """
+        Remember the folder; file and thread are made with the first record, after the worker was forked.
+
+        Each line is signed with *signing*, None for hashes alone.
+        """
         self._folder = folder
         # A deque and a sleep, no queue: gevent's queue cannot wake a thread that it does not know.
         self._waiting: deque[tuple[Record, str | None]] = deque()
-        self._file = _ChainFile(folder, now)
+        self._file = _ChainFile(folder, now, signing)
         self._key = b""
         self._lost = 0
         self._problem: str | None = None
@@ -157,8 +165,8 @@ def _unpatched() -> tuple[Callable[..., object], Callable[[float], None]]:
 class _ChainFile:
     """The chain's file and the head beside it; a line that could not be written whole is taken back."""
 
-    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, now: Callable[[], float], signing: AuditKey | None) -> None:
+        self._folder, self._signing = folder, signing
         self._now = now
         self._head = ChainHead()
         self._size = 0
@@ -171,7 +179,12 @@ class _ChainFile:
         if self._line_file < 0 or not self._path.exists():
             # The first line, or the file was removed: its descriptor would write to a deleted file.
             self._open()
-        line, head = chained(record, self._head)
+            if self._signing is not None:
+                self._write(started_record(chains_in(self._folder, but=self._path), at_s=self._now()))
+        self._write(record)
+
+    def _write(self, record: Record) -> None:
+        line, head = chained(record, self._head, self._signing)
         try:
             _write_whole(self._line_file, line)
         except OSError:
@@ -181,7 +194,7 @@ class _ChainFile:
         self._head, self._size = head, self._size + len(line)
         # The next line's head replaces one that is behind, so this line is not written twice.
         with suppress(OSError):
-            os.pwrite(self._head_file, head_line(head).rjust(HEAD_BYTES), 0)
+            os.pwrite(self._head_file, head_line(head, self._signing).rjust(HEAD_BYTES), 0)
 
     def _open(self) -> None:
         for old in (self._line_file, self._head_file):
@@ -195,7 +208,7 @@ class _ChainFile:
         head_file = os.open(self._folder / f"{name}.head", flags, 0o600)
         try:
             # All the room that the head will ever need is taken now, while there is some.
-            os.pwrite(head_file, head_line(ChainHead()).rjust(HEAD_BYTES), 0)
+            os.pwrite(head_file, head_line(ChainHead(), self._signing).rjust(HEAD_BYTES), 0)
             self._line_file = os.open(self._folder / f"{name}.jsonl", flags | os.O_APPEND, 0o600)
         except OSError:
             os.close(head_file)
@@ -210,6 +223,15 @@ def _write_whole(handle: int, data: bytes) -> None:
     written = 0
     while written < len(data):
         written += os.write(handle, data[written:])
+
+
+def chains_in(folder: Path, *, but: Path) -> list[tuple[str, ChainHead]]:
+    """Return name and head of the newest chains in *folder* other than *but*; of a head nothing is checked here."""
+    heads = (path for path in folder.glob("*.head") if path.stem != but.stem)
+    newest = sorted(heads, key=lambda path: path.name)[-MAX_VOUCHED:]
+    # Signed or not: what counts is how far the chain went when this line was signed.
+    found = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
+    return [(name, head) for name, head in found if head is not None and head.lines]
 
 
 def _existing(path: Path) -> Path:

@@ -1,8 +1,8 @@
 """
 Tokens of users from ManifoldCF's authority service: `GET <base>/UserACLs?username=…`, one line a fact.
 
-Only good answers are remembered, for `security.cache_s`; a failure of any kind is raised and never becomes "no
-tokens". Requests for one user that come at the same time share one call.
+Only good answers are remembered, for `security.cache_s` and until the user's rights are revoked; a failure of any kind
+is raised and never becomes "no tokens". Requests for one user that come at the same time share one call.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ MAX_ANSWER_BYTES = 4_000_000
 MAX_REMEMBERED = 10_000
 
 _TOKEN = "TOKEN:"  # noqa: S105 - the word before each token in the answer, no secret
+Answer = tuple[float, tuple[str, ...]]
+"""When the service was called, by the clock, and the tokens."""
+
 _FACT = re.compile(r"[A-Z_]+:")
 _UNREACHABLE = "UNREACHABLEAUTHORITY:"
 _DEAD = "DEAD_AUTHORITY"
@@ -39,6 +42,22 @@ class AuthorityLimits:
     cache_s: float = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class RightsWatch:
+    """
+    What else there is to know of remembered rights.
+
+    *epoch* returns a value that changes when a user's rights are revoked: what was remembered before does not count.
+    *used* takes the age in seconds of the rights of each request.
+    """
+
+    epoch: Callable[[str], object] = lambda name: None
+    used: Callable[[float], None] = lambda age_s: None
+
+
+UNWATCHED = RightsWatch()
+
+
 class AuthorityRights:
     """The authority service at one address; safe for many threads."""
 
@@ -49,16 +68,17 @@ class AuthorityRights:
         *,
         clock: Callable[[], float] = time.monotonic,
         headers: Callable[[], Mapping[str, str]] = dict,
+        watch: RightsWatch = UNWATCHED,
     ) -> None:
         """Remember the address; nothing is sent yet. *headers* are sent with each request."""
-        self._headers = headers
+        self._headers, self._watch = headers, watch
         self._limits = limits or AuthorityLimits()
         timeout_s = (self._limits.connect_s, self._limits.total_s)
         self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES)
         self._clock = clock
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-        self._flights: Flights[tuple[str, ...]] = Flights()
+        self._known: OrderedDict[str, tuple[object, Answer]] = OrderedDict()
+        self._flights: Flights[Answer] = Flights()
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """
@@ -68,13 +88,19 @@ class AuthorityRights:
             AuthorityUnavailable: no connection, another status than 200, or an answer of another form.
             AuthorityTimeout: no whole answer in time.
         """
-        known = self._remembered(name)
-        return known if known is not None else self._flights.once(name, lambda: self._asked(name))
+        came_at, revoked = self._clock(), self._watch.epoch(name)
+        known = self._remembered(name, revoked)
+        while known is None:
+            asked_at, tokens = self._flights.once((name, revoked), lambda: self._asked(name, revoked))
+            # A call that was under way may be older than a change of rights. The next one began after this request.
+            known = (asked_at, tokens) if asked_at >= came_at - self._limits.cache_s else None
+        self._watch.used(max(0.0, self._clock() - known[0]))
+        return known[1]
 
     def probe(self) -> str | None:
         """Return None when a question would be answered now, else one sentence that says what is wrong."""
         try:
-            self._asked("datafari-rag-probe")
+            self._asked("datafari-rag-probe", None)
         except (AuthorityUnavailable, AuthorityTimeout) as error:
             return message(
                 "The authority service (security.authority.url) did not return the access rights: {cause}.",
@@ -82,21 +108,23 @@ class AuthorityRights:
             )
         return None
 
-    def _remembered(self, name: str) -> tuple[str, ...] | None:
+    def _remembered(self, name: str, revoked: object) -> Answer | None:
         with self._lock:
-            at, tokens = self._known.get(name, (0.0, ()))
-            return tokens if name in self._known and self._clock() - at < self._limits.cache_s else None
+            found = self._known.get(name)
+        if found is None or found[0] != revoked:
+            return None
+        return found[1] if self._clock() - found[1][0] < self._limits.cache_s else None
 
-    def _asked(self, name: str) -> tuple[str, ...]:
+    def _asked(self, name: str, revoked: object) -> Answer:
         asked_at = self._clock()
         tokens, is_whole = _tokens(self._server.get({"username": name}, self._headers()))
         if is_whole and self._limits.cache_s > 0:
             with self._lock:
-                self._known[name] = (asked_at, tokens)
+                self._known[name] = (revoked, (asked_at, tokens))
                 self._known.move_to_end(name)
                 while len(self._known) > MAX_REMEMBERED:
                     self._known.popitem(last=False)
-        return tokens
+        return asked_at, tokens
 
 
 def _tokens(body: bytes) -> tuple[tuple[str, ...], bool]:

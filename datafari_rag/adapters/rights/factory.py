@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
+from datafari_rag.adapters.rights.authority import UNWATCHED, AuthorityLimits, AuthorityRights, RightsWatch
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
 from datafari_rag.core.settings.table import Settings
@@ -15,26 +15,26 @@ Headers = Callable[[], Mapping[str, str]]
 """Returns the headers that go along with a request of ours: its id, and its trace."""
 
 
-def rights_source(settings: Settings, *, headers: Headers) -> RightsSource:
+def rights_source(settings: Settings, *, headers: Headers, watch: RightsWatch = UNWATCHED) -> RightsSource:
     """Return where a user's tokens come from, as `security.tokens` says; *headers* go to the authority."""
-    return RIGHTS[settings.security_tokens](settings, headers)
+    return RIGHTS[settings.security_tokens](settings, headers, watch)
 
 
-def _file_rights(settings: Settings, headers: Headers) -> RightsSource:
+def _file_rights(settings: Settings, headers: Headers, watch: RightsWatch) -> RightsSource:
     return RightsFile(Path(settings.security_tokens_file)) if settings.security_tokens_file else NoRights()
 
 
-def _authority_rights(settings: Settings, headers: Headers) -> RightsSource:
+def _authority_rights(settings: Settings, headers: Headers, watch: RightsWatch) -> RightsSource:
     limits = AuthorityLimits(
         settings.security_authority_connect_timeout_s,
         settings.security_authority_timeout_s,
         settings.security_cache_s,
     )
-    return AuthorityRights(settings.security_authority_url, limits, headers=headers)
+    return AuthorityRights(settings.security_authority_url, limits, headers=headers, watch=watch)
 
 
-RIGHTS: Mapping[str, Callable[[Settings, Headers], RightsSource]] = {
+RIGHTS: Mapping[str, Callable[[Settings, Headers, RightsWatch], RightsSource]] = {
     "file": _file_rights,
     "authority": _authority_rights,
-    "claims": lambda settings, headers: ClaimedRights(),
+    "claims": lambda settings, headers, watch: ClaimedRights(),
 }

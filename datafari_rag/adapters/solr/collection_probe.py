@@ -42,6 +42,14 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
     )
 
 
+def changed_at(nodes: Nodes) -> str | None:
+    """Return when the index was last changed, in ISO 8601; None when this Solr does not tell that to us."""
+    reply = _optional(nodes, "admin/luke?numTerms=0&show=index&wt=json")
+    index = reply.get("index") if reply else None
+    found = index.get("lastModified") if isinstance(index, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
 def _count(nodes: Nodes, params: Mapping[str, Any]) -> int | None:
     """Count with the lucene parser on the implicit handler's terms; None when Solr does not take the question."""
     sent = {"q": "*:*", **params, "defType": "lucene", "rows": "0", "shards.tolerant": "false"}

@@ -24,10 +24,12 @@ from datafari_rag.commands.eval.collections import (
     readers_of,
     rights_of,
 )
+from datafari_rag.commands.eval.gate import baseline_in, compare
 from datafari_rag.commands.eval.runs import CannotMeasure, EvaluationPlan, Variant, run
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
 from datafari_rag.core.settings.table import ROWS
+from datafari_rag.evaluation.comparison import Outcomes, outcomes
 from datafari_rag.evaluation.feedback import questions_of_feedback
 from datafari_rag.evaluation.markdown_report import NoPlaceholder, check_marks, written_into
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
@@ -48,12 +50,23 @@ Examples:
   datafari-rag eval questions.jsonl --vary rag.extract=passages,head --vary rag.maxFiles=3,5
   datafari-rag eval --sets ../shared/data --engine both
 \b
-Exit codes: 0 no leak; 1 a leak, or the measurement failed; 2 wrong usage.
+  datafari-rag eval questions.jsonl --vary rag.extract=head
+  datafari-rag eval questions.jsonl --baseline accepted.json --gate
+\b
+Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurement failed; 2 wrong usage.
 """,
 )
 @click.argument("questions", nargs=-1, type=FILE)
 @click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
-@click.option("--vary", multiple=True, metavar="KEY=A,B", help="Measure once for each value of a setting; repeatable.")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KEY=A,B",
+    help="Measure once for each value of a setting; repeatable. "
+    "Where each has one value: as configured, and with them. The differences are listed.",
+)
+@click.option("--baseline", type=FILE, help="An earlier eval.json: list what was lost and won since, by question.")
+@click.option("--gate", is_flag=True, help="Exit 1 when more was lost since --baseline than chance explains.")
 @click.option("--token", multiple=True, help="Ask with this access token; repeatable. [default: anonymous]")
 @click.option(
     "--users", type=FILE, help="JSONL of {user, tokens}: count documents that users receive without access to them."
@@ -79,22 +92,31 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     QUESTIONS are JSON Lines: {"id", "question", "answers": [any is right], "doc_ids": [any is right]}, and
     "unanswerable": true for questions that the documents do not answer.
     """
-    if not questions and options["sets"] is None and options["from_feedback"] is None:
-        raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
-    _variants(options, {}, "")
+    _check_usage(questions, options, context)
     began = time.monotonic()
     try:
         if options["page"] is not None:
             check_marks(options["page"].read_text(encoding="utf-8"))
+        baseline = baseline_in(options["baseline"]) if options["baseline"] is not None else None
         results = dict(_results(questions, options))
-        leaks = _told(results, options, took_s=time.monotonic() - began)
+        is_lost = _told(results, baseline, options, took_s=time.monotonic() - began)
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
         raise click.ClickException(f"{error.reason} ({error.log})" if error.log else error.reason) from error
     except (UnreadableQuestions, NoSets, NoPlaceholder, CannotMeasure, OSError) as error:
         raise click.ClickException(str(error)) from error
-    context.exit(1 if leaks else 0)
+    is_leaking = any(trial.leaks for trial in itertools.chain.from_iterable(results.values()))
+    context.exit(1 if is_leaking or (is_lost and options["gate"]) else 0)
+
+
+def _check_usage(questions: Sequence[Path], options: Mapping[str, Any], context: click.Context) -> None:
+    """Refuse options that cannot be meant. Raises: UsageError."""
+    if not questions and options["sets"] is None and options["from_feedback"] is None:
+        raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
+    if options["gate"] and options["baseline"] is None:
+        raise click.UsageError("--gate needs --baseline FILE.", context)
+    _variants(options, {}, "")
 
 
 def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tuple[str, list[Trial]]]:
@@ -146,7 +168,8 @@ def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -
         if not mark or not key:
             raise click.UsageError(f"--vary {text}: KEY=A,B is expected.")
         axes.append([(key.strip(), value.strip()) for value in values.split(",")])
-    found = []
+    is_single = bool(axes) and all(len(axis) == 1 for axis in axes)
+    found = [Variant(name, options["conf"], dict(given), options["with_model"])] if is_single else []
     for combination in itertools.product(*axes):
         title = ", ".join([name, *(f"{key}={value}" for key, value in combination)])
         found.append(Variant(title, options["conf"], {**given, **dict(combination)}, options["with_model"]))
@@ -163,17 +186,24 @@ def _measured(plan: EvaluationPlan, variant: Variant, options: Mapping[str, Any]
     return trials
 
 
-def _told(results: Mapping[str, list[Trial]], options: Mapping[str, Any], *, took_s: float) -> int:
-    """Print and write everything; return the number of leaks. Raises: NoPlace, OSError."""
+def _told(
+    results: Mapping[str, list[Trial]],
+    baseline: Mapping[str, Outcomes] | None,
+    options: Mapping[str, Any],
+    *,
+    took_s: float,
+) -> bool:
+    """Print and write everything; say whether the *baseline* lost something. Raises: CannotMeasure, OSError."""
     console = Console(width=None if Console().is_terminal else 160)
     report = {"every": options["every"], "jobs": options["jobs"], "took_s": took_s, "variants": _reported(results)}
     for name, of in report["variants"].items():
         print_report(name, of["sets"], console)
     if any(not trial.is_answerable for trials in results.values() for trial in trials):
         console.print(gate_table(next(iter(report["variants"].values()))["gate"]))
+    is_lost = compare(report, baseline, console)
     written = _written(report, options["out"], options["page"])
     click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, written))}", err=True)
-    return sum(trial.leaks for trials in results.values() for trial in trials)
+    return is_lost
 
 
 def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
@@ -183,7 +213,7 @@ def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
         summaries = {group: summary([t for t in trials if t.group == group]) for group in groups}
         if len(groups) > 1:
             summaries["all"] = summary([t for t in trials if t.group != REWORDED])
-        found[name] = {"sets": summaries, "gate": gate_curve(trials)}
+        found[name] = {"sets": summaries, "gate": gate_curve(trials), "questions": outcomes(trials)}
     return found
 
 

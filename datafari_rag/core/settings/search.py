@@ -217,6 +217,13 @@ class SearchSettings(DialectSettings):
         check=checks.number(0, 86_400),
         help="How long a user's access tokens are cached, in seconds. 0: they are looked up for every request.",
     )
+    security_revocations_file: str = setting(
+        "security.revocations.file",
+        "",
+        check=checks.path(),
+        help="File that keeps revoked rights (POST /admin/revoke); several servers may share it. Empty: kept until the "
+        "service stops.",
+    )
     security_jwt_jwks: str = setting(
         "security.jwt.jwks",
         "",

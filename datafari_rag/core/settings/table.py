@@ -77,6 +77,18 @@ class Settings(SearchSettings):
         help="Maximum number of open streams per worker; further streams are refused with 503.",
         browser=True,
     )
+    server_max_starting: int = setting(
+        "server.max_starting",
+        16,
+        check=checks.integer(1, 100_000),
+        help="Most answers that search at the same time in one worker; the others wait in the order they came.",
+    )
+    server_max_wait_s: float = setting(
+        "server.max_wait_s",
+        10.0,
+        check=checks.number(0.1, 600),
+        help="Longest wait for that, in seconds; whoever would wait longer is refused with 503 and Retry-After.",
+    )
     server_max_connections: int = setting(
         "server.max_connections",
         10_000,
@@ -153,6 +165,18 @@ class Settings(SearchSettings):
         "",
         check=checks.path(),
         help="Folder for the audit files: one line for each answer, without texts, in a hash chain. Empty: no audit.",
+    )
+    audit_key: str = secret(
+        "audit.key",
+        "",
+        check=checks.text(message("texts of at least 32 characters without commas"), re.compile(r"[^,]{32,}")),
+        help="Secret that signs the audit, kept where whoever can write its files cannot read it. Empty: hashes alone.",
+    )
+    audit_keys_old: tuple[str, ...] = secret(
+        "audit.keys.old",
+        (),
+        check=checks.plain_list(),
+        help="Earlier values of audit.key, separated by commas: what they signed is still verified.",
     )
     feedback_file: str = setting(
         "feedback.file",

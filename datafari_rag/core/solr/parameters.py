@@ -351,7 +351,21 @@ def merged(*parts: Params) -> dict[str, str | list[str]]:
     return merged | ({"fq": filters} if filters else {})
 
 
-_BASICS: Mapping[str, str] = {"echoParams": "none", "spellcheck": "false", "facet": "false", "hl": "false"}
+ONE_PASS: Mapping[str, str] = {"distrib.singlePass": "true"}
+"""
+Has each shard return the fields of its best documents with them, as one state of the index.
+
+Solr otherwise fetches them in a second request, by id alone. A document that was replaced in between, by a version that
+is hidden from this user, came back with the text of that version.
+"""
+
+_BASICS: Mapping[str, str] = {
+    **ONE_PASS,
+    "echoParams": "none",
+    "spellcheck": "false",
+    "facet": "false",
+    "hl": "false",
+}
 
 _SPELT: Mapping[Match, str] = {"word": "", "near": "~2", "prefix": "*"}
 """What follows an escaped word in Lucene's syntax."""

@@ -16,6 +16,7 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.solr.parameters import (
+    ONE_PASS,
     SEPARATOR,
     Params,
     document_fields,
@@ -28,6 +29,7 @@ from datafari_rag.core.solr.parameters import (
 from datafari_rag.core.solr.schema import Schema
 
 QUIET: Params = {
+    **ONE_PASS,
     "echoParams": "none",
     "indent": "false",
     "defType": "lucene",

@@ -163,7 +163,9 @@ export class Card {
       const proofs = once.map((one) => this.proof(one, marks));
       const rest = proofs.splice(FEW);
       const more = rest.length ? element("details", { class: "more-list" }, element("summary", {}, `+ ${rest.length}`), ...rest) : null;
-      return element("li", {}, title, !once.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
+      const date = (document.last_modified || "").slice(0, 10);
+      const dated = date && element("time", { class: "fine", datetime: date }, date);
+      return element("li", {}, title, dated && " ", dated || null, !once.length && element("span", { class: "fine" }, ` ${this.words.not_cited}`), ...proofs, more);
     });
     return element("div", {}, element("h3", { class: "sources-title" }, this.words.sources), element("ol", { class: "sources" }, ...items));
   }

@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string}} Source
+ * @typedef {{id: string | null, title: string, url?: string, content?: string, address?: string,
+ *   last_modified?: string}} Source
  * @typedef {{label: string, status: string, answer_start: number, answer_end: number, document_id: string | null, url: string | null, title: string | null,
  *   field: string | null, start: number | null, end: number | null, quote: string | null, place?: string | null, page?: number | null}} Citation
  * @typedef {{checked: number, proved: number, dropped: number, replaced: string | null}} Support

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import Internal
+from datafari_rag.core.errors import Internal, Overloaded, RagError
 from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -48,6 +48,34 @@ class AnswerEvents:
         except Exception as defect:  # the one edge where a defect of ours is caught
             self.ending = Failed(internal(defect, self._new_id()))
             yield self.ending
+
+
+def while_held(events: Generator[Event, None, None], require_held: Callable[[], None]) -> Generator[Event, None, None]:
+    """Yield *events*; before each *require_held* is called, and what it raises is the last one."""
+    with closing(events):
+        for event in events:
+            try:
+                require_held()
+            except RagError as error:
+                yield Failed(error)
+                return
+            yield event
+
+
+def begun_in(
+    place: Callable[[], AbstractContextManager[None]], events: Generator[Event, None, None]
+) -> Generator[Event, None, None]:
+    """Yield *events*; the search before the first one is done in a *place*, and that there is none is the only one."""
+    with closing(events):
+        try:
+            with place():
+                first = next(events, None)
+        except Overloaded as error:
+            yield Failed(error)
+            return
+        if first is not None:
+            yield first
+            yield from events
 
 
 def task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:

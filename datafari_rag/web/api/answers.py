@@ -27,7 +27,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import StartedAnswer, answer, begun, collect, started
 from datafari_rag.ports import Identity, VerifiedIdentity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
-from datafari_rag.web.api.answer_events import AnswerEvents, task_events
+from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, while_held
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -35,9 +35,10 @@ from datafari_rag.web.ops.metrics import FinishedRequest, Metrics
 from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.server_timing import server_timing
+from datafari_rag.web.ops.start_queue import StartQueue
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
-from datafari_rag.web.signing import Signer
-from datafari_rag.web.user import user_for
+from datafari_rag.web.signing import LazySigning, Signer
+from datafari_rag.web.user import RightsOfRequest
 from datafari_rag.whole_documents.works import worked
 
 log = logging.getLogger(__name__)
@@ -114,6 +115,8 @@ class WorkerContext:
     """The settings file, for the administration; None where there is none."""
     failures: LastFailures = field(default_factory=LastFailures)
     """The last failure of each part, for readiness."""
+    starts: StartQueue = field(default_factory=StartQueue)
+    """Answers that begin, and those that wait to."""
     came_at: Callable[[], float | None] = lambda: None
     """When the current request arrived, by the clock of the pipeline; None if that was not recorded."""
 
@@ -133,23 +136,31 @@ class AnswerRun:
     context: ReplyContext
     is_admin: bool
     began: float
+    rights: RightsOfRequest
     task: Task | None = None
     """What a program asks in place of a person; None for a question."""
 
-    def events(self, user: User) -> AnswerEvents:
-        """Return the pipeline's events for *user*, those failures softened that this dialect shows as answers."""
+    def events(self) -> AnswerEvents:
+        """
+        Return the pipeline's events for the user, those failures softened that this dialect shows as answers.
+
+        They end when his rights are revoked.
+        """
         ask, settings = self.context.ask, self.snapshot.settings
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
+        user = self.rights.user()
         if ask.work is not None:
             works = worked(ask, ask.work, user, settings=settings, dependencies=self.snapshot.dependencies)
             # Only the dialect that asks for works reads their progress; to all others they never come.
-            return AnswerEvents(cast("Generator[Event, None, None]", works), self.worker.new_id)
-        events = answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
+            held = while_held(cast("Generator[Event, None, None]", works), self.rights.require_held)
+            return AnswerEvents(held, self.worker.new_id)
+        place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
+        events = begun_in(place, answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies))
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
-        return AnswerEvents(events, self.worker.new_id)
+        return AnswerEvents(while_held(events, self.rights.require_held), self.worker.new_id)
 
     def audit(
         self, outcome: str, facts: ModelFacts | None, extracts: tuple[Extract, ...], support: Support | None
@@ -186,15 +197,18 @@ def answered_as(
     identified: VerifiedIdentity,
 ) -> Response:
     """Return the response to one question of the *identified* user, counted against his limit."""
+    rights = RightsOfRequest(identified, snapshot)
+    signer = Signer(snapshot.settings.chat_memory_secret)
     incoming = replace(
         incoming,
         user_name=identified.name,
         count_tokens=snapshot.dependencies.counter.count,
-        signing=Signer(snapshot.settings.chat_memory_secret).for_user("session state", identified.name),
+        # With other rights, what was said under the old ones is not recalled.
+        signing=LazySigning(lambda: signer.for_user(f"session state {rights.fingerprint()}", identified.name)),
     )
     try:
         worker.limits.check_user(snapshot.settings, identified.name)
-        return _answered(worker, row, snapshot, incoming=incoming, identified=identified)
+        return _answered(worker, row, snapshot, incoming=incoming, rights=rights)
     except RagError as error:
         return _refused(worker, row, snapshot, incoming=incoming, error=error)
 
@@ -233,7 +247,7 @@ def _answered(
     snapshot: ServiceSnapshot,
     *,
     incoming: Incoming,
-    identified: VerifiedIdentity,
+    rights: RightsOfRequest,
 ) -> Response:
     """Return the dialect's own answer, or the model's to a request that is passed through."""
     came_at = worker.came_at()
@@ -241,18 +255,19 @@ def _answered(
     read = row.dialect.parse(incoming, snapshot.settings)
     if snapshot.bad_setting is not None:
         raise snapshot.bad_setting
-    user = user_for(identified, snapshot)
+    user = rights.user()
     if not isinstance(read, PassThrough):
         task = read if isinstance(read, Task) else None
         ask = read.ask if isinstance(read, Task) else read
         ask = replace(ask, question_language=question_language_for(ask))
-        run = AnswerRun(worker, row, snapshot, _context(worker, snapshot, incoming, ask), user.is_admin, began, task)
+        context = _context(worker, snapshot, incoming, ask)
+        run = AnswerRun(worker, row, snapshot, context, user.is_admin, began, rights, task)
         _note(run, incoming)
         if task is not None or row.begins_at_once:
             # Else the search says so, too late for a status where the stream has begun.
             require_known(user, snapshot.settings.security_anonymous)
         try:
-            return _streamed(run, run.events(user)) if ask.is_streamed else _whole(run, run.events(user))
+            return _streamed(run, run.events()) if ask.is_streamed else _whole(run, run.events())
         except NoDocuments:
             passed = row.fallback(incoming, snapshot.settings) if row.fallback is not None else None
             if passed is None:
@@ -379,6 +394,7 @@ def _count(run: AnswerRun, ending: Finished | Failed | None, extracts: tuple[Ext
     else:
         ended = FinishedRequest(name, "aborted")
     run.worker.metrics.count(ended, settings)
+    run.worker.metrics.freshness.note_documents(extracts, now_s=run.context.now_s)
     facts = ending.facts if ending else None
     run.audit(ended.outcome, facts, extracts, support)
     _log_answer(run, ended.outcome, facts, extracts=extracts)

@@ -92,6 +92,7 @@ def _as_page(worker: WorkerContext, document: Document, start: int | None, end: 
         "parts": parts_of(document.text, start or 0, end or 0),
         "place": _place(document, start, reader.language),
         "summary": _summary(worker, document, reader),
+        "date": (document.last_modified or "")[:10],
     }
     return page(worker, reader, "document.html", shown)
 

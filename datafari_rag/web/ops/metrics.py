@@ -14,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.web.ops.freshness import Freshness
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -94,6 +95,7 @@ class Metrics:
             "Tokens by model and kind (prompt, completion), where the model's server reports them.",
             ("model", "kind"),
         )
+        self.freshness = Freshness(registry)
         self._ignored = counted(
             "datafari_rag_ignored_parameters",
             "Parameters that have no effect here; kind identity: attempts to name a user or to bypass the filter.",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from flask import Flask, Response
 
 from datafari_rag.web.admin import page
+from datafari_rag.web.admin.revoke import revoke
 from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.api.titles import titles
 from datafari_rag.web.pages.demo_folder import drop, progress
@@ -42,4 +43,5 @@ PAGES: tuple[tuple[str, str, Callable[[WorkerContext], Response]], ...] = (
     ("/admin/check", "POST", page.check),
     ("/admin/try", "POST", page.attempt),
     ("/admin/probe", "POST", page.probe),
+    ("/admin/revoke", "POST", revoke),
 )

@@ -159,9 +159,8 @@ def _sources(content: Mapping[str, Any]) -> list[dict[str, object]]:
         quoted = ({**one, "quote": without_invisible(one["quote"] or "")} for one in once.values())
         cited = [{**one, "address": address_of(one)} for one in quoted]
         address = address_of({"document_id": document["id"]})
-        sources.append(
-            {"id": document["id"], "number": number, "title": document["title"], "address": address, "cited": cited}
-        )
+        shown = {"title": document["title"], "date": str(document.get("last_modified") or "")[:10]}
+        sources.append({"id": document["id"], "number": number, **shown, "address": address, "cited": cited})
     return sources
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
+from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights, RightsWatch
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 from tests.adapters.http.test_single_flight import together
@@ -195,3 +195,52 @@ def test_the_probe_says_that_all_is_well(authority: Loopback) -> None:
 
 def test_claims_are_believed_as_they_are() -> None:
     assert list(ClaimedRights().tokens_of("ann", ("a", "b"))) == ["a", "b"]
+
+
+def test_a_revocation_forgets_that_user_alone(authority: Loopback) -> None:
+    epochs = {"ann": 0, "bob": 0}
+    asker = AuthorityRights(authority.url, watch=RightsWatch(epoch=lambda name: epochs[name]))
+    for name in ("ann", "bob"):
+        asker.tokens_of(name, ())
+    epochs["ann"] = 1
+    for _ in range(2):
+        for name in ("ann", "bob"):
+            asker.tokens_of(name, ())
+    assert [one.query["username"][0] for one in authority.asked] == ["ann", "bob", "ann"]
+
+
+@pytest.mark.parametrize("is_revoked", [True, False], ids=["revoked", "with nothing remembered"])
+def test_an_answer_that_was_under_way_before_a_request_is_not_taken_for_it(
+    authority: Loopback, is_revoked: bool
+) -> None:
+    """The service may have read the old rights before they were taken away, and be slow to say so."""
+    gate, under_way = threading.Event(), threading.Event()
+
+    def answer(asked: Asked) -> Reply:
+        first = not under_way.is_set()
+        under_way.set()
+        if first:
+            gate.wait(5)
+        return Reply(b"TOKEN:old\n" if first else b"TOKEN:new\n")
+
+    authority.answer = answer
+    epoch = [0]
+    limits = AuthorityLimits(cache_s=60.0 if is_revoked else 0.0)
+    asker = AuthorityRights(authority.url, limits, watch=RightsWatch(epoch=lambda name: epoch[0]))
+    early = threading.Thread(target=lambda: asker.tokens_of("ann", ()))
+    early.start()
+    under_way.wait(5)
+    epoch[0] += is_revoked
+    threading.Timer(0.2, gate.set).start()
+    assert list(asker.tokens_of("ann", ())) == ["new"]
+    early.join(5)
+    assert list(asker.tokens_of("ann", ())) == ["new"], "what landed late was not remembered"
+
+
+def test_the_age_of_what_is_used_is_noted(authority: Loopback) -> None:
+    now, ages = [0.0], list[float]()
+    asker = rights(authority, clock=lambda: now[0], watch=RightsWatch(used=ages.append))
+    for at in (0.0, 10.0, 59.0, 61.0):
+        now[0] = at
+        asker.tokens_of("ann", ())
+    assert ages == [0.0, 10.0, 59.0, 0.0]

@@ -198,3 +198,70 @@ def test_every_unit_of_structure_stands_in_its_document_at_its_place() -> None:
         document = documents.get(question["doc_ids"][0])
         if document is not None:
             assert document["content"][question["start"] : question["end"]] == question["unit"]
+
+
+MANY = [{**QUESTIONS[at % 2], "id": f"q{at}"} for at in range(16)]
+
+
+def measured(tmp_path: Path, *arguments: str) -> tuple[Result, dict[str, Any]]:
+    """Measure 16 questions over an embedded index."""
+    documents = lines(tmp_path / "docs.jsonl", DOCUMENTS)
+    if not (tmp_path / "index").exists():
+        conf = tmp_path / "rag.properties"
+        conf.write_text(f"solr.url=embedded:{tmp_path / 'index'}\n")
+        assert CliRunner().invoke(index, [str(documents), "--conf", str(conf)]).exit_code == 0
+    return run(tmp_path, str(lines(tmp_path / "many.jsonl", MANY)), "--no-baselines", *arguments)
+
+
+def kept(tmp_path: Path) -> Path:
+    return (tmp_path / "out" / "eval.json").rename(tmp_path / "accepted.json")
+
+
+def test_a_run_like_its_baseline_passes_the_gate_and_one_that_lost_fails_it(tmp_path: Path) -> None:
+    assert measured(tmp_path)[0].exit_code == 0
+    gate = ("--baseline", str(kept(tmp_path)), "--gate")
+    result, report = measured(tmp_path, *gate)
+    assert result.exit_code == 0, result.output
+    (against,) = report["variants"]["as configured"]["against"].values()
+    assert against["changes"] == []
+    # Only the heads of the documents are read, where no answer stands.
+    conf = tmp_path / "rag.properties"
+    conf.write_text(conf.read_text() + "rag.extract=head\nrag.maxJsonLength=1500\n")
+    result, report = measured(tmp_path, *gate)
+    assert result.exit_code == 1, result.output
+    (against,) = report["variants"]["as configured"]["against"].values()
+    lost = {one["measure"] for one in against["comparison"] if one["is_significant"]}
+    assert "answer in reply" in lost
+    assert "LOSS" in result.output
+    assert measured(tmp_path, *gate[:2])[0].exit_code == 0, "without --gate it is told and no more"
+
+
+def test_questions_that_are_no_longer_asked_do_not_pass_the_gate(tmp_path: Path) -> None:
+    measured(tmp_path)
+    baseline = kept(tmp_path)
+    result, _ = measured(tmp_path, "--baseline", str(baseline), "--gate", "--every", "2")
+    assert result.exit_code == 1
+    assert "8 of 16 questions of the baseline were not asked" in result.output
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"variants":{"a":{}}}', '{"variants":{"a":{"questions":{"q":{"m":3}}}}}'])
+def test_a_baseline_that_is_none_is_said(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.json").write_text(text)
+    result, _ = measured(tmp_path, "--baseline", str(tmp_path / "bad.json"))
+    assert result.exit_code == 1
+    assert "no eval.json" in result.output
+
+
+def test_a_gate_needs_a_baseline(tmp_path: Path) -> None:
+    assert measured(tmp_path, "--gate")[0].exit_code == 2
+
+
+def test_shadow_settings_are_compared_with_those_of_the_file_question_by_question(tmp_path: Path) -> None:
+    result, report = measured(tmp_path, "--vary", "rag.extract=head", "--vary", "rag.maxJsonLength=1500")
+    assert result.exit_code == 0, result.output
+    shadow = "as configured, rag.extract=head, rag.maxJsonLength=1500"
+    assert list(report["variants"]) == ["as configured", shadow]
+    found = report["variants"][shadow]["against"]["as configured"]["changes"]
+    assert {one["question"].rpartition("/")[2] for one in found} == {one["id"] for one in MANY}
+    assert all(one["is_loss"] for one in found if one["measure"] == "answer in reply")
+    assert "was" in result.output

@@ -54,7 +54,10 @@ def test_everything_that_looks_like_a_secret_is_one() -> None:
     suspects = {
         row.key
         for row in ROWS
-        if re.search(r"(?:^|\.)(secret|password|(api|embeddings)\.token|fallback\.tokens|proxy|api\.keys)$", row.key)
+        if re.search(
+            r"(?:^|\.)(secret|password|audit\.key|audit\.keys\.old|(api|embeddings)\.token|fallback\.tokens|proxy|api\.keys)$",
+            row.key,
+        )
     }
     assert suspects == {row.key for row in ROWS if row.is_secret}
 

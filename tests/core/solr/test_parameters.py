@@ -130,6 +130,8 @@ def test_other_modes(access: Filter, wanted: dict[str, str]) -> None:
 def test_every_search_carries_the_filter(params: dict[str, Any]) -> None:
     assert set(filter_params(who("t"), SCHEMA)["fq"]) <= set(params["fq"])
     assert params["tokens"] == "t"
+    # The text is read with the filter, and not afterwards by its id: a newer version may be hidden.
+    assert params["distrib.singlePass"] == "true"
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

@@ -85,3 +85,11 @@ def test_a_question_without_words_is_searched_for_by_meaning_alone() -> None:
     params = parts_params(["a"], replace(SEARCH, words=()), replace(OURS, schema=schema), version_params(["1"]))
 
     assert params["words"] == "-*:*" and params["fields"] == "embedded_content content_fr"
+
+
+def test_what_is_read_of_a_passage_or_a_document_is_of_the_state_that_was_filtered() -> None:
+    near = near_params(SEARCH, ANN, OURS, most=50)
+    parents = parents_params(["a"], SEARCH, ANN, Schema(), text="exactContent")
+    parts = parts_params(["a"], SEARCH, OURS, version_params(["1"]))
+    joined = joined_params(["a"], SEARCH, ANN, Schema(), documents="FileShare")
+    assert [one.get("distrib.singlePass") for one in (near, parents, parts, joined)] == ["true"] * 4

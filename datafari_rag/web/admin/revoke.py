@@ -1,0 +1,78 @@
+"""
+`POST /admin/revoke`: from the next request on, nothing counts that was remembered of a user's rights.
+
+For `security.admins` alone. A form carries this administrator's token; a program sends JSON, which no page of another
+site can have a browser send. It only ever takes away: what a user may read is still for the source of rights to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from flask import Response, request
+
+from datafari_rag.core.errors import BadRequest, NotAllowed, RagError
+from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.query.dates import iso_at
+from datafari_rag.core.revocation import MAX_NAME_CHARS
+from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.pages.reader import PageReader, reader_of
+from datafari_rag.web.request_values import headers_of, incoming_from
+from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+
+log = logging.getLogger(__name__)
+
+EVERYBODY = "*"
+MAX_BODY_BYTES = 10_000
+_TAKES = frozenset({"json", "form"})
+
+
+def revoke(worker: WorkerContext) -> Response:
+    """Revoke the rights of `user`, or of everybody (`*`); return whose, and since when."""
+    try:
+        request.max_content_length = MAX_BODY_BYTES
+        reader = reader_of(worker)
+        if not reader.is_admin:
+            raise NotAllowed
+        name = _named(worker, reader)
+        since_s = _revoked(worker, name, by=reader.name or "")
+    except RagError as error:
+        status, body = failure(error, worker.snapshot().settings)
+        return json_response(plain(body), status)
+    return json_response(plain({"user": EVERYBODY if name is None else name, "since": iso_at(since_s, has_ms=True)}))
+
+
+def _named(worker: WorkerContext, reader: PageReader) -> str | None:
+    """Return whose rights are to be revoked, None for everybody's. Raises: NotAllowed, BadRequest."""
+    headers, settings = headers_of(request), worker.snapshot().settings
+    incoming = incoming_from(request, takes=_TAKES, now_s=worker.now())
+    if isinstance(incoming.body, Mapping):
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            raise NotAllowed
+        given = incoming.body.get("user")
+    else:
+        given = next(iter(incoming.form.get("user", ())), None)
+        token = headers.get(TOKEN_HEADER) or next(iter(incoming.form.get(TOKEN_FIELD, ())), None)
+        if not worker.signer.is_own_form(reader.name or "", token, headers):
+            raise NotAllowed
+    if given == EVERYBODY:
+        return None
+    name = mapped_name(given, settings.security_domain) if isinstance(given, str) else ""
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise BadRequest("user must be the name of a user, or * for everybody.", field="user")
+    return name
+
+
+def _revoked(worker: WorkerContext, name: str | None, *, by: str) -> float:
+    """Revoke, count and note it in the audit; return since when. Raises: AuthorityUnavailable."""
+    snapshot = worker.snapshot()
+    at_s = snapshot.revocations.add(name, by=by).at_s or worker.now()
+    worker.metrics.freshness.count_revocation(is_of_everybody=name is None)
+    if snapshot.audit is not None:
+        whom = EVERYBODY if name is None else name
+        at = iso_at(at_s, has_ms=True)
+        snapshot.audit.append({"kind": "revocation", "at": at, "id": worker.new_id(), "who": by, "whom": whom})
+    log.warning("revocation by=%s of=%s", by, "everybody" if name is None else "a user")
+    return at_s

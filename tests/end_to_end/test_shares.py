@@ -1,0 +1,105 @@
+"""Readers who wait for a start, and those of a worker that ended: with whom they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from datafari_rag.commands.demo.index import build_demo_index
+from tests.end_to_end.processes import Running, free_port, running, write_settings
+
+READERS = 80
+FEWEST = 15
+"""
+Fewest readers of one of two workers.
+
+The system shares them out by chance: that 15 or fewer of 80 are with one comes once in ten million starts.
+"""
+
+
+@contextmanager
+def waiting(port: int) -> Iterator[list[socket.socket]]:
+    """Connect `READERS` to *port* as soon as somebody listens, and keep them connected."""
+    found: list[socket.socket] = []
+    is_over = threading.Event()
+
+    def connect() -> None:
+        while not is_over.is_set():
+            try:
+                found.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+                return
+            except OSError:
+                time.sleep(0.001)
+
+    readers = [threading.Thread(target=connect) for _ in range(READERS)]
+    for reader in readers:
+        reader.start()
+    try:
+        yield found
+    finally:
+        is_over.set()
+        for reader in readers:
+            reader.join(60)
+        for one in found:
+            one.close()
+
+
+def connections(worker: int) -> int:
+    """Return how many connections to readers a worker holds."""
+    return sum(str(one.readlink()).startswith("socket:") for one in Path(f"/proc/{worker}/fd").iterdir())
+
+
+@contextmanager
+def started(folder: Path, port: int) -> Iterator[Running]:
+    build_demo_index(folder / "index")
+    write_settings(folder, {"solr.url": f"embedded:{folder / 'index'}", "rag.api.endpoint": "builtin:extractive"})
+    options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", "2")
+    with running(folder, "serve", "serve", *options, port=port, health="/health/live") as found:
+        yield found
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count connections in")
+def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path) -> None:
+    port = free_port()
+    with waiting(port) as readers, started(tmp_path, port) as found:
+        limit = time.monotonic() + 60
+        while len(readers) < READERS and time.monotonic() < limit:
+            time.sleep(0.01)
+        for one in readers:
+            one.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert one.recv(100).startswith(b"HTTP/1.1 200")
+        shares = [connections(worker) for worker in found.workers()]
+    assert len(shares) == 2
+    assert min(shares) >= FEWEST, shares
+
+
+def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path) -> None:
+    """Nobody who connects meanwhile is refused, whichever worker the system gives him to."""
+    port = free_port()
+    with started(tmp_path, port) as found:
+        for _ in range(2):
+            before = set(found.workers())
+            os.kill(min(before), signal.SIGKILL)
+            answers = [requests.get(f"{found.url}/health/live", headers={"Connection": "close"}, timeout=60)
+                       for _ in range(30)]  # fmt: skip
+            assert {one.status_code for one in answers} == {200}
+            assert len(set(found.workers()) - before) == 1
+
+
+def test_a_server_that_stops_refuses_readers(tmp_path: Path) -> None:
+    """A socket that the parent kept open would take them, and nobody would answer."""
+    port = free_port()
+    with started(tmp_path, port) as found:
+        found.process.send_signal(signal.SIGTERM)
+        found.process.wait(60)
+        with pytest.raises(requests.ConnectionError):
+            requests.get(f"{found.url}/health/live", timeout=20)
