@@ -233,7 +233,7 @@ def _prompted(
     stopwatch.lap("search")
     selected = _selected(ask, found.documents, language=asked_in, settings=settings, dependencies=dependencies)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
-    if not is_passed(text, selected.extracts, language=asked_in, least=least):
+    if not is_passed(text, selected.extracts, language=asked_in, least=least, documents=found.documents):
         selected = Selected((), stopped(selected.candidates))
     stopwatch.lap("passages")
     trace = Trace(
