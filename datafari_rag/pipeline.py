@@ -124,7 +124,8 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
 
 def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
-    page = browsed(plain, _access(user, settings), settings=settings, retriever=dependencies.retriever)
+    engines = Engines(dependencies.retriever, dependencies.meaning)
+    page = browsed(plain, _access(user, settings), settings=settings, engines=engines)
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 

@@ -240,6 +240,8 @@ THROUGH = {
     "core.meaning.passage_records.model_mark": "core.meaning.passage_records.cuts_of",
     "core.meaning.passage_records.stamp_of": "core.meaning.passage_records.cuts_of",
     "core.solr.parameters.document_fields": "core.solr.parameters.escaped",
+    "core.meaning.result_list.arranged": "core.query.proposals.near_word",
+    "core.meaning.result_list.widened": "core.query.proposals.near_word",
     "core.meaning.stored_parts.favourites": "core.meaning.stored_parts.with_parts",
     "core.passages.candidate_regions.is_crumb": "core.passages.candidate_regions.bounds_in",
     "core.passages.phrase_matching.letters_of": "core.passages.phrase_matching.heading_at",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,11 +28,14 @@ from datafari_rag.core.access import ANONYMOUS, User, filter_for
 from datafari_rag.core.documents import Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.meaning.cutting import pieces_of
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.stored_parts import PARTS
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
-from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Meaning
+from datafari_rag.retrieval import Engines, browsed
 
 MODEL = EmbeddingModel("test", "test-key", 2)
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
@@ -245,3 +249,35 @@ def test_hidden_documents_change_nothing_of_what_is_read(tmp_path: Path) -> None
             assert {one.id for one in passages.nearest(asked, ANYBODY)} == {*names}
             told.append(passages.compared([Document(one, "") for one in names], asked, ANYBODY))
         assert told[0] == told[1] and len(told[0]) == len(names)
+
+
+def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp_path: Path) -> None:
+    class Embedder:
+        model = replace(MODEL, spread=0.1)
+
+        def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+            return [NEAR for _ in texts]
+
+    names = [f"{number:02}" for number in range(34)]
+    texts = {name: "The ferry leaves. " * (1 + place) for place, name in enumerate(names)}
+    texts["05"] = "The ferry and the lighthouse. " + texts["05"]
+    hidden = manual("hidden", "The ferry and the lighthouse.", allow_token_document=["staff"])
+    documents = [*(manual(name, text, source="s") for name, text in texts.items()), hidden]
+    pieces = {str(one["id"]): list(vectors_of(str(one["exactContent"]), "lighthouse")) for one in documents}
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add_embedded(documents, pieces, replace(MODEL, spread=0.1))
+        writer.commit()
+    retriever, passages = opened(tmp_path)
+
+    def page(start: int, meaning: Meaning | None) -> Any:
+        plain = Browse("ferry", start=start, rows=10, fields=("title",), facet_fields=("source",))
+        return browsed(plain, ANYBODY, settings=Settings(), engines=Engines(retriever, meaning))
+
+    def titles(meaning: Meaning | None) -> list[str]:
+        return [row["title"][0] for start in (0, 10, 20, 30) for row in page(start, meaning)["response"]["docs"]]
+
+    both, words = titles(Meaning(Embedder(), passages)), titles(None)
+    assert sorted(both) == sorted(words) == [f"Manual {name}" for name in names]
+    assert both[0] == "Manual 05" != words[0] and both[30:] == words[30:]
+    assert page(0, Meaning(Embedder(), passages))["facet_counts"] == page(0, None)["facet_counts"]
+    assert page(10, Meaning(Embedder(), passages))["response"]["numFound"] == 34
