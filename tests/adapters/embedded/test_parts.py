@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from datafari_rag.adapters.embedded.part_reading import PARTS
 from datafari_rag.adapters.embedded.passage_files import MAX_FILES
 from datafari_rag.adapters.embedded.passage_texts import (
     FOLDER,
@@ -30,7 +31,6 @@ from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
 from datafari_rag.core.meaning.cutting import pieces_of
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
-from datafari_rag.core.meaning.stored_parts import PARTS
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
