@@ -248,7 +248,8 @@ class ListRetriever(FakeRetriever):
         facets = {"facet_fields": {"source": ["x", 40]}}
         marked = {name: {"exactContent": ["…"]} for name in names}
         response = {"numFound": 40, "start": browse.start, "docs": shown}
-        return {"response": response, "highlighting": marked, "facet_counts": facets}
+        found = {"response": response, "facet_counts": facets}
+        return found | {"highlighting": marked} if browse.wants_highlighting else found
 
 
 NEAR = {"d09": 0.9, "d25": 0.7, "d35": 0.9, "elsewhere": 0.9}
