@@ -56,9 +56,12 @@ def parts_of(blocks: Sequence[BlockScores], search: NearSearch, texts: PassageTe
         worth[at + int(one.cosines.argmax())] += SURE
         at += len(one.cosines)
     matched = texts.matched(search.words, search.language, [one.block for one in blocks])
+    words, held = np.array([*matched], dtype=np.uint64), np.array([*matched.values()], dtype=np.float64)
     order = np.argsort(keys)
-    places = order[np.searchsorted(keys, np.array([*matched], dtype=np.uint64), sorter=order)]
-    worth[places] += np.array([*matched.values()], dtype=np.float64)
+    places = order[np.minimum(np.searchsorted(keys, words, sorter=order), len(keys) - 1)]
+    # A passage without a vector beside it is none of these documents as they are now.
+    is_known = keys[places] == words
+    worth[places[is_known]] += held[is_known]
     # Of equals the first: a stable order that depends on nothing but what is compared.
     best = np.lexsort((keys, -worth))[:PARTS]
     return _read(keys[best], cosines[best], texts)
