@@ -31,6 +31,7 @@ def write(found: Rows, folder: Path) -> str:
         _beside(rows),
         _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
         _large(rows),
+        _sizes(rows.get("candidates", {})),
         _table(("not measured", "of", "why"), _missing(together)),
         _table(SHARES, _shares(rows)),
     ]
@@ -89,6 +90,14 @@ def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:
     """Return a table, nothing when it would be empty."""
     lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in cells]
     return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines] if lines else []
+
+
+def _sizes(row: Rows) -> list[str]:
+    """Return what answers cost by the size of their candidates, in one embedded index."""
+    found = row.get("rows", {})
+    sizes = [f"{size} kB" for size in next(iter(found.values()), {})]
+    cells = [(name, *(f"{cost:.1f}" for cost in costs.values())) for name, costs in found.items()]
+    return _table(("CPU ms of an answer by its 20 candidates' size, embedded", *sizes), cells)
 
 
 def _plain(text: str) -> str:

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks import growth, large, peering, report, starting, streaming, whole
+from benchmarks import candidates, growth, large, peering, report, starting, streaming, whole
 from benchmarks.bench import Bench, TooLong, bounded
 from benchmarks.measuring import Result
 
@@ -57,6 +57,7 @@ ROWS: dict[str, Row] = {
     "litellm": Row(peering.peer("litellm"), 330),
     "2000x10": Row(streaming.many_streams("2000x10"), 300),
     "growth": Row(growth.growth, 300),
+    "candidates": Row(candidates.candidates, 300),
     "size": Row(starting.size, 300),
     "embedded 100,000": Row(large.embedded(100_000), 420, ("index",)),
     "Solr 100,000": Row(large.real_solr, 420, ("index",)),

@@ -156,7 +156,8 @@ def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Gener
 
 def browse(plain: Browse, user: User, *, settings: Settings, dependencies: Dependencies) -> Mapping[str, object]:
     """Return Solr's own JSON for a plain search as *user*, ranks for scores. Raises: SearchError, NotAuthenticated."""
-    page = browsed(plain, _access(user, settings), settings=settings, retriever=dependencies.retriever)
+    engines = Engines(dependencies.retriever, dependencies.meaning)
+    page = browsed(plain, _access(user, settings), settings=settings, engines=engines)
     return page if user.is_admin else page_in_ranks(page, plain.start)
 
 
@@ -273,7 +274,7 @@ def _prompted(
     stopwatch.lap("search")
     selected = _selected(ask, found.documents, language=asked_in, settings=settings, dependencies=dependencies)
     text, least = ask.search_text or ask.question, settings.rag_evidence_min
-    if not is_passed(text, selected.extracts, language=asked_in, least=least):
+    if not is_passed(text, selected.extracts, language=asked_in, least=least, documents=found.documents):
         selected = Selected((), stopped(selected.candidates))
     stopwatch.lap("passages")
     trace = Trace(

@@ -8,9 +8,9 @@ collection of documents. Meaning that cannot be had is no error: words alone are
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
@@ -18,6 +18,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.result_list import arranged, asked_by_meaning, is_arranged, widened
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
     Relaxation,
@@ -33,7 +34,7 @@ from datafari_rag.core.query.proposals import (
 )
 from datafari_rag.core.query.search_request import Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.query.steps import content_words, steps_for
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.whole.work import NOT_FOUND, SkippedDocument
 from datafari_rag.ports import Both, Meaning, Retriever, in_turn
 
@@ -114,27 +115,62 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
     return Searched(SearchResult(documents, len(documents)), skipped=skipped)
 
 
-def browsed(plain: Browse, access: Filter, *, settings: Settings, retriever: Retriever) -> Mapping[str, object]:
+def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engines) -> Mapping[str, object]:
     """
     Return the page of a plain search, relaxed step by step as an answer's search is where *plain* wants that.
 
-    Such a page says under `relaxation` how it was searched, and what could be asked where no document has all words.
-    Raises: SearchError.
+    Its first hits are in the order of words and meaning together, where there are vectors. A relaxed page says under
+    `relaxation` how it was searched, and what could be asked where no document has all words. Raises: SearchError.
     """
-    text, language = plain.text, plain.language
+    text, language, retriever = plain.text, plain.language, engines.retriever
+    arrange = _arranger(plain, access, settings, engines.meaning)
     relaxes, operator = settings.rag_query_relax, settings.rag_operator
     steps = steps_for(text or "", language=language, operator=operator, is_relaxed=relaxes) if plain.is_relaxed else ()
     if not steps:
-        return retriever.browse(plain, access)
+        return _listed(plain, access, retriever, arrange)
     page: Mapping[str, object] = {}
     for step in steps:
-        page = retriever.browse(replace(plain, step=step), access)
+        page = _listed(replace(plain, step=step), access, retriever, arrange)
         if total_of(page):
             break
     relaxation = Relaxation(step.name)
     if not _has_all_words(page, step, plain, access, retriever):
         relaxation = _relaxation(total_of(page), step, plain, access, retriever)
     return {**page, "relaxation": relaxation.wire()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Arranger:
+    """What arranges a list: *cosines* of the nearest documents by id, and the field that has the ids of its rows."""
+
+    cosines: Callable[[], Mapping[str, float]]
+    id_field: str
+
+
+def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meaning | None) -> _Arranger | None:
+    """Return what finds the nearest documents, once for all steps; None where words alone make the list."""
+    if meaning is None or not is_arranged(plain):
+        return None
+    search, hybrid = asked_by_meaning(plain), replace(settings, retrieval_method="hybrid")
+    method, indexes = settings.retrieval_method, settings.openai_indexes
+    if not uses_meaning(search, meaning.embedder.model, method=method, indexes=indexes):
+        return None
+
+    @cache
+    def cosines() -> Mapping[str, float]:
+        near = _nearest(search, access, settings=hybrid, meaning=meaning)
+        if near is None or not (spread := near[0].spread):
+            return {}
+        return {one.id: max(piece.cosine for piece in one.near) / spread for one in near[1]}
+
+    return _Arranger(cosines, fields_of(settings.solr_field).id)
+
+
+def _listed(plain: Browse, access: Filter, retriever: Retriever, arrange: _Arranger | None) -> Mapping[str, object]:
+    if arrange is None:
+        return retriever.browse(plain, access)
+    page = retriever.browse(widened(plain, arrange.id_field), access)
+    return arranged(page, plain, arrange.cosines() if total_of(page) > 1 else {}, arrange.id_field)
 
 
 def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access: Filter, retriever: Retriever) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import report, run
+from benchmarks import candidates, report, run
 from benchmarks.bench import Bench, tried
 from benchmarks.goals import goals
 from benchmarks.measuring import Target, crowd, measured, streams
@@ -180,3 +180,15 @@ def test_callers_of_a_plan_for_throughput_ask_again_at_once(tmp_path: Path) -> N
     assert seen["lost"] == 0
     assert seen["answers"] > 4
     assert seen["peak"] == 4
+
+
+def test_answers_are_measured_by_the_size_of_their_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(candidates, "KILOBYTES", {1: "azurine", 2: "belvedine"})
+    monkeypatch.setattr(candidates, "QUESTIONS", 1)
+    row = candidates.candidates(Bench(tmp_path))
+    assert row["passages"] > 2 * candidates.DOCUMENTS
+    assert all(cost > 0 for costs in row["rows"].values() for cost in costs.values())
+
+    text = report.write(found(candidates=row), tmp_path)
+    assert "| CPU ms of an answer by its 20 candidates' size, embedded | 1 kB | 2 kB |" in text
+    assert "| words and meaning | " in text and "| words alone | " in text

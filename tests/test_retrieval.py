@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.access import ANONYMOUS, Filter, filter_for
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsTimeout, RagError, SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
@@ -213,7 +213,7 @@ FERRIES = WordyRetriever(
     ],
 )
 def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[object, ...]) -> None:
-    page: Any = browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), retriever=FERRIES)
+    page: Any = browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), engines=Engines(FERRIES))
     said = page["relaxation"]
     latest = [one["title"] for one in said["latest"]]
 
@@ -225,13 +225,102 @@ def test_a_plain_search_is_relaxed_and_says_so(text: str, relaxation: tuple[obje
 def test_a_search_that_is_not_to_be_relaxed_is_one_search(plain: Browse) -> None:
     retriever = WordyRetriever(Document("a", "ferry"))
 
-    assert "relaxation" not in browsed(plain, ANYBODY, settings=Settings(), retriever=retriever)
+    assert "relaxation" not in browsed(plain, ANYBODY, settings=Settings(), engines=Engines(retriever))
     assert len(retriever.browsed) == 1
 
 
 def test_a_question_costs_a_bounded_number_of_searches() -> None:
     retriever = WordyRetriever(Document("a", "ferry"))
     text = " ".join(f"unknown{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
-    browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), retriever=retriever)
+    browsed(Browse(text, is_relaxed=True), ANYBODY, settings=Settings(), engines=Engines(retriever))
 
     assert len(retriever.browsed) <= 3 + 6 + 3 + 1
+
+
+class ListRetriever(FakeRetriever):
+    """Lists forty documents in their order, in Solr's JSON."""
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        self.browsed.append((browse, access))
+        names = [f"d{n:02}" for n in range(40)][browse.start : browse.start + browse.rows]
+        rows = [{"id": name, "title": f"Title {name}"} for name in names]
+        shown = rows if browse.fields is None else [{k: row[k] for k in browse.fields if k in row} for row in rows]
+        facets = {"facet_fields": {"source": ["x", 40]}}
+        marked = {name: {"exactContent": ["…"]} for name in names}
+        response = {"numFound": 40, "start": browse.start, "docs": shown}
+        found = {"response": response, "facet_counts": facets}
+        return found | {"highlighting": marked} if browse.wants_highlighting else found
+
+
+NEAR = {"d09": 0.9, "d25": 0.7, "d35": 0.9, "elsewhere": 0.9}
+
+
+def listed(plain: Browse, passages: ReadingPassages | None = None, **changes: object) -> Any:
+    engines = Engines(ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
+    return browsed(plain, ANYBODY, settings=replace(Settings(), **changes), engines=engines)  # type: ignore[arg-type]
+
+
+def names(page: Any) -> list[str]:
+    return [row["id"] for row in page["response"]["docs"]]
+
+
+def test_the_first_hits_of_a_list_are_in_the_order_of_words_and_meaning() -> None:
+    page = listed(Browse("ferry", rows=5, facet_fields=("source",), wants_highlighting=True))
+    assert names(page) == ["d00", "d01", "d02", "d09", "d03"]
+    assert (page["response"]["numFound"], page["response"]["start"]) == (40, 0)
+    assert {*page["highlighting"]} == {*names(page)} and page["facet_counts"]["facet_fields"] == {"source": ["x", 40]}
+
+
+def test_all_pages_together_have_every_hit_once() -> None:
+    pages = [listed(Browse("ferry", start=start, rows=7)) for start in range(0, 42, 7)]
+    assert sorted(name for page in pages for name in names(page)) == [f"d{n:02}" for n in range(40)]
+    assert [page["response"]["start"] for page in pages] == [0, 7, 14, 21, 28, 35]
+    everything = names(listed(Browse("ferry", rows=40)))
+    assert [name for page in pages for name in names(page)] == everything
+    assert everything[30:] == [f"d{n}" for n in range(30, 40)]
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        pytest.param(Browse(None, rows=5), id="without words"),
+        pytest.param(Browse("ferry", rows=5, sort=("title", False)), id="in an order of its own"),
+        pytest.param(Browse("ferry", rows=0), id="numbers alone"),
+    ],
+)
+def test_other_lists_are_left_to_the_engine(plain: Browse) -> None:
+    passages = ReadingPassages(NEAR)
+    assert names(listed(plain, passages)) == [f"d{n:02}" for n in range(plain.rows)]
+    assert passages.searches == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "passages"),
+    [
+        pytest.param({"retrieval_method": "bm25"}, ReadingPassages(NEAR), id="by words as it is configured"),
+        pytest.param({}, ReadingPassages({}), id="nothing near"),
+    ],
+)
+def test_without_meaning_a_list_is_in_the_order_of_words(
+    changes: Mapping[str, object], passages: ReadingPassages
+) -> None:
+    assert names(listed(Browse("ferry", rows=5), passages, **changes)) == [f"d{n:02}" for n in range(5)]
+
+
+def test_without_the_spread_of_the_model_the_order_stays() -> None:
+    passages = ReadingPassages(NEAR)
+    passages.spreads = None
+    assert names(listed(Browse("ferry", rows=5), passages)) == [f"d{n:02}" for n in range(5)]
+
+
+def test_a_list_has_the_fields_that_were_asked_for() -> None:
+    page = listed(Browse("ferry", rows=3, fields=("title",)))
+    assert page["response"]["docs"][0].keys() == {"title"}
+    assert listed(Browse("ferry", rows=3, fields=("id",)))["response"]["docs"][0].keys() == {"id"}
+
+
+def test_what_is_near_is_looked_for_once_with_the_same_filter_and_restrictions() -> None:
+    only = (Restriction("source", "x"),)
+    passages = ReadingPassages(NEAR)
+    listed(Browse("ferry harbour", is_relaxed=True, restrictions=only), passages)
+    assert [one.restrictions for one in passages.searches] == [only]

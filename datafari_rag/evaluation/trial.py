@@ -100,7 +100,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         citations=len(citations),
         proved=sum(_is_proved(one) for one in citations),
         right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
-        evidence=evidence_in(question.text, extracts, language=_language(whole)),
+        evidence=evidence_in(question.text, extracts, language=_language(whole), documents=found),
         leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
         needs_all=question.needs_all,

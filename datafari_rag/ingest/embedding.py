@@ -16,8 +16,8 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.ports import Embedder, PassageWriter
 
-FORM = 1
-"""Counts changes of how pieces are cut, after which documents are taken again though they did not change."""
+FORM = 2
+"""Counts changes of how pieces are cut and kept, after which documents are taken again though they did not change."""
 
 
 class EmbeddingWriter:

@@ -358,6 +358,9 @@ READERS: dict[str, Reader] = {
         [(document(text, field=HIGHLIGHTING), (Passage(0, len(text)),))], is_cleaned=True
     ),
     "core.passages.extracts.resolved": extracts.resolved,
+    "core.passages.phrase_matching.heading_at": lambda text: phrase_matching.heading_at(
+        phrase_matching.letters_of(QUESTION), text, term_matching.traces_of(TERMS, text, "en")
+    ),
     "core.passages.phrase_matching.phrases_of": lambda text: phrase_matching.phrases_of(
         text, term_matching.terms_of(text, "en"), "en"
     ),
@@ -374,6 +377,7 @@ READERS: dict[str, Reader] = {
         QUESTION, [document(text), document(text + "x")], limit=selection.Limit(3000, 2), language="en"
     ),
     "core.passages.snippet.clipped": clipped_from,
+    "core.passages.term_matching.gains_under": lambda text: term_matching.gains_under(0, bounds_of(text), text),
     "core.passages.term_matching.sentence_scores": scored,
     "core.passages.term_matching.terms_of": lambda text: [term_matching.terms_of(text, code) for code in ("en", "fr")],
     "core.passages.term_matching.traces_of": lambda text: [
@@ -443,6 +447,7 @@ READERS: dict[str, Reader] = {
     "core.text.cleaning.is_unicode": cleaning.is_unicode,
     "core.text.cleaning.encodable": cleaning.encodable,
     "core.text.cleaning.without_invisible": cleaning.without_invisible,
+    "core.text.folding.unaccented": lambda text: folding.unaccented(folding.lowered(text)),
     "core.text.folding.aligned": folding.aligned,
     "core.text.folding.fold": folding.fold,
     "core.text.folding.folded": folding.folded,

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from datafari_rag.adapters.embedded.passages import EmbeddedPassages
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.commands.demo.index import build_demo_index
+from datafari_rag.commands.demo.command import demo
+from datafari_rag.commands.demo.index import VECTORS, build_demo_index
 from datafari_rag.core.access import User, filter_for
+from datafari_rag.core.meaning.calibration import PAIRS
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.text.tokenizer import words_of
 
@@ -62,6 +69,49 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "index" / "datafari-rag.json").write_text('{"schema": 0}')
     build_demo_index(tmp_path / "index")
     assert len(seen_by(tmp_path / "index", *USERS["admin"])) == 237
+
+
+class Counting:
+    """Stands for the model whose vectors come with the package; remembers what it had to embed."""
+
+    def __init__(self) -> None:
+        told = json.loads((DEMO / VECTORS).read_bytes().partition(b"\n")[0])
+        self.model = EmbeddingModel(told["name"], told["key"], told["dimensions"], frozenset({"en"}))
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        self.asked += texts
+        return [unit_vector([1.0, float(number), *[0.5] * 382]) for number, _ in enumerate(texts)]
+
+
+def test_with_meaning_no_passage_of_the_shipped_documents_has_to_be_embedded(tmp_path: Path) -> None:
+    embedder = Counting()
+    build_demo_index(tmp_path / "index", embedder)
+    assert {*embedder.asked} == {text for pair in PAIRS for text in pair}  # the model's spread
+
+    retriever = EmbeddedRetriever(tmp_path / "index")
+    passages = EmbeddedPassages(retriever)
+    assert passages.probe(embedder.model) is None and passages.spread(embedder.model)
+    build_demo_index(tmp_path / "index", embedder)
+    assert len(embedder.asked) == 2 * len(PAIRS)
+    assert len(seen_by(tmp_path / "index", *USERS["admin"])) == 237
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        pytest.param(["--meaning"], 1, "run `datafari-rag model get bge-small-en` once", id="without the model"),
+        pytest.param([".", "--meaning"], 2, "docs/embeddings.md", id="for a folder of one's own"),
+    ],
+)
+def test_what_meaning_needs_is_said(
+    arguments: list[str], code: int, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("DATAFARI_RAG_HOME", str(tmp_path / "home"))
+    done = CliRunner().invoke(demo, arguments)
+    assert (done.exit_code, sentence in done.output) == (code, True)
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["id"])

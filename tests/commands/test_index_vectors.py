@@ -45,7 +45,8 @@ class Vectors(Place):
         meaning = meaning_for(self.settings(), retriever_for(self.settings()))
         assert meaning is not None
         vector = meaning.embedder.embed([question], "query")[0]
-        found = meaning.passages.nearest(NearSearch(vector, meaning.embedder.model.key, documents), ANYBODY)
+        search = NearSearch(vector, meaning.embedder.model.key, documents)
+        found = meaning.passages.compared(meaning.passages.nearest(search, ANYBODY), search, ANYBODY)
         for document in found:
             assert all(document.text[near.start : near.end].strip() for near in document.near)
         return [document.id.rpartition("/")[2] for document in found]

@@ -8,6 +8,7 @@ ranked, and what is not chosen is not even read.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,6 +21,7 @@ from tantivy import Order, Query
 
 from datafari_rag.adapters.embedded.filters import blocks_of, is_term, narrowed
 from datafari_rag.adapters.embedded.nearest import best, cosines
+from datafari_rag.adapters.embedded.part_reading import BlockScores, parts_of
 from datafari_rag.adapters.embedded.passage_files import (
     LIST_FILE,
     Floats,
@@ -30,6 +32,7 @@ from datafari_rag.adapters.embedded.passage_files import (
     mapped,
     read_steadily,
 )
+from datafari_rag.adapters.embedded.passage_texts import Stored
 from datafari_rag.adapters.embedded.replies import document_of, stored_of, text_of
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever, IndexView
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, translated
@@ -38,6 +41,7 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.stored_parts import favourites, with_parts
 from datafari_rag.core.query.search_request import Search
 
 MAX_NEAR = 256
@@ -45,6 +49,9 @@ MAX_NEAR = 256
 
 MAX_MASKS = 64
 """Users whose visible rows are remembered for one state of the index, an eighth of a byte for each row."""
+
+MAX_QUESTIONS = 4
+"""Questions whose cosines are remembered: the nearest are looked for first, and compared with the others then."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -60,6 +67,8 @@ class _Vectors:
     """The block of every row, which never falls from one row to the next."""
     visible: Callable[[Filter], Rows]
     """Rows that a filter lets through, eight in a byte."""
+    scored: Callable[[bytes, Filter], Floats]
+    """The cosines of all these rows with a vector, remembered for the questions of now."""
 
     def places_of(self, block: int) -> tuple[int, int]:
         """Return the first row of *block* and the one after its last."""
@@ -81,24 +90,59 @@ class EmbeddedPassages:
         """Return the nearest documents that *access* lets through. Raises: EmbeddingsMismatch, SearchUnavailable."""
         with translated(self._retriever.directory):
             vectors = self._current(search.model_key)
-            scores = _scores(vectors, search, self._wanted(vectors, search, access))
+            scores = self._scored(vectors, search, access)
             if not len(scores):
                 return ()
             # Blocks are numbered from 1, so the first row begins one as well.
             firsts = np.flatnonzero(np.diff(vectors.blocks, prepend=np.uint64(0)))
             highest = np.maximum.reduceat(scores, firsts)
-            blocks = [int(vectors.blocks[firsts[place]]) for place in best(highest, search.documents)]
-            found = [self._document(vectors, block, scores, search=search, access=access) for block in blocks]
+            nearest = {int(vectors.blocks[firsts[place]]): highest[place] for place in best(highest, search.documents)}
+            if self._reads_parts(search.content, is_whole=search.is_whole):
+                cards = self._retriever.texts.cards([*nearest])
+                if len(cards) == len(nearest):
+                    return tuple(_bare(cards[block], float(cosine)) for block, cosine in nearest.items())
+            found = [self._document(vectors, block, scores, search=search, access=access) for block in nearest]
         return tuple(document for document in found if document is not None)
 
     def reads_texts(self, search: Search) -> bool:
-        """Say that every search here has its texts."""
-        return False
+        """Say whether texts come out of the passages; no where an earlier version wrote them."""
+        return self._reads_parts(search.content)
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
-        """Return *documents* with their pieces. Raises: EmbeddingsMismatch, SearchUnavailable."""
-        near = self.nearness([document.id for document in documents if not document.near], search, access)
-        return tuple(one if one.near else replace(one, near=near.get(one.id, ())) for one in documents)
+        """Return *documents* with their pieces, read. Raises: EmbeddingsMismatch, SearchUnavailable."""
+        whole = [one.id for one in documents if one.text and not one.near]
+        near = self.nearness(whole, search, access) if whole else {}
+        bare = [one for one in documents if not one.text]
+        read = self._read(bare, search, access)
+        known = {one.id: one if one.near else replace(one, near=near.get(one.id, ())) for one in documents if one.text}
+        return tuple({**known, **read}[one.id] for one in documents if one.id in known or one.id in read)
+
+    def _reads_parts(self, content: str, *, is_whole: bool = False) -> bool:
+        return content == "exactContent" and not is_whole and self._retriever.texts.are_there()
+
+    def _read(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> dict[str, Document]:
+        """Return those of *documents* that *access* lets through, with their best parts, by id; whole without any."""
+        if not documents:
+            return {}
+        with translated(self._retriever.directory):
+            vectors = self._current(search.model_key)
+            scores = self._scored(vectors, replace(search, restrictions=()), access)
+            first = {*favourites(documents)}
+            blocks: dict[int, Document] = {}
+            own: list[BlockScores] = []
+            for one in documents:
+                block = _block_of(vectors.view, one.id)
+                low, high = (0, 0) if block is None else vectors.places_of(block)
+                # All rows of a document are seen, or none.
+                if block is not None and low < high and np.isfinite(scores[low]):
+                    blocks[block] = one
+                    own.append(BlockScores(block, scores[low:high], one.id in first))
+            parts = parts_of(own, search, self._retriever.texts)
+        found = {blocks[block].id: with_parts(blocks[block], these) for block, these in parts.items()}
+        for one in documents:
+            if one.id not in found and (whole := self._retriever.fetch(one.id, search.content, access)) is not None:
+                found[one.id] = replace(whole, score=one.score)
+        return found
 
     def nearness(
         self, document_ids: Sequence[str], search: NearSearch, access: Filter
@@ -113,7 +157,8 @@ class EmbeddedPassages:
                 if (block := _block_of(vectors.view, document_id)) is not None:
                     low, high = own[document_id] = vectors.places_of(block)
                     mask[low:high] = True
-            scores = _scores(vectors, search, mask & wanted)
+            _require_size(vectors, search)
+            scores = cosines(vectors.files, mask & wanted, search.vector)
             return {one: near for one, (low, high) in own.items() if (near := _near(vectors, scores, low, high))}
 
     def spread(self, model: EmbeddingModel) -> float | None:
@@ -151,6 +196,13 @@ class EmbeddedPassages:
         found = document_of(stored, field=search.content, text=text, score=0.0)
         return replace(found, near=near) if search.content == "exactContent" else found
 
+    def _scored(self, vectors: _Vectors, search: NearSearch, access: Filter) -> Floats:
+        """Return the cosine of each row that *search* may find, minus infinity for the others."""
+        _require_size(vectors, search)
+        if search.restrictions:
+            return cosines(vectors.files, self._wanted(vectors, search, access), search.vector)
+        return vectors.scored(search.vector.tobytes(), access)
+
     def _wanted(self, vectors: _Vectors, search: NearSearch, access: Filter) -> Mask:
         """Return the rows whose documents *access* and the caller's restrictions let through."""
         if search.restrictions:
@@ -184,7 +236,9 @@ class EmbeddedPassages:
             self._require_whole(generation, files)
             empty = np.zeros(0, dtype=np.uint64)
             blocks = np.concatenate([empty, *(rows["block"] for rows in files)])
-            return _Vectors(view, generation, files, blocks, lru_cache(MAX_MASKS)(self._visible(view, blocks)))
+            visible = lru_cache(MAX_MASKS)(self._visible(view, blocks))
+            scored = lru_cache(MAX_QUESTIONS)(_scorer(files, visible, len(blocks)))
+            return _Vectors(view, generation, files, blocks, visible, scored)
         raise failure or _none_yet(directory)
 
     def _visible(self, view: IndexView, blocks: Rows) -> Callable[[Filter], Rows]:
@@ -202,12 +256,25 @@ class EmbeddedPassages:
             self._whole.add(facts.name)
 
 
-def _scores(vectors: _Vectors, search: NearSearch, wanted: Mask) -> Floats:
+def _scorer(files: Sequence[Rows], visible: Callable[[Filter], Rows], number: int) -> Callable[[bytes, Filter], Floats]:
+    def scores_for(raw: bytes, access: Filter) -> Floats:
+        wanted = np.unpackbits(visible(access), count=number).astype(np.bool_)
+        return cosines(files, wanted, array("f", raw))
+
+    return scores_for
+
+
+def _bare(card: Stored, cosine: float) -> Document:
+    """Return a document of which nothing was read yet, and how near it is."""
+    found = document_of(card, field="exactContent", text="", score=0.0)
+    return replace(found, near=(Nearness(0, 0, cosine),))
+
+
+def _require_size(vectors: _Vectors, search: NearSearch) -> None:
     if len(search.vector) != vectors.generation.dimensions:
         raise EmbeddingsGarbled(
             log=f"a question's vector of {len(search.vector)} numbers, {vectors.generation.dimensions} are in the index"
         )
-    return cosines(vectors.files, wanted, search.vector)
 
 
 def _near(vectors: _Vectors, scores: Floats, low: int, high: int) -> tuple[Nearness, ...]:

@@ -19,6 +19,7 @@ from tantivy import Index, Order, Query, Searcher
 
 from datafari_rag.adapters.embedded.files import META_FILE
 from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
+from datafari_rag.adapters.embedded.passage_texts import PassageTexts, Stored
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
 from datafari_rag.adapters.embedded.replies import (
     Snippets,
@@ -29,7 +30,7 @@ from datafari_rag.adapters.embedded.replies import (
     stored_of,
     text_of,
 )
-from datafari_rag.adapters.embedded.schema import analyzers, opened, translated
+from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, analyzers, opened, translated
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
@@ -71,6 +72,7 @@ class EmbeddedRetriever:
         self._directory = directory
         self._view: IndexView | None = None
         self._lock = Lock()
+        self._texts = PassageTexts(directory)
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         """
@@ -90,7 +92,13 @@ class EmbeddedRetriever:
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
             snippets = Snippets(view.searcher, view.index.schema, query)
-            found = [_document(stored_of(view.searcher.doc(place)), score, search, snippets) for score, place in hits]
+            cards = self._cards(view, [place for _, place in hits]) if search.is_bare else {}
+            found = [
+                document_of(card, field=search.content, text="", score=score)
+                if (card := cards.get(number)) is not None
+                else _document(stored_of(view.searcher.doc(place)), score, search, snippets)
+                for number, (score, place) in enumerate(hits)
+            ]
             documents = tuple(sorted(found, key=lambda document: (-document.score, document.id)))
             total = 0 if result is None else _count(result)
         took_ms = (time.perf_counter() - began) * 1000
@@ -151,6 +159,23 @@ class EmbeddedRetriever:
     def directory(self) -> Path:
         """The folder of the index."""
         return self._directory
+
+    @property
+    def texts(self) -> PassageTexts:
+        """The passages of its documents, where there are any."""
+        return self._texts
+
+    def _cards(self, view: IndexView, places: Sequence[Any]) -> dict[int, Stored]:
+        """Return what can be shown of hits without reading their texts, by their number; the others are read whole."""
+        blocks = view.searcher.fast_field_values(BLOCK_FIELD, list(places))
+        try:
+            known = self._texts.cards([int(block) for block in blocks if block is not None])
+        except SearchUnavailable:
+            # Passages that cannot be read: then nothing of them is used.
+            return {}
+        return {
+            number: known[int(block)] for number, block in enumerate(blocks) if block is not None and block in known
+        }
 
     def filters(self, view: IndexView, access: Filter, restrictions: Sequence[Restriction]) -> list[Query]:
         """Return what every search of *view* is narrowed to. Raises: BadSetting (mode plugin)."""

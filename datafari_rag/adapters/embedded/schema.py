@@ -8,7 +8,7 @@ is never repaired or emptied here.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -108,14 +108,14 @@ def opened(directory: Path) -> Index:
         return _registered(Index.open(str(directory)))
 
 
-def created(directory: Path) -> Index:
-    """Return the index in *directory*, made when there is none yet. Raises: SearchUnavailable as `opened`."""
+def created(directory: Path, fields: Callable[[], Schema] = schema) -> Index:
+    """Return the index in *directory*, made of *fields* when there is none. Raises: SearchUnavailable as `opened`."""
     if exists(directory):
         return opened(directory)
     with translated(directory):
         directory.mkdir(parents=True, exist_ok=True)
         write_whole(directory / VERSION_FILE, json.dumps(versions()))
-        return _registered(Index(schema(), path=str(directory)))
+        return _registered(Index(fields(), path=str(directory)))
 
 
 def exists(directory: Path) -> bool:

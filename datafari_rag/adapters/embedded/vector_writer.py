@@ -80,16 +80,16 @@ class VectorWriter:
         write_list(self._directory, self._listed)
         self._draft = self._made = None
 
-    def tidy(self, live_blocks: Callable[[], Sequence[int]]) -> None:
+    def tidy(self, live_blocks: Callable[[], Sequence[int]]) -> bool:
         """
-        Leave out what no document names any more, where that is worth it: other models, many files.
+        Leave out what no document names any more, and say so, where that is worth it: other models, many files.
 
         Raises:
             SearchUnavailable, OSError: a file cannot be read or written; the list is as it was then.
         """
         generations = self._listed.generations
         if len(generations) < 2 and all(len(one.files) <= MAX_FILES for one in generations):
-            return
+            return False
         live = np.array(live_blocks(), dtype=np.uint64)
         kept = [one for one in generations if one is generations[-1] or self._has_any(one, live)]
         kept = [put_together(self._directory, one, live) if len(one.files) > MAX_FILES else one for one in kept]
@@ -97,6 +97,7 @@ class VectorWriter:
             self._listed = replace(self._listed, generations=tuple(kept))
             write_list(self._directory, self._listed)
             remove_unlisted(self._directory, self._listed)
+        return True
 
     def foreign(self, made: EmbeddingModel, live_blocks: Sequence[int]) -> int:
         """Return how many of *live_blocks* are not of *made*. Raises: SearchUnavailable."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tantivy import Document, Index, IndexWriter, Query
 
 from datafari_rag.adapters.embedded.filters import blocks_of, is_term
+from datafari_rag.adapters.embedded.passage_texts import CARD_FIELDS, PassageText, PassageTextWriter, card_of
 from datafari_rag.adapters.embedded.schema import (
     BLOCK_FIELD,
     LANGUAGES,
@@ -27,6 +28,7 @@ from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
+from datafari_rag.core.meaning.passage_records import held_ends
 from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.text.cleaning import encodable
 
@@ -53,6 +55,7 @@ class EmbeddedWriter:
         with translated(directory):
             self._writer: IndexWriter | None = self._index.writer(HEAP_BYTES, 1)
         self._vectors: VectorWriter | None = None
+        self._texts: PassageTextWriter | None = None
 
     def add(self, documents: Sequence[Mapping[str, object]]) -> None:
         """Take *documents* in place of those with the same ids. Raises: SearchUnavailable."""
@@ -70,14 +73,15 @@ class EmbeddedWriter:
         made: EmbeddingModel,
     ) -> None:
         """Take *documents* with the vectors of their *pieces*. Raises: EmbeddingsGarbled, SearchUnavailable."""
-        writer, vectors = self._open_writer(), self._open_vectors()
+        writer, vectors, texts = self._open_writer(), self._open_vectors(), self._open_texts()
         with translated(self._directory):
             stored = [(_id(document), _stored(document)) for document in documents]
             lengths = ((_id(document), len(_text(document, "exactContent"))) for document in documents)
             blocks = vectors.add(dict(lengths), pieces, made)
-            for document_id, one in stored:
+            for (document_id, one), document in zip(stored, documents, strict=True):
                 if document_id in blocks:
                     one.add_unsigned(BLOCK_FIELD, blocks[document_id])
+                    texts.add(blocks[document_id], *_card_and_passages(document, pieces[document_id]))
                 writer.delete_documents_by_term("id", document_id)
                 writer.add_document(one)
 
@@ -98,19 +102,25 @@ class EmbeddedWriter:
         writer = self._open_writer()
         with translated(self._directory):
             # Vectors first: a document that can be found must find its own, and those without a document harm nothing.
+            # Their list before their texts: a block that was given away must not be given to another document.
             if self._vectors is not None:
                 self._vectors.secure()
+            if self._texts is not None:
+                self._texts.commit()
             writer.commit()
-            if self._vectors is not None:
-                self._vectors.tidy(lambda: live_blocks(self._index))
+            if self._vectors is not None and self._vectors.tidy(lambda: live_blocks(self._index)):
+                self._open_texts().keep_only(live_blocks(self._index))
 
     def close(self) -> None:
         """Give the index back; what was not committed is given up. Merges that run are waited for."""
         writer, self._writer = self._writer, None
         if self._vectors is not None:
             self._vectors.discard()
+        texts, self._texts = self._texts, None
         if writer is not None:
             with translated(self._directory):
+                if texts is not None:
+                    texts.close()
                 writer.rollback()
                 writer.wait_merging_threads()
 
@@ -121,6 +131,11 @@ class EmbeddedWriter:
 
             self._vectors = VectorWriter(self._directory)
         return self._vectors
+
+    def _open_texts(self) -> PassageTextWriter:
+        if self._texts is None:
+            self._texts = PassageTextWriter(self._directory)
+        return self._texts
 
     def _open_writer(self) -> IndexWriter:
         if self._writer is None:
@@ -157,6 +172,15 @@ def _stored(document: Mapping[str, object]) -> Document:
         for token in _tokens(document, name):
             stored.add_text(name, token)
     return stored
+
+
+def _card_and_passages(
+    document: Mapping[str, object], pieces: Sequence[PieceVector]
+) -> tuple[dict[str, str], list[PassageText]]:
+    text = _text(document, "exactContent")
+    ends = held_ends([(piece.start, piece.end) for piece in pieces], len(text))
+    passages = [PassageText(piece.start, text[piece.start : end]) for piece, end in zip(pieces, ends, strict=True)]
+    return card_of({name: _text(document, name) for name in CARD_FIELDS}), passages
 
 
 def _id(document: Mapping[str, object]) -> str:

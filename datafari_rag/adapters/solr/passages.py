@@ -26,11 +26,10 @@ from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchE
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.passage_records import model_mark
-from datafari_rag.core.meaning.stored_parts import StoredPart, with_parts
+from datafari_rag.core.meaning.stored_parts import StoredPart, favourites, with_parts
 from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.solr.parameters import SEPARATOR, Params, text_field
 from datafari_rag.core.solr.passage_parameters import (
-    FAVOURITES,
     QUIET,
     PassageSchema,
     join_queries,
@@ -157,7 +156,7 @@ class SolrPassages:
                 return {}
             visible = version_params([str(version) for version in versions.values()])
         reply = self._asked(
-            self._all.passages, parts_params([*known], search, passages, visible, first=_first(documents))
+            self._all.passages, parts_params([*known], search, passages, visible, first=favourites(documents))
         )
         parts = _parts_of(reply)
         return {name: _shown(known[name], own, search) for name, own in parts.items() if name in known}
@@ -238,12 +237,6 @@ class SolrPassages:
 def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> tuple[Document, ...]:
     """Return what is *known* of *documents*, in their order and with their scores."""
     return tuple(replace(known[one.id], score=one.score) for one in documents if one.id in known)
-
-
-def _first(documents: Sequence[Document]) -> list[str]:
-    """Return the documents that come first by words, and the nearest of the others."""
-    by_words = [one.id for one in documents if not one.near]
-    return by_words[:FAVOURITES] + [one.id for one in documents if one.near][:1]
 
 
 def _near_of(row: Mapping[str, Any]) -> Document | None:

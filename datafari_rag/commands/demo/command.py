@@ -14,6 +14,9 @@ import click
 
 from datafari_rag import server
 
+MODEL = "bge-small-en"
+"""The model whose vectors of the shipped documents come with the package."""
+
 TRIES = (
     ("anyone", "", "How+do+I+copy+a+file+in+Python%3F"),
     ("alice, who may read the Python manual", "-H 'X-Remote-User: alice' ", "How+are+Enums+and+Flags+different%3F"),
@@ -28,7 +31,8 @@ MAX_DROPPED_BYTES = 50_000_000
 @click.argument("folder", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of worker processes.")
-def demo(folder: Path | None, port: int, workers: int) -> None:
+@click.option("--meaning", is_flag=True, help="Search the shipped documents by meaning as well.")
+def demo(folder: Path | None, port: int, workers: int, *, meaning: bool) -> None:
     """
     Serve the shipped documents, or those of FOLDER, on 127.0.0.1.
 
@@ -36,31 +40,50 @@ def demo(folder: Path | None, port: int, workers: int) -> None:
     Examples:
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
+      datafari-rag demo --meaning
     \b
     Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds; so are files
     that are dropped on the page, which are kept beside the index, never in FOLDER.
+    --meaning needs `datafari-rag model get bge-small-en`, once; the documents' vectors come with the package.
     Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
     """  # noqa: D301 # click reads \b
     server.prepare()
     from datafari_rag.commands.serve import start
 
-    place = _place(folder)
+    if meaning and folder is not None:
+        raise click.UsageError("--meaning is for the shipped documents; for your own see docs/embeddings.md.")
+    options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
+    if meaning:
+        options["embeddings.endpoint"] = _endpoint()
+    place = _place(folder, is_near=meaning)
     _set_up(place)
     if folder is None:
-        _index_demo(place / "index")
-    options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
+        _index_demo(place / "index", str(options.get("embeddings.endpoint", "")))
     if folder is not None:
         options |= _watched(folder, place)
     start(place / "rag.properties", options, on_ready=lambda: _tell(port, is_demo=folder is None))
 
 
-def _place(folder: Path | None) -> Path:
+def _endpoint() -> str:
+    """Return the setting for the model that made the shipped vectors. Raises: ClickException: it is not here."""
+    from datafari_rag.core.settings.embeddings import ONNX
+    from datafari_rag.devtools.embedding_models import KNOWN_MODELS, default_folder, is_there
+
+    place = default_folder(MODEL)
+    if not is_there(KNOWN_MODELS[MODEL], place):
+        raise click.ClickException(
+            f"demo --meaning needs the model {MODEL}: run `datafari-rag model get {MODEL}` once, then this again."
+        )
+    return f"{ONNX}{place}"
+
+
+def _place(folder: Path | None, *, is_near: bool = False) -> Path:
     """Return where this demo keeps its index and settings."""
     base = Path.home() / ".local/share"
     home = Path(os.environ.get("DATAFARI_RAG_HOME") or Path(os.environ.get("XDG_DATA_HOME") or base) / "datafari-rag")
     if folder is None:
-        return home / "demo"
+        return home / ("demo-meaning" if is_near else "demo")
     return home / "folders" / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
 
 
@@ -73,12 +96,20 @@ def _set_up(place: Path) -> None:
                 shutil.copyfile(source, place / name)
 
 
-def _index_demo(index: Path) -> None:
+def _index_demo(index: Path, endpoint: str) -> None:
+    from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for
     from datafari_rag.commands.demo.index import build_demo_index
+    from datafari_rag.core.errors import EmbeddingError
+    from datafari_rag.core.settings.table import Settings
 
     if not index.exists():
         click.echo("Indexing the demo documents (once, a few seconds)…", err=True)
-    build_demo_index(index)
+    try:
+        build_demo_index(index, embedder_for(Settings(embeddings_endpoint=endpoint)))
+    except ImportError as error:
+        raise click.ClickException(NEEDS_EXTRA) from error
+    except EmbeddingError as error:
+        raise click.ClickException(error.reason) from error
 
 
 def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:

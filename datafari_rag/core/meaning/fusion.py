@@ -23,8 +23,12 @@ SENTENCE = 0.023
 SCARCE = 2.0
 """How much heavier both are when none of the question's words is there: three times."""
 
-FULL_CHARS = 2000
-"""From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win."""
+FULL_CHARS = 3000
+"""
+From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win. With
+2,000 contracts lost 1.9 points in 2,000 characters against words alone, with this nothing (106 questions; 270 of all
+sets 74.4 and 75.2).
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,13 +71,20 @@ def cuts_of(text: str, title: str, model_key: str) -> list[Cut]:
     pieces = pieces_of(text)
     if not pieces:
         return [Cut(0, "", "", "")]
-    nexts = [piece.start for piece in pieces[1:]] + [len(text)]
     found: list[Cut] = []
-    for piece, following in zip(pieces, nexts, strict=True):
-        end = following if following - piece.end <= MAX_SPACE_CHARS else piece.end
+    for piece, end in zip(pieces, held_ends([(one.start, one.end) for one in pieces], len(text)), strict=True):
         context = context_of(piece, text, title)
         found.append(Cut(piece.start, text[piece.start : end], context, _digest(model_key, context)))
     return found
+
+
+def held_ends(bounds: Sequence[tuple[int, int]], length: int) -> list[int]:
+    """Return where what each passage of *bounds* holds ends, in a text of *length*: with the white space behind it."""
+    nexts = [start for start, _ in bounds[1:]] + [length]
+    return [
+        following if 0 <= following - end <= MAX_SPACE_CHARS else end
+        for (_, end), following in zip(bounds, nexts, strict=True)
+    ]
 
 
 def model_mark(key: str) -> str:

@@ -3,15 +3,17 @@ Whether the passages speak to the question at all: a number, and the threshold o
 
 No evidence, no guess: below the threshold the model is not asked. Words cannot tell a good passage from one that names
 the same things and says something else, so the gate is off unless set; docs/quality.md has the curve of calls saved
-against answers lost.
+against answers lost. Where passages were compared by meaning, that counts as much as the words: a question in other
+words than its answer has evidence, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import median
 
-from datafari_rag.core.documents import Candidate, Extract
+from datafari_rag.core.documents import Candidate, Document, Extract
 from datafari_rag.core.passages.selection import CHOSEN
 from datafari_rag.core.passages.term_matching import TermPositions, terms_of, traces_of
 
@@ -23,12 +25,39 @@ NEAR_SHARE = 0.7
 """What the best few lines count; the rest is for the words being there at all."""
 
 
-def evidence_in(question: str, extracts: Sequence[Extract], *, language: str) -> float:
-    """
-    Return how much of *question* the best of *extracts* holds, 0 to 1: all of its words, and close together.
+OUTSTANDING = 5.0
+"""By how many spreads of the model the nearest passage stands out among all that were compared to be full evidence."""
 
-    Names count as much as other words here: a passage about another person is no evidence.
+
+def evidence_in(
+    question: str, extracts: Sequence[Extract], *, language: str, documents: Sequence[Document] = ()
+) -> float:
     """
+    Return how much evidence for *question* the best of *extracts* gives, 0 to 1.
+
+    By words: all of them, and close together; names count as much as other words, a passage about another person is no
+    evidence. By meaning: how far a passage of the extracts stands out among all those of *documents*, the
+    candidates; the mean of both where these were compared with the question.
+    """
+    worded, near = _worded(question, extracts, language), _outstanding(extracts, documents)
+    return worded if near is None else (worded + near) / 2
+
+
+def _outstanding(extracts: Sequence[Extract], documents: Sequence[Document]) -> float | None:
+    compared = [near.cosine for document in documents for near in document.near]
+    if not compared:
+        return None
+    shown = (
+        near.cosine
+        for extract in extracts
+        for near in extract.document.near
+        if any(passage.start < near.end and near.start < passage.end for passage in extract.passages)
+    )
+    best = max(shown, default=0.0)
+    return min(1.0, max(0.0, best - median(compared)) / OUTSTANDING)
+
+
+def _worded(question: str, extracts: Sequence[Extract], language: str) -> float:
     terms = terms_of(question, language)
     if not terms:
         return 0.0
@@ -42,9 +71,11 @@ def evidence_in(question: str, extracts: Sequence[Extract], *, language: str) ->
     return best
 
 
-def is_passed(question: str, extracts: Sequence[Extract], *, language: str, least: float) -> bool:
+def is_passed(
+    question: str, extracts: Sequence[Extract], *, language: str, least: float, documents: Sequence[Document] = ()
+) -> bool:
     """Say whether *extracts* give at least *least* evidence for *question*; 0 lets everything through."""
-    return least <= 0 or evidence_in(question, extracts, language=language) >= least
+    return least <= 0 or evidence_in(question, extracts, language=language, documents=documents) >= least
 
 
 def stopped(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

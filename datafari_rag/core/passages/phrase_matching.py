@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.term_matching import Term, TermPositions
-from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.folding import lowered, unaccented
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tokenizer import Word, words_of
@@ -30,6 +30,11 @@ MAX_PLACES = 300
 MAX_PHRASE_CHARS = 200
 """Two or three words are no longer; what is would be compared with a text at each of the places."""
 
+MIN_HEADING_LETTERS, HEADING_CHARS = 8, 120
+"""How many letters a question must have to be looked for as a heading, and how long a line is that may be one."""
+
+_NUMBER = re.compile(r"^[\s#*•\-–]*(?:\d+(?:\.\d+){0,4}[.):]?\s)?")
+_OTHERS = re.compile(r"[\W_]+")
 _SPACE = re.compile(r"\s+")
 _SAME = {ord(space): " " for space in "\t\n\r\u00a0\u202f"} | {ord(mark): "'" for mark in "\u2019\u02bc"}
 
@@ -91,6 +96,29 @@ def said_in(phrases: Sequence[Phrase], texts: Sequence[str], traces: Sequence[Te
         )
         for row in said
     ]
+
+
+def letters_of(text: str) -> str:
+    """Return the letters and digits of *text* alone, in lower case and without accents."""
+    return _OTHERS.sub("", unaccented(lowered(text)))
+
+
+def heading_at(letters: str, text: str, traces: TermPositions) -> int | None:
+    """
+    Return where a line of *text* begins that is the question with these *letters*, None when there is none.
+
+    A number or a mark may stand before its words.
+    """
+    if not MIN_HEADING_LETTERS <= len(letters) <= HEADING_CHARS:
+        return None
+    looked_for = min((hits for hits in traces.hits if hits), key=len, default=())
+    for hit in looked_for[:MAX_PLACES]:
+        start = text.rfind("\n", max(0, hit - HEADING_CHARS), hit) + 1
+        end = text.find("\n", hit, hit + HEADING_CHARS)
+        is_begun = start > 0 or hit < HEADING_CHARS
+        if is_begun and end - start >= len(letters) and letters_of(_NUMBER.sub("", text[start:end])) == letters:
+            return start
+    return None
 
 
 def _weight(phrase: Phrase, said: Sequence[bool]) -> float:

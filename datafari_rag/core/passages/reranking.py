@@ -17,12 +17,18 @@ from itertools import pairwise
 
 from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.fusion import Gain, gains_of
-from datafari_rag.core.passages.phrase_matching import phrases_of, said_in
+from datafari_rag.core.passages.phrase_matching import heading_at, letters_of, phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
 from datafari_rag.core.text.tables import has_tables, tables_in
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
+
+HEADED = 4.0
+"""What a heading that is the question is worth: its words stand everywhere on its page, and so count little there."""
+
+MAX_LETTERS = 200
+"""A longer question is no heading."""
 
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
 """What being named by the best document is worth, and how long a title must be to be a name."""
@@ -51,6 +57,8 @@ class Ranked:
     """Share of the question's terms that stand in it, by their rarity: 0 to 1."""
     gain: Gain | None = None
     """What it is worth by meaning; None where the search was by words alone."""
+    heading: int | None = None
+    """Where a heading of it begins that is the question word for word; None without one."""
 
 
 def ranked(
@@ -59,7 +67,7 @@ def ranked(
     """Return all *documents*, best first, by the *terms* of *question*; of equals the engine's order stays."""
     traces = [traces_of(terms, document.text, language) for document in documents]
     best = max((document.score for document in documents), default=0.0)
-    field = _Field(terms, rarity_of(terms, traces), best, language)
+    field = _Field(terms, rarity_of(terms, traces), best, language, letters_of(question[:MAX_LETTERS]))
     said = said_in(phrases_of(question, terms, language), [document.text for document in documents], traces)
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     if documents and all(document.rated is not None for document in documents):
@@ -117,12 +125,13 @@ def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """What is the same for all candidates; *best* is the engine's highest score."""
+    """What is the same for all candidates; *best* is the engine's highest score, *letters* those of the question."""
 
     terms: tuple[Term, ...]
     rarity: tuple[float, ...]
     best: float
     language: str
+    letters: str
 
 
 def _ranked(document: Document, traces: TermPositions, said: float, field: _Field) -> Ranked:
@@ -131,6 +140,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
     if document.rated is not None:
         return Ranked(document, document.rated, traces, sum(there) / total)
     events = _events(traces, field.rarity)
+    heading = heading_at(field.letters, document.text, traces)
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
@@ -141,8 +151,9 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         + TITLE * _in_title(document, field) / total
         + said
         + (LANGUAGE if document.language == field.language else 0.0)
+        + (HEADED if heading is not None else 0.0)
     )
-    return Ranked(document, score, traces, sum(there) / total)
+    return Ranked(document, score, traces, sum(there) / total, heading=heading)
 
 
 def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:

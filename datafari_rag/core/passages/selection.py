@@ -22,7 +22,14 @@ from datafari_rag.core.passages.candidate_regions import bounds_in
 from datafari_rag.core.passages.knapsack import KnapsackItem, Packed, pack
 from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
-from datafari_rag.core.passages.term_matching import Term, TermPositions, sentence_scores, terms_of, weights_in
+from datafari_rag.core.passages.term_matching import (
+    Term,
+    TermPositions,
+    gains_under,
+    sentence_scores,
+    terms_of,
+    weights_in,
+)
 from datafari_rag.core.text.sentences import blocks
 from datafari_rag.core.text.truncation import cut_at, longest_prefix, word_end
 
@@ -196,11 +203,11 @@ def _scored(
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
         leads = leads_of(text, bounds)
         scores = sentence_scores(bounds, one.traces, weights, text=text, leads=leads)
+        under = {} if one.heading is None else gains_under(one.heading, bounds, text)
         for index, ((start, end), score) in enumerate(zip(bounds, scores, strict=True)):
             is_priced = end - start < SHORT_CHARS and not (leads.tables and leads.tables[index])
             rated = score + prior - HEADING_PRICE if is_priced else score + prior
-            if one.gain is not None:
-                rated += meaning * one.gain.of(start)
+            rated += under.get(index, 0.0) + (0.0 if one.gain is None else meaning * one.gain.of(start))
             needs = _needed(leads, index, bounds, one.traces) if index in leads.needs else ()
             found.append(_Sentence(number, index, start, end, rated, nexts[index] - end, needs))
     found.sort(key=attrgetter("score"), reverse=True)

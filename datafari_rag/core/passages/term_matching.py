@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.leads import NO_LEADS, Leads
-from datafari_rag.core.text.folding import lowered
+from datafari_rag.core.text.folding import lowered, unaccented
 from datafari_rag.core.text.stemmer import LONGEST_ENDING_CHARS, stem
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tables import is_row as has_form_of_row
@@ -40,6 +41,9 @@ HEADING_GAIN = 0.5
 HEADING_CHARS = 90
 HEADING_REACH_CHARS = 1200
 """How much, how long and how far a heading speaks for the lines under it."""
+
+UNDER_GAIN, UNDER_CHARS = 0.6, 900
+"""What sentences gain under a heading that is the question word for word, and how far it reaches."""
 
 ROW_STRENGTH = 3.0
 """What a hit counts in a row, which has no neighbours that say the same in other words."""
@@ -97,9 +101,15 @@ def terms_of(question: str, language: str) -> tuple[Term, ...]:
 
 
 def traces_of(terms: Sequence[Term], text: str, language: str) -> TermPositions:
-    """Return where *terms* stand in *text*."""
+    """Return where *terms* stand in *text*; one that stands nowhere is looked for without its accents."""
     small = lowered(text)
-    return TermPositions(tuple(_hits(small, term, language) for term in terms), len(text))
+    hits = [_hits(small, term, language) for term in terms]
+    if not all(hits):
+        plain = unaccented(small)
+        for index, term in enumerate(terms):
+            if not hits[index] and not (plain is small and term.stem.isascii()):
+                hits[index] = _plain_hits(small, plain, term, language)
+    return TermPositions(tuple(hits), len(text))
 
 
 def weights_in(terms: Sequence[Term], traces: TermPositions) -> tuple[float, ...]:
@@ -145,6 +155,20 @@ def sentence_scores(
         for index in own:
             scores[index] += OWN_GAIN * weight
     return scores
+
+
+def gains_under(heading: int, bounds: Sequence[tuple[int, int]], text: str) -> dict[int, float]:
+    """Return what the sentence at *heading*, which is the question itself, and those under it gain, by their places."""
+    first = max(0, bisect_right(bounds, (heading, len(text))) - 1)
+    if first + 1 < len(bounds) and bounds[first][1] <= heading:
+        first += 1
+    gains = {}
+    for place in range(first, len(bounds)):
+        start, end = bounds[place]
+        if start > heading + UNDER_CHARS or (place > first and is_heading(text, start, end)):
+            break
+        gains[place] = UNDER_GAIN
+    return gains
 
 
 def is_heading(text: str, start: int, end: int) -> bool:
@@ -218,6 +242,25 @@ def _hits(small: str, term: Term, language: str) -> tuple[int, ...]:
         if term.is_exact or _is_word_at(small, at, needle, language):
             found.append(at)
         at = small.find(needle, at + size)
+    return tuple(found)
+
+
+def _plain_hits(small: str, plain: str, term: Term, language: str) -> tuple[int, ...]:
+    """Return where *term* stands in *plain*, the text without accents, by the whole words of *small*."""
+    if term.is_exact or language == "ar":
+        return ()
+    found: list[int] = []
+    needle = unaccented(term.stem)
+    at = plain.find(needle)
+    while at >= 0 and len(found) < MAX_HITS:
+        end = at + len(needle)
+        limit = min(len(plain), end + LONGEST_ENDING_CHARS + 1)
+        while end < limit and plain[end].isalnum():
+            end += 1
+        is_begun = at > 0 and plain[at - 1].isalnum()
+        if not is_begun and needle in (plain[at:end], unaccented(stem(small[at:end], language))):
+            found.append(at)
+        at = plain.find(needle, at + len(needle))
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
+from datafari_rag.core.meaning.stored_parts import FAVOUR, PARTS, SPREAD_WORTH
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.solr.parameters import (
     ONE_PASS,
@@ -37,15 +38,6 @@ QUIET: Params = {
     "facet": "false",
     "hl": "false",
 }
-
-PARTS = 165
-"""How many passages are read for an answer, of all its documents together: some sixty kilobytes."""
-
-FAVOURITES, FAVOUR = 3, 1.0
-"""So many documents that come first by words, and the nearest one, have more of their passages read: words' worth."""
-
-SPREAD_WORTH = 0.7
-"""What nearness by one spread of the model counts beside one word of the question, in the choice of these."""
 
 CARRIED = ("title", "url", "language", "last_modified", "extension", "source")
 """What a passage carries of its document for those who read it."""

@@ -49,6 +49,7 @@ _CAPTION = re.compile(
 _CAPTION_CHARS = 24
 _TAIL_CHARS = 8
 _TERMINAL = frozenset(".!?…:;。！？؟")
+_BLANKS = " \n\t\u00a0"
 _WIDE = frozenset("。！？")
 _WRAP_CHARS = 55
 _LONG_LINE_CHARS = 110
@@ -85,19 +86,29 @@ def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) ->
     """
     Return the sentences in the region *reach* around *start* to *end*, so that a long text is not cut as a whole.
 
-    The first and the last may be cut where the region ends, those that touch *start* to *end* only when longer than
-    the region.
+    The first and the last may be cut where the region ends, between two words where there are any; those that touch
+    *start* to *end* only when longer than the region.
     """
     low, high = max(0, start - reach), min(len(text), end + reach)
     if low > 0:
         newline = text.find("\n", low, start)
-        low = newline + 1 if newline >= 0 else low
+        low = newline + 1 if newline >= 0 else _next_word(text, low, start)
+    if high < len(text) and not text[high].isspace():
+        high = 1 + max(text.rfind(blank, end, high) for blank in _BLANKS) or high
     return list(_spans_between(text, low, high))
 
 
 def index_at(bounds: list[tuple[int, int]], offset: int) -> int:
     """Return the index of the sentence of *bounds* that holds *offset*, or of the last one before it; 0 at least."""
     return max(0, bisect_right(bounds, (offset, 1 << 60)) - 1)
+
+
+def _next_word(text: str, low: int, high: int) -> int:
+    """Return where the first word behind *low* begins, before *high*; *low* when none does."""
+    if text[low - 1].isspace():
+        return low
+    found = [at for blank in _BLANKS if (at := text.find(blank, low, high)) >= 0]
+    return min(found) + 1 if found else low
 
 
 def _blocks_between(text: str, begin: int, last: int, least_chars: int) -> list[tuple[int, int]]:

@@ -184,7 +184,7 @@ def test_mode_none_sees_everything(tmp_path: Path) -> None:
 def test_the_nearest_document_comes_first_with_its_pieces_in_their_order(tmp_path: Path) -> None:
     vectors = {"a": [axis(1, 0.1), axis(0, 1), axis(1, 1)], "b": [axis(0, 0, 1)], "c": [axis(1)]}
     write(tmp_path, [doc(name) for name in "abc"], vectors)
-    found = passages(tmp_path).nearest(asked(axis(1)), ANYBODY)
+    found = passages(tmp_path).nearest(asked(axis(1), is_whole=True), ANYBODY)
     assert ids(found) == ["c", "a", "b"]
     assert [(near.start, near.end) for near in found[1].near] == [(0, 9), (10, 19), (20, 29)]
     assert [near.cosine for near in found[1].near] == pytest.approx([0.995, 0.0, 0.707], abs=0.01)
@@ -199,7 +199,7 @@ def test_a_document_has_one_place_however_many_of_its_pieces_are_near(tmp_path: 
 def test_of_a_document_with_very_many_pieces_the_nearest_are_told(tmp_path: Path) -> None:
     many = [axis(1, number / 100) for number in range(2 * MAX_NEAR)]
     write(tmp_path, [doc("a", exactContent="x" * 9999)], {"a": many})
-    (found,) = passages(tmp_path).nearest(asked(axis(1)), ANYBODY)
+    (found,) = passages(tmp_path).nearest(asked(axis(1), is_whole=True), ANYBODY)
     assert [near.start for near in found.near] == [10 * number for number in range(MAX_NEAR)]
 
 
@@ -222,7 +222,7 @@ def test_cosines_are_those_of_the_vectors_to_half_a_percent(tmp_path: Path, size
     model = replace(MODEL, dimensions=size)
     vectors = [unit_vector([rng.gauss(0, 1) for _ in range(size)]) for _ in range(20)]
     write(tmp_path, [doc("a")], {"a": vectors[1:]}, model)
-    (found,) = passages(tmp_path).nearest(asked(vectors[0]), ANYBODY)
+    (found,) = passages(tmp_path).nearest(asked(vectors[0], is_whole=True), ANYBODY)
     exact = [sum(a * b for a, b in zip(vectors[0], other, strict=True)) for other in vectors[1:]]
     assert [near.cosine for near in found.near] == pytest.approx(exact, abs=0.005)
 

@@ -178,7 +178,9 @@ def test_readers_that_open_while_a_writer_commits_see_whole_states(tmp_path: Pat
     kept, seen = EmbeddedRetriever(tmp_path), set()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(write)
-        while not running.done():
+        is_over = False
+        while not is_over:
+            is_over = running.done()
             for reader in (kept, EmbeddedRetriever(tmp_path)):
                 found = ids(reader)
                 assert [name[1:] for name in found if name[0] == "a"] == [name[1:] for name in found if name[0] == "b"]

@@ -4,7 +4,7 @@ import pytest
 
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import GAP, Document, Nearness, Passage, stored_span
-from datafari_rag.core.meaning.stored_parts import StoredPart, with_parts
+from datafari_rag.core.meaning.stored_parts import StoredPart, favourites, with_parts
 from datafari_rag.core.passages.extracts import JOINT, extracts_for
 
 STORED = "The ferry leaves at nine. The captain is called Ann. Nobody swims here. The island has two lanterns."
@@ -74,3 +74,10 @@ def test_words_from_both_sides_of_a_gap_are_no_quotation() -> None:
     (found,) = resolve('It says "leaves at nine. The island has two" [1].', extracts)
 
     assert found.status not in ("verified", "supported")
+
+
+def test_more_is_read_of_the_first_by_words_and_of_the_nearest_of_the_others() -> None:
+    by_words = [Document(name, "") for name in "abcd"]
+    by_meaning = [Document(name, "", near=(Nearness(0, 0, 0.9),)) for name in "yz"]
+    assert favourites([*by_words, *by_meaning]) == ["a", "b", "c", "y"]
+    assert favourites([]) == []

@@ -1,5 +1,7 @@
 from itertools import pairwise
 
+import pytest
+
 from datafari_rag.core.passages.candidate_regions import (
     BLOCK_CHARS,
     BLOCKS,
@@ -71,3 +73,30 @@ def test_evidence_all_over_is_joined_without_overlap() -> None:
     text = ("The ferry. " * 90 + FILLER) * 100
     found = bounds(text, 4000)
     assert all(before[1] <= after[0] for before, after in pairwise(found))
+
+
+def test_no_word_is_cut_where_a_region_ends() -> None:
+    """A long text without line ends, where every region is cut somewhere in the middle of its sentences."""
+    words = [f"w{number}ord" for number in range(30_000)]
+    text = " ".join([*words[:15_000], "The fare of the island ferry is nine euros.", *words[15_000:]])
+    known = {*words, *["The", "fare", "of", "the", "island", "ferry", "is", "nine", "euros."]}
+    found = bounds(text, 1000)
+    assert len(text) > SHORT_CHARS and found
+    assert {text[start:end].split()[0] for start, end in found} <= known
+    assert {text[start:end].split()[-1] for start, end in found} <= known
+
+
+def test_a_text_without_spaces_is_cut_all_the_same() -> None:
+    text = "x" * 70_000 + "ferry" + "x" * 70_000
+    assert bounds(f"{text} ferry {text}", 1000)
+
+
+def test_numbers_and_signs_alone_are_left_out() -> None:
+    text = f"12\n\n{FILLER}\n\n- 4 -\n\n{FILLER}\n\nPAGE 4\n\nIII\n\n" * 3
+    found = [text[start:end] for start, end in bounds(text, 400)]
+    assert {*found} == {FILLER.strip(), "PAGE 4", "III"}
+
+
+@pytest.mark.parametrize("text", ["12\n\n34", "渡船\n\n港", "| 1 | 2 |\n| 3 | 4 |"])
+def test_where_nothing_else_is_there_or_letters_are_words_nothing_is_left_out(text: str) -> None:
+    assert bounds(text, 4) == spans(text) != []

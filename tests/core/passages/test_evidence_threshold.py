@@ -1,6 +1,6 @@
 import pytest
 
-from datafari_rag.core.documents import Candidate, Document, Extract
+from datafari_rag.core.documents import Candidate, Document, Extract, Nearness, Passage
 from datafari_rag.core.passages.evidence_threshold import NO_EVIDENCE, evidence_in, is_passed, stopped
 from datafari_rag.core.passages.selection import CHOSEN, RANK
 
@@ -44,3 +44,39 @@ def test_the_gate_is_open_at_zero_and_shut_below_its_threshold(least: float, pas
 def test_a_shut_gate_says_so_of_what_was_chosen() -> None:
     candidates = (Candidate("a", 1, 1.0, CHOSEN, 0, 5), Candidate("b", 2, 0.5, RANK))
     assert [one.verdict for one in stopped(candidates)] == [NO_EVIDENCE, RANK]
+
+
+def compared(text: str, *cosines: float, shown: int = 0) -> Extract:
+    """Return an extract of the passage number *shown* of those of ten characters that were compared."""
+    near = tuple(Nearness(10 * n, 10 * n + 10, cosine) for n, cosine in enumerate(cosines))
+    passages = (Passage(10 * shown, 10 * shown + 10),)
+    return Extract(1, "label", Document("d", text, near=near), passages, text)
+
+
+def evidence(one: Extract, *documents: Document) -> float:
+    return evidence_in(QUESTION, [one], language="en", documents=[one.document, *documents])
+
+
+def test_meaning_counts_as_much_as_words_where_passages_were_compared() -> None:
+    worded, other = "The fare of the ferry to the island is nine euros.", "A crossing costs nine euros in summer now."
+    out = (10.0, 5.0, 5.0)
+    assert evidence(compared(worded, *out)) == pytest.approx(1.0)
+    assert evidence(compared(other, *out)) == pytest.approx(0.5)
+    assert evidence(compared(worded, 5.0, 5.0, 5.0)) == pytest.approx(0.5)
+    assert evidence(compared(other, 7.5, 5.0, 5.0)) == pytest.approx(0.25)
+
+
+def test_only_a_passage_that_is_shown_is_evidence() -> None:
+    assert evidence(compared("A crossing costs nine euros.", 5.0, 10.0, 5.0, shown=0)) == 0.0
+    assert evidence(compared("A crossing costs nine euros.", 5.0, 10.0, 5.0, shown=1)) == pytest.approx(0.5)
+
+
+def test_what_stands_out_stands_out_among_all_candidates() -> None:
+    near = tuple(Nearness(10 * n, 10 * n + 10, 10.0) for n in range(9))
+    assert evidence(compared("A crossing.", 10.0, 5.0, 5.0), Document("e", "", near=near)) == 0.0
+
+
+def test_a_question_in_other_words_than_its_answer_passes_the_gate() -> None:
+    one = compared("A crossing costs nine euros.", 10.0, 5.0, 5.0)
+    assert not is_passed(QUESTION, [one], language="en", least=0.4)
+    assert is_passed(QUESTION, [one], language="en", least=0.4, documents=[one.document])

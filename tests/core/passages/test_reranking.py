@@ -96,3 +96,29 @@ def test_a_named_document_never_passes_the_one_that_names_it() -> None:
     near = document("near", "The Harbour Song of the island choir, written long ago.", 8.9, title="Ada Quill")
     (first, second) = in_order("the Harbour Song of the island choir", SINGER, near)
     assert first.score >= second.score
+
+
+QUESTION = "How do I renew my library card?"
+SHELF = "My library card renews my joy in the library, and how do I say it? Renew a card. " * 12
+
+
+@pytest.mark.parametrize(
+    "heading", [QUESTION, "## How do I renew my library card", "3.2 How Do I Renew My Library Card"]
+)
+def test_a_heading_that_is_the_question_wins_outright(heading: str) -> None:
+    """Its words stand everywhere on the other page, close together, many times."""
+    asked = document("asked", f"{FILLER}\n{heading}\nBring a letter with your address to the desk.\n{FILLER}", 4.0)
+    found = in_order(QUESTION, document("shelf", SHELF, 5.0), asked)
+    assert [one.document.id for one in found] == ["asked", "shelf"]
+    assert found[1].heading is None and found[0].heading == asked.text.index(heading)
+
+
+@pytest.mark.parametrize(
+    "line", ["How do I renew my library card today?", "Renew my library card", "x " * 99 + QUESTION]
+)
+def test_a_line_that_is_not_the_question_is_no_such_heading(line: str) -> None:
+    assert in_order(QUESTION, document("a", f"{FILLER}\n{line}\n{FILLER}"))[0].heading is None
+
+
+def test_a_word_alone_is_no_question_that_a_heading_could_be() -> None:
+    assert in_order("Leave", document("a", "Leave\nAll about leave."))[0].heading is None

@@ -186,3 +186,11 @@ def test_a_node_holds_all_that_fits_however_the_size_is_spread() -> None:
     )
     places = sorted((passage.start, passage.end) for _, passage in found)
     assert places == [(0, 100), (100, 200), (200, 300), (300, 409), (409, 690)]
+
+
+def test_what_stands_under_a_heading_that_is_the_question_is_chosen() -> None:
+    question = "How do I renew my library card?"
+    shelf = "My library card and how I renew it is what I do write about here. "
+    text = f"{shelf * 9}\n\n{question}\n\nBring a letter to the desk.\n\nOther matters\n\n{shelf * 9}"
+    (found,) = texts(chosen(document("a", text), max_chars=120, question=question))
+    assert "Bring a letter to the desk." in found

@@ -3,6 +3,7 @@ import pytest
 from datafari_rag.core.passages.term_matching import (
     MAX_HITS,
     MAX_TERMS,
+    gains_under,
     is_heading,
     sentence_scores,
     terms_of,
@@ -118,3 +119,39 @@ def test_weights_sum_to_one_or_there_are_none() -> None:
 def test_a_word_on_every_line_is_not_counted_for_ever() -> None:
     hits = traces_of(terms_of("ferry", "en"), "ferry " * (MAX_HITS + 500), "en").hits
     assert len(hits[0]) == MAX_HITS
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language"),
+    [
+        pytest.param("Etienne Dolet", "On brûla Étienne Dolet.", "fr", id="a name typed without its accent"),
+        pytest.param("Étienne Dolet", "On brula Etienne Dolet.", "fr", id="a name printed without its accent"),
+        pytest.param("developpements", "Le développement est lent.", "fr", id="a word with an ending"),
+        pytest.param("Dvorak", "A symphony by Dvořák.", "en", id="letters of other languages"),
+    ],
+)
+def test_a_word_that_stands_nowhere_is_looked_for_without_its_accents(question: str, text: str, language: str) -> None:
+    hits = traces_of(terms_of(question, language), text, language).hits
+    assert all(hits) and all(text[place - 1] == " " for own in hits for place in own)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "language"),
+    [
+        pytest.param("pêche", "La pêche et le péché.", "fr", id="spelt exactly as it is typed"),
+        pytest.param("cote", "Anecdotes d'Écosse.", "fr", id="inside another word"),
+        pytest.param("x-Ray7", "x-råy8", "en", id="an identifier"),
+    ],
+)
+def test_accents_are_told_apart_where_the_word_itself_is_there(question: str, text: str, language: str) -> None:
+    hits = traces_of(terms_of(question, language), text, language).hits
+    assert sum(map(len, hits)) == text.count(question)
+
+
+def test_what_stands_under_a_heading_that_is_the_question_gains() -> None:
+    text = "Preface\n\nSome words.\n\nHow long is it?\n\nTen days. Then it ends.\n\nOther matters\n\nMore words."
+    bounds = spans(text)
+    gains = gains_under(text.index("How long"), bounds, text)
+    assert [text[slice(*bounds[place])] for place in gains] == ["How long is it?", "Ten days.", "Then it ends."]
+    assert gains_under(text.index("How long") - 1, bounds, text) == gains
+    assert gains_under(0, [], text) == {}

@@ -1,0 +1,283 @@
+"""Of the candidates only the passages that answer are read, and those only as the user may see their documents now."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datafari_rag.adapters.embedded.part_reading import PARTS
+from datafari_rag.adapters.embedded.passage_files import MAX_FILES
+from datafari_rag.adapters.embedded.passage_texts import (
+    FOLDER,
+    MAX_MATCHES,
+    MAX_NUMBER,
+    PassageText,
+    PassageTexts,
+    PassageTextWriter,
+    key_of,
+)
+from datafari_rag.adapters.embedded.passages import EmbeddedPassages
+from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
+from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.core.access import ANONYMOUS, User, filter_for
+from datafari_rag.core.documents import Document, stored_span
+from datafari_rag.core.errors import EmbeddingsGarbled, SearchUnavailable
+from datafari_rag.core.meaning.cutting import pieces_of
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
+from datafari_rag.core.meaning.vectors import Vector, unit_vector
+from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Meaning
+from datafari_rag.retrieval import Engines, browsed
+
+MODEL = EmbeddingModel("test", "test-key", 2)
+ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+FAR, NEAR = unit_vector([0.0, 1.0]), unit_vector([1.0, 0.0])
+LONG = "The first passage of a manual. " * 12 + "".join(
+    f"Sentence {n} of the long manual says nothing of use to anybody at all. " for n in range(3000)
+)
+
+
+def manual(name: str, text: str = LONG, **more: object) -> Mapping[str, object]:
+    return {"id": name, "exactContent": text, "title": f"Manual {name}", "language": "en", **more}
+
+
+def write(folder: Path, *documents: Mapping[str, object], near_to: str = "lighthouse") -> None:
+    pieces = {str(one["id"]): list(vectors_of(str(one["exactContent"]), near_to)) for one in documents}
+    with closing(EmbeddedWriter(folder)) as writer:
+        writer.add_embedded(documents, pieces, MODEL)
+        writer.commit()
+
+
+def vectors_of(text: str, near_to: str) -> Sequence[PieceVector]:
+    def vector(piece: str) -> Vector:
+        return NEAR if near_to in piece else FAR
+
+    return [PieceVector(one.start, one.end, vector(text[one.start : one.end])) for one in pieces_of(text)]
+
+
+def question(*words: str, documents: int = 5) -> NearSearch:
+    return NearSearch(NEAR, MODEL.key, documents, words=words, spread=0.1)
+
+
+def search(*words: str, is_bare: bool = True) -> Search:
+    return Search(" ".join(words), Step("asked", words, "OR"), 20, is_bare=is_bare)
+
+
+def opened(folder: Path) -> tuple[EmbeddedRetriever, EmbeddedPassages]:
+    retriever = EmbeddedRetriever(folder)
+    return retriever, EmbeddedPassages(retriever)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("parts")
+    middle = len(LONG) // 2
+    by_word = LONG[:middle] + "\nThe zephyr valve is closed by hand.\n" + LONG[middle:]
+    by_meaning = LONG[:middle] + "\nA lighthouse guides ships.\n" + LONG[middle:]
+    write(made, manual("word", by_word), manual("meaning", by_meaning, url="http://x/m", last_modified="2026-01-02"))
+    return made
+
+
+def test_a_bare_search_shows_cards_without_texts(folder: Path) -> None:
+    retriever, passages = opened(folder)
+    whole = retriever.search(search("manual", is_bare=False), ANYBODY).documents
+    bare = retriever.search(search("manual"), ANYBODY).documents
+
+    assert passages.reads_texts(search("manual"))
+    assert [replace(one, text="") for one in whole] == [*bare] and all(one.text for one in whole)
+
+
+def test_of_long_documents_the_beginning_the_near_and_the_worded_passages_are_read(folder: Path) -> None:
+    retriever, passages = opened(folder)
+    bare = retriever.search(search("manual"), ANYBODY).documents
+    asked = question("zephyr", "valve")
+    read = {one.id: one for one in passages.compared(bare, asked, ANYBODY)}
+
+    assert {*read} == {"word", "meaning"}
+    assert "zephyr valve is closed" in read["word"].text and "lighthouse guides" in read["meaning"].text
+    assert all(one.text.startswith("The first passage of a manual.") for one in read.values())
+    assert sum(len(one.text) for one in read.values()) <= PARTS * 400 < len(LONG)
+    assert max(near.cosine for near in read["meaning"].near) == pytest.approx(1.0, abs=0.01)
+
+
+def test_parts_stand_where_they_say_in_the_stored_text(folder: Path) -> None:
+    retriever, passages = opened(folder)
+    bare = retriever.search(search("manual"), ANYBODY).documents
+    for one in passages.compared(bare, question("zephyr"), ANYBODY):
+        stored = retriever.fetch(one.id, "exactContent", ANYBODY)
+        assert stored is not None
+        for run in one.origins.runs:
+            start, end = stored_span(one, run.start, run.start + run.length)
+            assert stored.text[start:end] == one.text[run.start : run.start + run.length]
+        for near in one.near:
+            start, end = stored_span(one, near.start, near.end)
+            assert stored.text[start:end] == one.text[near.start : near.end]
+
+
+def test_what_is_found_by_meaning_alone_is_read_as_well(folder: Path) -> None:
+    _, passages = opened(folder)
+    found = passages.nearest(question("beacon"), ANYBODY)
+    assert [(one.id, one.text) for one in found] == [("meaning", ""), ("word", "")]
+    assert "lighthouse guides" in passages.compared(found, question("beacon"), ANYBODY)[0].text
+
+
+def test_a_right_revoked_between_two_looks_counts(tmp_path: Path) -> None:
+    write(tmp_path, manual("a", "The ferry leaves. " * 9), manual("b", "The ferry stays. " * 9))
+    retriever, passages = opened(tmp_path)
+    bare = retriever.search(search("ferry"), ANYBODY).documents
+    near = passages.nearest(question("ferry"), ANYBODY)
+    write(tmp_path, manual("a", "The ferry leaves. " * 9, allow_token_document=["staff"]))
+
+    assert [one.id for one in passages.compared(bare, question("ferry"), ANYBODY)] == ["b"]
+    assert [one.id for one in passages.compared(near, question("ferry"), ANYBODY)] == ["b"]
+    staff = filter_for(User("u", frozenset({"staff"})), mode="tokens", anonymous="public")
+    assert {one.id for one in passages.compared(bare, question("ferry"), staff)} == {"a", "b"}
+
+
+def test_a_document_changed_or_removed_between_two_looks_is_read_as_it_is_now(tmp_path: Path) -> None:
+    write(tmp_path, *(manual(name, "The ferry leaves. " * 9) for name in ("a", "b", "c")))
+    retriever, passages = opened(tmp_path)
+    bare = retriever.search(search("ferry"), ANYBODY).documents
+    write(tmp_path, manual("a", "The harbour is closed. " * 9))
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.delete(["b"])
+        writer.add([manual("c", "No vectors any more.")])
+        writer.commit()
+
+    read = {one.id: one.text for one in passages.compared(bare, question("ferry"), ANYBODY)}
+    assert {*read} == {"a", "c"} and read["c"] == "No vectors any more."
+    assert read["a"].startswith("The harbour is closed.")
+
+
+def test_passages_of_an_earlier_version_are_not_there_and_documents_are_read_whole(tmp_path: Path) -> None:
+    write(tmp_path, manual("a", "The ferry leaves. " * 9))
+    for file in sorted((tmp_path / FOLDER).iterdir()):
+        file.unlink()
+    retriever, passages = opened(tmp_path)
+
+    assert not passages.reads_texts(search("ferry"))
+    assert retriever.search(search("ferry"), ANYBODY).documents[0].text.startswith("The ferry")
+    (near,) = passages.nearest(question("ferry"), ANYBODY)
+    assert near.text.startswith("The ferry") and passages.compared([near], question("ferry"), ANYBODY) == (near,)
+
+
+def test_damaged_passages_are_left_alone_and_words_find_what_they_found(tmp_path: Path) -> None:
+    write(tmp_path, manual("a", "The ferry leaves. " * 9))
+    for file in (tmp_path / FOLDER).glob("*.store"):
+        file.write_bytes(bytes(file.stat().st_size))
+    retriever, passages = opened(tmp_path)
+
+    (found,) = retriever.search(search("ferry"), ANYBODY).documents
+    assert found.text.startswith("The ferry")
+    with pytest.raises(SearchUnavailable):
+        passages.compared([Document("a", "")], question("ferry"), ANYBODY)
+
+
+def test_passages_that_no_document_names_go_when_files_are_put_together(tmp_path: Path) -> None:
+    for number in range(MAX_FILES + 2):
+        write(tmp_path, manual("a", f"Version {number} of the timetable. " * 9))
+    texts = PassageTexts(tmp_path)
+
+    assert next(block for block in range(1, MAX_FILES + 3) if texts.cards([block])) > 1
+    _, passages = opened(tmp_path)
+    (found,) = passages.compared([Document("a", "")], question("timetable"), ANYBODY)
+    assert f"Version {MAX_FILES + 1} " in found.text
+
+
+def test_passages_of_a_commit_that_never_came_are_read_by_nobody(tmp_path: Path) -> None:
+    write(tmp_path, manual("a", "The ferry leaves. " * 9))
+    writer = EmbeddedWriter(tmp_path)
+    late = manual("b", "The lighthouse is dark. " * 9)
+    writer.add_embedded([late], {"b": vectors_of(str(late["exactContent"]), "lighthouse")}, MODEL)
+    writer._vectors.secure()  # type: ignore[union-attr] # as far as a killed commit may come
+    writer._texts.commit()  # type: ignore[union-attr]
+    writer.close()
+    write(tmp_path, manual("c", "The harbour is open. " * 9))
+
+    _, passages = opened(tmp_path)
+    assert {one.id for one in passages.nearest(question("ferry"), ANYBODY)} == {"a", "c"}
+    read = {one.id: one.text for one in passages.compared([Document(n, "") for n in "abc"], question("x"), ANYBODY)}
+    assert {*read} == {"a", "c"} and read["c"].startswith("The harbour")
+
+
+def test_more_passages_than_keys_are_refused(tmp_path: Path) -> None:
+    with closing(PassageTextWriter(tmp_path)) as writer, pytest.raises(EmbeddingsGarbled):
+        writer.add(1, {}, [PassageText(0, "x")] * (MAX_NUMBER + 1))
+
+
+def test_of_very_many_passages_with_as_few_words_none_is_preferred(tmp_path: Path) -> None:
+    many = [PassageText(10 * n, "the pump") for n in range(MAX_MATCHES + 50)]
+    with closing(PassageTextWriter(tmp_path)) as writer:
+        writer.add(1, {"language": "en"}, [*many, PassageText(99_999, "the pumps have valves")])
+        writer.commit()
+    texts = PassageTexts(tmp_path)
+
+    assert texts.matched(["pump", "valve"], "en", [1]) == {key_of(1, len(many)): 2.0}
+    assert texts.matched(["pump"], "en", [1]) == {} == texts.matched(["valve"], "en", [2])
+    assert texts.matched(["of", "the", "zebra"], "en", [1]) == {}
+
+
+def test_hidden_documents_change_nothing_of_what_is_read(tmp_path: Path) -> None:
+    """Beside an index with many hidden documents, in many commits, one that never held them."""
+    rng = random.Random(18)
+    words = [f"word{n}" for n in range(12)]
+    for number in range(5):
+        seen = [
+            manual(f"s{number}-{n}", " ".join(f"The {rng.choice(words)} is {rng.choice(words)}." for _ in range(40)))
+            for n in range(2)
+        ]
+        hidden = [
+            manual(f"h{number}-{n}", " ".join(rng.choice(words) for _ in range(400)), allow_token_document=["staff"])
+            for n in range(3)
+        ]
+        write(tmp_path / "whole", *hidden[:2], *seen, *hidden[2:], near_to="word3")
+        write(tmp_path / "open", *seen, near_to="word3")
+    names = [f"s{number}-{n}" for number in range(5) for n in range(2)]
+    for _ in range(10):
+        asked = question(*rng.sample(words, 3), documents=20)
+        told = []
+        for name in ("whole", "open"):
+            _, passages = opened(tmp_path / name)
+            assert {one.id for one in passages.nearest(asked, ANYBODY)} == {*names}
+            told.append(passages.compared([Document(one, "") for one in names], asked, ANYBODY))
+        assert told[0] == told[1] and len(told[0]) == len(names)
+
+
+def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp_path: Path) -> None:
+    class Embedder:
+        model = replace(MODEL, spread=0.1)
+
+        def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+            return [NEAR for _ in texts]
+
+    names = [f"{number:02}" for number in range(34)]
+    texts = {name: "The ferry leaves. " * (1 + place) for place, name in enumerate(names)}
+    texts["05"] = "The ferry and the lighthouse. " + texts["05"]
+    hidden = manual("hidden", "The ferry and the lighthouse.", allow_token_document=["staff"])
+    documents = [*(manual(name, text, source="s") for name, text in texts.items()), hidden]
+    pieces = {str(one["id"]): list(vectors_of(str(one["exactContent"]), "lighthouse")) for one in documents}
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add_embedded(documents, pieces, replace(MODEL, spread=0.1))
+        writer.commit()
+    retriever, passages = opened(tmp_path)
+
+    def page(start: int, meaning: Meaning | None) -> Any:
+        plain = Browse("ferry", start=start, rows=10, fields=("title",), facet_fields=("source",))
+        return browsed(plain, ANYBODY, settings=Settings(), engines=Engines(retriever, meaning))
+
+    def titles(meaning: Meaning | None) -> list[str]:
+        return [row["title"][0] for start in (0, 10, 20, 30) for row in page(start, meaning)["response"]["docs"]]
+
+    both, words = titles(Meaning(Embedder(), passages)), titles(None)
+    assert sorted(both) == sorted(words) == [f"Manual {name}" for name in names]
+    assert both[0] == "Manual 05" != words[0] and both[30:] == words[30:]
+    assert page(0, Meaning(Embedder(), passages))["facet_counts"] == page(0, None)["facet_counts"]
+    assert page(10, Meaning(Embedder(), passages))["response"]["numFound"] == 34
