@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from datafari_rag import bootstrap
+from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
@@ -130,7 +131,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
 
 
 def _model(settings: Settings) -> Sequence[Finding]:
-    prompt = Prompt("Say OK.", (), None, bootstrap.new_nonce(), model=settings.rag_model, max_tokens=5)
+    prompt = Prompt("Say OK.", (), None, new_nonce(), model=settings.rag_model, max_tokens=5)
     ending: Ending | None = None
     for said in bootstrap.model_for(settings).generate(prompt, is_streamed=False):
         ending = said if isinstance(said, Ending) else ending

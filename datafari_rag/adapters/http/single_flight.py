@@ -11,14 +11,16 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+from datafari_rag.adapters.machine import Signal, new_signal
+
 T = TypeVar("T")
 
 
 class _Flight(Generic[T]):
     __slots__ = ("error", "landed", "value")
 
-    def __init__(self) -> None:
-        self.landed = threading.Event()
+    def __init__(self, landed: Signal) -> None:
+        self.landed = landed
         self.value: T | None = None
         self.error: Exception | None = None
 
@@ -26,8 +28,9 @@ class _Flight(Generic[T]):
 class Flights(Generic[T]):
     """The calls under way, by key; safe for many threads and greenlets."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, signal: Callable[[], Signal] = new_signal) -> None:
+        """Begin with none; *signal* makes what is waited for."""
+        self._signal = signal
         self._lock = threading.Lock()
         self._open: dict[Hashable, _Flight[T]] = {}
 
@@ -42,7 +45,7 @@ class Flights(Generic[T]):
             with self._lock:
                 flight = self._open.get(key)
                 if flight is None:
-                    mine: _Flight[T] = _Flight()
+                    mine: _Flight[T] = _Flight(self._signal())
                     self._open[key] = mine
                     break
             flight.landed.wait()

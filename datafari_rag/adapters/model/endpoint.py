@@ -8,7 +8,6 @@ and closing that closes the connection. JSON is turned into values here, by orjs
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ from functools import partial
 import orjson
 
 from datafari_rag.adapters.http.exchange import Reply
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import (
@@ -57,24 +57,21 @@ class HttpModel:
         *,
         template: str = "openai",
         limits: ModelLimits = ModelLimits(),  # noqa: B008 – frozen
-        clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
+        machine: Machine = MACHINE,
     ) -> None:
         """
         Open nothing yet.
-
-        *clock* gives seconds that never go back, *wall_clock* seconds since 1970 (for a Retry-After that is a date).
 
         Raises:
             ValueError: the endpoint's URL or one of its PEM files cannot be used.
             KeyError: no such template.
         """
-        self._server = ModelServer(endpoint)
+        self._server = ModelServer(endpoint, machine)
         self._model = endpoint.model
         # Its replies name no model, and callers are to see what answered.
         self._name = "" if template == "openai" else template
         self._template: Template = TEMPLATES[template]
-        self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
+        self._limits, self._clock, self._wall_clock = limits, machine.monotonic, machine.wall
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None

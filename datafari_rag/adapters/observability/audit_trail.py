@@ -7,18 +7,17 @@ be written is said by `problem`, which readiness reports, and counted in the cha
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import errno
 import os
 import secrets
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed
 from datafari_rag.core.messages import message
 
@@ -41,12 +40,12 @@ Record = Mapping[str, object]
 class AuditTrail:
     """One worker's chain in *folder*; safe for many threads and greenlets."""
 
-    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path, machine: Machine = MACHINE) -> None:
         """Remember the folder; file and thread are made with the first record, after the worker was forked."""
-        self._folder = folder
+        self._folder, self._machine = folder, machine
         # A deque and a sleep, no queue: gevent's queue cannot wake a thread that it does not know.
         self._waiting: deque[tuple[Record, str | None]] = deque()
-        self._file = _ChainFile(folder, now)
+        self._file = _ChainFile(folder, machine)
         self._key = b""
         self._lost = 0
         self._problem: str | None = None
@@ -66,8 +65,7 @@ class AuditTrail:
         self._waiting.append((record, question))
         if not self._is_running:
             self._is_running = True
-            start, sleep = _unpatched()
-            start(self._write_all, (sleep,))
+            self._machine.start_thread(self._write_all)
             # What was answered just before the end of the worker is written too.
             atexit.register(self.close)
 
@@ -80,11 +78,13 @@ class AuditTrail:
     def close(self, timeout_s: float = 5.0) -> None:
         """Write what is waiting, at most *timeout_s* long, and end the thread."""
         self._is_closing = True
-        deadline = time.monotonic() + timeout_s
-        while self._is_running and not self._is_ended and time.monotonic() < deadline:
-            time.sleep(POLL_S)
+        clock = self._machine.monotonic
+        deadline = clock() + timeout_s
+        while self._is_running and not self._is_ended and clock() < deadline:
+            self._machine.sleep(POLL_S)
 
-    def _write_all(self, sleep: Callable[[float], None]) -> None:
+    def _write_all(self) -> None:
+        sleep = self._machine.thread_sleep
         while self._waiting or not self._is_closing:
             if not self._waiting:
                 sleep(POLL_S)
@@ -142,24 +142,11 @@ def key_in(folder: Path) -> bytes:
     return key
 
 
-def _unpatched() -> tuple[Callable[..., object], Callable[[float], None]]:
-    """
-    Return how to start a thread of the system and how to sleep in it.
-
-    Under gevent a "thread" is a greenlet, whose slow disk would hold up every request of the worker.
-    """
-    monkey = sys.modules.get("gevent.monkey")
-    if monkey is None:
-        return _thread.start_new_thread, time.sleep
-    return monkey.get_original("_thread", "start_new_thread"), monkey.get_original("time", "sleep")
-
-
 class _ChainFile:
     """The chain's file and the head beside it; a line that could not be written whole is taken back."""
 
-    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
-        self._folder = folder
-        self._now = now
+    def __init__(self, folder: Path, machine: Machine) -> None:
+        self._folder, self._machine = folder, machine
         self._head = ChainHead()
         self._size = 0
         self._line_file = -1
@@ -175,7 +162,7 @@ class _ChainFile:
         try:
             written = 0
             while written < len(line):
-                written += os.write(self._line_file, line[written:])
+                written += self._machine.write(self._line_file, line[written:])
         except OSError:
             os.ftruncate(self._line_file, self._size)
             raise
@@ -191,7 +178,7 @@ class _ChainFile:
                 os.close(old)
         self._line_file = self._head_file = -1
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now()))
+        started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._machine.wall()))
         name = f"audit-{started}-{os.getpid()}-{secrets.token_hex(4)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         head_file = os.open(self._folder / f"{name}.head", flags, 0o600)

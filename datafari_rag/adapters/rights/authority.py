@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
 
@@ -47,18 +47,18 @@ class AuthorityRights:
         base_url: str,
         limits: AuthorityLimits | None = None,
         *,
-        clock: Callable[[], float] = time.monotonic,
         headers: Callable[[], Mapping[str, str]] = dict,
+        machine: Machine = MACHINE,
     ) -> None:
         """Remember where to ask; nothing is asked yet. *headers* go along with each request."""
         self._headers = headers
         self._limits = limits or AuthorityLimits()
         timeout_s = (self._limits.connect_s, self._limits.total_s)
-        self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES)
-        self._clock = clock
+        self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES, machine)
+        self._clock = machine.monotonic
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-        self._flights: Flights[tuple[str, ...]] = Flights()
+        self._flights: Flights[tuple[str, ...]] = Flights(machine.signal)
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """

@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
@@ -156,7 +158,7 @@ def test_cookies_of_the_authority_are_not_sent_back(authority: Loopback) -> None
 
 def test_an_answer_is_remembered_for_its_time_and_for_its_user(authority: Loopback) -> None:
     now = [0.0]
-    asker = rights(authority, clock=lambda: now[0])
+    asker = rights(authority, machine=replace(MACHINE, monotonic=lambda: now[0]))
     for at, calls in [(0.0, 1), (59.9, 1), (60.0, 2), (61.0, 2)]:
         now[0] = at
         asker.tokens_of("ann", ())
