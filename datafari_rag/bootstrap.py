@@ -204,7 +204,7 @@ class AdminSettings(SettingsEditor):
 class Application(Flask):
     """The Flask application with what a server tells it besides requests."""
 
-    def __init__(self, file: SettingsFile) -> None:
+    def __init__(self, file: SettingsFile, machine: Machine = MACHINE) -> None:
         """
         Build everything for the settings of *file*.
 
@@ -216,9 +216,9 @@ class Application(Flask):
         self._file = file
         settings = file.snapshot().settings
         signer, tracing = Signer(settings.server_secret), tracing_for(settings)
-        runtime = Runtime(file, signer, tracing=tracing)
-        _warn(runtime.snapshot().settings)
-        self._worker = register(self, runtime, signer, AdminSettings(file, runtime.clock))
+        self.runtime = Runtime(file, signer, tracing=tracing, machine=machine)
+        _warn(self.runtime.snapshot().settings)
+        self.worker = register(self, self.runtime, signer, AdminSettings(file, self.runtime.clock))
         if tracing is not None:
             self._trace(tracing)
 
@@ -227,7 +227,7 @@ class Application(Flask):
         from datafari_rag.adapters.observability.tracing import answered, named
 
         self.wsgi_app = tracing.wrapped(self.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's own way to wrap
-        self._worker.metrics.listen(answered)
+        self.worker.metrics.listen(answered)
 
         @self.before_request
         def name() -> None:
@@ -239,7 +239,7 @@ class Application(Flask):
 
     def stop(self) -> None:
         """Refuse new streams and say so in readiness; open ones go on."""
-        self._worker.streams.is_closing = True
+        self.worker.streams.is_closing = True
 
 
 def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | None = None) -> Application:

@@ -167,13 +167,14 @@ def _report(link: ChainMember, failure: RagError | None) -> Callable[[], None]:
     """
     Return what an ending tells the breaker.
 
-    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that somebody is there.
+    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that somebody is there. A
+    time-out that a slow reader or the endpoint before this one caused says nothing.
     """
     if failure is None:
         return link.breaker.passed
     log.warning("model %s failed: %s %s", link.name, failure.label, failure.log)
     if isinstance(failure, ModelTimeout):
-        return link.breaker.failed
+        return link.breaker.gave_up if failure.is_blameless else link.breaker.failed
     if isinstance(failure, ModelUnavailable) and (failure.status is None or failure.status >= 500):
         return link.breaker.failed
     return link.breaker.answered

@@ -82,6 +82,8 @@ class AuditTrail:
         deadline = clock() + timeout_s
         while self._is_running and not self._is_ended and clock() < deadline:
             self._machine.sleep(POLL_S)
+        # A trail that was closed is not kept to the end of the process.
+        atexit.unregister(self.close)
 
     def _write_all(self) -> None:
         sleep = self._machine.thread_sleep
@@ -94,6 +96,7 @@ class AuditTrail:
                 break
             else:
                 sleep(RETRY_S)
+        self._file.close()
         self._is_ended = True
 
     def _is_written(self, record: Record, question: str | None) -> bool:
@@ -172,11 +175,15 @@ class _ChainFile:
         with suppress(OSError):
             os.pwrite(self._head_file, head_line(head).rjust(HEAD_BYTES), 0)
 
-    def _open(self) -> None:
+    def close(self) -> None:
+        """Close chain and head; the next line begins new ones."""
         for old in (self._line_file, self._head_file):
             if old >= 0:
                 os.close(old)
         self._line_file = self._head_file = -1
+
+    def _open(self) -> None:
+        self.close()
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._machine.wall()))
         name = f"audit-{started}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -2,7 +2,8 @@
 Tokens of users from ManifoldCF's authority service: `GET <base>/UserACLs?username=…`, one line a fact.
 
 Only good answers are remembered, for `security.cache_s`; a failure of any kind is raised and never becomes "no
-tokens". Requests for one user that come at the same time share one call.
+tokens". Requests for one user that come at the same time share one call, unless its answer
+may be older than `security.cache_s` for one of them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class AuthorityRights:
         self._clock = machine.monotonic
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-        self._flights: Flights[tuple[str, ...]] = Flights(machine.signal)
+        self._flights: Flights[tuple[str, ...]] = Flights(machine)
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """
@@ -69,7 +70,9 @@ class AuthorityRights:
             AuthorityTimeout: no whole answer in time.
         """
         known = self._remembered(name)
-        return known if known is not None else self._flights.once(name, lambda: self._asked(name))
+        if known is not None:
+            return known
+        return self._flights.once(name, lambda: self._asked(name), max_age_s=self._limits.cache_s)
 
     def probe(self) -> str | None:
         """Return None when a question would be answered now, else one sentence that says what is wrong."""

@@ -174,6 +174,26 @@ def test_nothing_is_remembered_with_no_time_for_it(authority: Loopback) -> None:
     assert len(authority.asked) == 3
 
 
+def test_with_nothing_remembered_rights_that_were_taken_away_meanwhile_are_not_shared(authority: Loopback) -> None:
+    gate, revoked = threading.Event(), threading.Event()
+
+    def answer(asked: Asked) -> Reply:
+        body = GOOD if not revoked.is_set() else "AUTHORIZED:ad\n"
+        gate.wait(5)
+        return Reply(body.encode())
+
+    authority.answer = answer
+    asker = AuthorityRights(authority.url, AuthorityLimits(cache_s=0))
+    early = threading.Thread(target=lambda: asker.tokens_of("ann", ()))
+    early.start()
+    while not authority.asked:
+        pass
+    revoked.set()
+    threading.Timer(0.3, gate.set).start()
+    assert together(10, lambda: tuple(asker.tokens_of("ann", ()))) == [()] * 10
+    early.join(10)
+
+
 @pytest.mark.parametrize("is_good", [True, False], ids=["and all have its answer", "and all fail"])
 def test_a_hundred_requests_of_one_user_at_once_are_one_call(authority: Loopback, is_good: bool) -> None:
     gate = threading.Event()
