@@ -281,15 +281,12 @@ class ModelError(RagError):
         is_blameless: bool = False,
     ) -> None:
         """
-        Hold, besides what every error holds, the HTTP *status* of the model's server where it gave one.
+        Hold what every error holds, and the HTTP *status* of the model's server where it gave one.
 
-        *can_repeat* says that the same request may succeed in a moment (429, 502, 503, 504, connection refused).
-        *is_blameless* says that nothing was learnt of the model's server: the time was used up elsewhere.
+        *can_repeat*: the same request may succeed in a moment. *is_blameless*: the time was used up elsewhere.
         """
         super().__init__(reason, retry_after_s=retry_after_s, log=log)
-        self.status = status
-        self.can_repeat = can_repeat
-        self.is_blameless = is_blameless
+        self.status, self.can_repeat, self.is_blameless = status, can_repeat, is_blameless
 
 
 class ContentFiltered(ModelError):
