@@ -125,7 +125,7 @@ faults: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
 
 # The service in worlds of which each is made of one number (tests/simulation): SEEDS worlds from FIRST on, every rule
-# checked in each. Two or three minutes; `simulate-long` takes about two hours. One world, event by event:
+# checked in each. A world takes a tenth of a second of one core. One world, event by event:
 # python -m tests.simulation --first 42 --show
 SEEDS ?= 2000
 FIRST ?= 0

@@ -1,7 +1,7 @@
 """
 Planted faults: one function of the production code each, replaced by one that is wrong in a way somebody could write.
 
-The number is the first seed from 0 on whose world shows the fault; `python -m tests.simulation --mutants` looks again.
+The number is a seed whose world shows the fault, the smallest that was found; `python -m tests.simulation --mutants` looks again.
 """
 
 from __future__ import annotations
@@ -360,4 +360,4 @@ MUTANTS: dict[str, Mutant] = {
 def table() -> str:
     """Return the planted faults as the table of docs/faults.md."""
     rows = (f"| {name} | {mutant.seed} |" for name, mutant in MUTANTS.items())
-    return "\n".join(("| planted fault | first seed that finds it |", "|---|---|", *rows)) + "\n"
+    return "\n".join(("| planted fault | a seed that finds it |", "|---|---|", *rows)) + "\n"
