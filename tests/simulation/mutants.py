@@ -1,7 +1,8 @@
 """
 Planted faults: one function of the production code each, replaced by one that is wrong in a way somebody could write.
 
-The number is a seed whose world shows the fault, the smallest that was found; `python -m tests.simulation --mutants` looks again.
+The number is a seed whose world shows the fault, the smallest that was found;
+`python -m tests.simulation --mutants` looks again.
 """
 
 from __future__ import annotations

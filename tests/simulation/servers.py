@@ -212,7 +212,10 @@ def _stream(text: str, network: Network) -> Script:
     size = network.random.randint(7, 25)
     parts = [text[at : at + size] for at in range(0, len(text), size)]
     waits = network.random.choice(((0.0,), (0.01, 0.3), (0.05, 2.0)))
-    pieces = [(network.random.choice(waits), _event({"content": part}, None)) for part in parts]
+    slow = [(network.random.choice(waits), _event({"content": part}, None)) for part in parts]
+    # A good answer ends well within the limit of all.
+    scale = min(1.0, 12.0 / max(0.1, sum(wait_s for wait_s, _ in slow)))
+    pieces = [(wait_s * scale, piece) for wait_s, piece in slow]
     ends = ((0.0, _event({}, "stop")), (0.01, b"data: [DONE]\n\n"))
     return Script((*pieces, *ends), headers={"Content-Type": "text/event-stream"}, before_s=0.3)
 
