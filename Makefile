@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults index-trials soak attack history
+.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults simulate simulate-long index-trials soak attack history
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -123,6 +123,17 @@ bench-index: $(DEV_STAMP)
 FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_server.py test_solr_cloud_killed.py)
 faults: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
+
+# The service in worlds of which each is made of one number (tests/simulation): SEEDS worlds from FIRST on, every rule
+# checked in each. A world takes a tenth of a second of one core. One world, event by event:
+# python -m tests.simulation --first 42 --show
+SEEDS ?= 2000
+FIRST ?= 0
+simulate: $(DEV_STAMP)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+
+simulate-long: $(DEV_STAMP)
+	$(BIN)/python -m tests.simulation --seeds 100000 --first $(FIRST)
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
 attack: $(DEV_STAMP) clients programs

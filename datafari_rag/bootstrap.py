@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +17,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.model.factory import chain_for
@@ -73,26 +72,26 @@ class Runtime:
         self,
         file: SettingsFile,
         signer: Signer,
-        clock: Callable[[], float] = time.time,
         *,
         tracing: Tracing | None = None,
+        machine: Machine = MACHINE,
     ) -> None:
-        """Build nothing yet. *clock* gives seconds since the epoch; *tracing* makes spans of what others are asked."""
+        """Build nothing yet; *tracing* makes spans of what others are asked."""
         self._file = file
         self._signer = signer
-        self._clock = clock
+        self._machine = machine
         self._tracing = tracing
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
         """Takes the age of the rights of each request; whoever counts them sets it."""
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
-        self._probes = Probes(self._probed, clock)
+        self._probes = Probes(self._probed, machine.wall)
 
     @property
     def clock(self) -> Callable[[], float]:
         """Seconds since the epoch."""
-        return self._clock
+        return self._machine.wall
 
     @property
     def signer(self) -> Signer:
@@ -139,14 +138,14 @@ class Runtime:
 
     def _build(self, snapshot: SettingsSnapshot) -> ServiceSnapshot:
         settings = snapshot.settings
-        kept = self._kept
+        kept, machine = self._kept, self._machine
         model = kept(
             "model",
             _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"),
-            lambda: model_for(settings, self._aside),
+            lambda: model_for(settings, self._aside, machine),
         )
         of_search = _those(settings, "solr_", "openai_indexes")
-        retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside))
+        retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
         of_agents = _those(settings, "security_", "demo_", "mcp_url")
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
         dependencies = Dependencies(
@@ -159,8 +158,8 @@ class Runtime:
             model=model,
             counter=kept("counter", settings.token_counter, lambda: counter_for(settings)),
             instructions=snapshot.instructions,
-            new_nonce=new_nonce,
-            clock=time.monotonic,
+            new_nonce=machine.nonce,
+            clock=machine.monotonic,
             endpoint=host_of(settings.rag_api_endpoint),
             offload=self._aside,
         )
@@ -174,10 +173,10 @@ class Runtime:
                 _those(settings, "security_", "demo_", "server_api_keys"),
                 lambda: identity_for(settings, self._signer),
             ),
-            rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings, watch)),
+            rights=kept("rights", _those(settings, "security_"), lambda: rights_for(settings, watch, machine)),
             relay=model,
             bad_setting=snapshot.bad_setting,
-            audit=kept("audit", (settings.audit_folder, settings.audit_key), lambda: audit_for(settings)),
+            audit=kept("audit", (settings.audit_folder, settings.audit_key), lambda: audit_for(settings, machine)),
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
@@ -214,7 +213,7 @@ class AdminSettings(SettingsEditor):
 class Application(Flask):
     """The Flask application, with the calls that a server makes besides requests."""
 
-    def __init__(self, file: SettingsFile) -> None:
+    def __init__(self, file: SettingsFile, machine: Machine = MACHINE) -> None:
         """
         Build everything for the settings of *file*.
 
@@ -226,10 +225,10 @@ class Application(Flask):
         self._file = file
         settings = file.snapshot().settings
         signer, tracing = Signer(settings.server_secret), tracing_for(settings)
-        runtime = Runtime(file, signer, tracing=tracing)
-        _warn(runtime.snapshot().settings)
-        self._worker = register(self, runtime, signer, AdminSettings(file, runtime.clock))
-        runtime.note_rights_age = self._worker.metrics.freshness.note_rights_age
+        self.runtime = Runtime(file, signer, tracing=tracing, machine=machine)
+        _warn(self.runtime.snapshot().settings)
+        self.worker = register(self, self.runtime, signer, AdminSettings(file, self.runtime.clock))
+        self.runtime.note_rights_age = self.worker.metrics.freshness.note_rights_age
         if tracing is not None:
             self._trace(tracing)
 
@@ -238,7 +237,7 @@ class Application(Flask):
         from datafari_rag.adapters.observability.tracing import answered, named
 
         self.wsgi_app = tracing.wrapped(self.wsgi_app)  # type: ignore[method-assign, assignment] # Flask's own way to wrap
-        self._worker.metrics.listen(answered)
+        self.worker.metrics.listen(answered)
 
         @self.before_request
         def name() -> None:
@@ -250,7 +249,7 @@ class Application(Flask):
 
     def stop(self) -> None:
         """Refuse new streams and say so in readiness; open ones go on."""
-        self._worker.streams.is_closing = True
+        self.worker.streams.is_closing = True
 
 
 def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | None = None) -> Application:
@@ -263,10 +262,16 @@ def create_app(conf: str | Path | None = None, overrides: Mapping[str, str] | No
     return Application(SettingsFile(conf, overrides=overrides))
 
 
-def retriever_for(settings: Settings, offload: Offload = inline) -> Retriever:
+def retriever_for(settings: Settings, offload: Offload = inline, machine: Machine = MACHINE) -> Retriever:
     """Return the search engine of `solr.url`, and of every further index of `openai.indexes`."""
-    main = _engine(settings, settings.solr_url, offload)
-    others = {name: _engine(settings, url, offload) if url else main for name, url in settings.openai_indexes.items()}
+
+    def engine(url: str) -> Retriever:
+        if url.startswith(EMBEDDED):
+            return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
+        return factory.retriever_for(settings, url=url, headers=outgoing, offload=offload, machine=machine)
+
+    main = engine(settings.solr_url)
+    others = {name: engine(url) if url else main for name, url in settings.openai_indexes.items()}
     return Indexes(main, others) if any(settings.openai_indexes.values()) else main
 
 
@@ -279,9 +284,9 @@ def writer_for(settings: Settings) -> Writer:
     return factory.writer_for(settings)
 
 
-def model_for(settings: Settings, offload: Offload = inline) -> ModelChain:
+def model_for(settings: Settings, offload: Offload = inline, machine: Machine = MACHINE) -> ModelChain:
     """Return what answers: `rag.api.endpoint`, then the fallbacks in order; long work is done *offload*."""
-    return chain_for(settings, ExtractiveModel(offload), headers=outgoing)
+    return chain_for(settings, ExtractiveModel(offload), headers=outgoing, machine=machine)
 
 
 def counter_for(settings: Settings) -> TokenCounter:
@@ -306,9 +311,9 @@ def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
     )
 
 
-def rights_for(settings: Settings, watch: RightsWatch = UNWATCHED) -> RightsSource:
+def rights_for(settings: Settings, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE) -> RightsSource:
     """Return where a user's tokens come from; *watch* says when remembered ones count no more."""
-    return rights_source(settings, headers=outgoing, watch=watch)
+    return rights_source(settings, headers=outgoing, watch=watch, machine=machine)
 
 
 def revocations_for(settings: Settings) -> RevocationFile:
@@ -319,10 +324,10 @@ def revocations_for(settings: Settings) -> RevocationFile:
     return RevocationFile(Path(shared) / "revocations" if shared else None)
 
 
-def audit_for(settings: Settings) -> AuditTrail | None:
+def audit_for(settings: Settings, machine: Machine = MACHINE) -> AuditTrail | None:
     """Return the trail in `audit.folder`, None when no audit is kept."""
     signing = AuditKey(settings.audit_key) if settings.audit_key else None
-    return AuditTrail(Path(settings.audit_folder), signing=signing) if settings.audit_folder else None
+    return AuditTrail(Path(settings.audit_folder), machine, signing=signing) if settings.audit_folder else None
 
 
 def tracing_for(settings: Settings) -> Tracing | None:
@@ -349,20 +354,9 @@ def _traced(service_snapshot: ServiceSnapshot, tracing: Tracing) -> ServiceSnaps
     )
 
 
-def new_nonce() -> str:
-    """Return a word that cannot be guessed, for one request's fences."""
-    return secrets.token_hex(8)
-
-
 def host_of(url: str) -> str:
     """Return the host of *url*, for logs and administrators: never a path or credentials."""
     return urlsplit(url).hostname or url
-
-
-def _engine(settings: Settings, url: str, offload: Offload) -> Retriever:
-    if url.startswith(EMBEDDED):
-        return EmbeddedRetriever(Path(url.removeprefix(EMBEDDED)))
-    return factory.retriever_for(settings, url=url, headers=outgoing, offload=offload)
 
 
 def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:

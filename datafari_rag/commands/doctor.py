@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from datafari_rag import bootstrap
+from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
@@ -199,7 +200,7 @@ def _searching(settings: Settings) -> Dependencies:
         model=ExtractiveModel(),
         counter=bootstrap.counter_for(settings),
         instructions="",
-        new_nonce=bootstrap.new_nonce,
+        new_nonce=new_nonce,
         clock=time.monotonic,
     )
 
@@ -255,7 +256,7 @@ RIGHTS_AGE = {
 
 
 def _model(settings: Settings) -> Sequence[Finding]:
-    prompt = Prompt("Say OK.", (), None, bootstrap.new_nonce(), model=settings.rag_model, max_tokens=5)
+    prompt = Prompt("Say OK.", (), None, new_nonce(), model=settings.rag_model, max_tokens=5)
     ending: Ending | None = None
     for said in bootstrap.model_for(settings).generate(prompt, is_streamed=False):
         ending = said if isinstance(said, Ending) else ending

@@ -278,15 +278,15 @@ class ModelError(RagError):
         log: str = "",
         status: int | None = None,
         can_repeat: bool = False,
+        is_blameless: bool = False,
     ) -> None:
         """
-        Hold, besides what every error holds, the HTTP *status* of the model's server where it gave one.
+        Hold what every error holds, and the HTTP *status* of the model's server where it gave one.
 
-        *can_repeat* says that the same request may succeed in a moment (429, 502, 503, 504, connection refused).
+        *can_repeat*: the same request may succeed in a moment. *is_blameless*: the time was used up elsewhere.
         """
         super().__init__(reason, retry_after_s=retry_after_s, log=log)
-        self.status = status
-        self.can_repeat = can_repeat
+        self.status, self.can_repeat, self.is_blameless = status, can_repeat, is_blameless
 
 
 class ContentFiltered(ModelError):

@@ -64,7 +64,7 @@ def register(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     shared = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
-    limits = RateLimits(Path(shared) if shared else None)
+    limits = RateLimits(Path(shared) if shared else None, clock=service.clock)
     failures = LastFailures(Path(shared) if shared else None, service.clock)
     metrics = Metrics(failures.note)
     worker = WorkerContext(

@@ -7,7 +7,6 @@ Nothing but a whole answer of status 200 counts: a login page behind a redirect 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from functools import cached_property
 from urllib.parse import urlencode
@@ -15,16 +14,17 @@ from urllib.parse import urlencode
 import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, basic, session_for, without_credentials
+from datafari_rag.adapters.http.sessions import Tls, basic, without_credentials
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
 
 
 class RightsServer:
     """One address that is read with GET; safe for many threads."""
 
-    def __init__(self, url: str, timeout_s: tuple[float, float], max_bytes: int) -> None:
+    def __init__(self, url: str, timeout_s: tuple[float, float], max_bytes: int, machine: Machine = MACHINE) -> None:
         """Open nothing yet. *timeout_s* is the longest time to connect, and the longest for the whole answer."""
-        self._url, self._timeout_s, self._max_bytes = url, timeout_s, max_bytes
+        self._url, self._timeout_s, self._max_bytes, self._machine = url, timeout_s, max_bytes, machine
 
     def get(self, params: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None) -> bytes:
         """
@@ -34,7 +34,7 @@ class RightsServer:
             AuthorityTimeout: no whole answer in time.
             AuthorityUnavailable: no connection, another status than 200, or an answer that is cut, coded or too long.
         """
-        until = time.monotonic() + self._timeout_s[1]
+        until = self._machine.monotonic() + self._timeout_s[1]
         try:
             session, request = self._session, self._request(params or {}, headers or {})
         except ValueError as error:
@@ -42,12 +42,12 @@ class RightsServer:
         with exchanged(session, request, failed) as reply:
             if reply.status != 200:
                 raise AuthorityUnavailable(log=f"it answered {reply.status}")
-            return b"".join(reply.pieces(lambda: until - time.monotonic()))
+            return b"".join(reply.pieces(lambda: until - self._machine.monotonic()))
 
     @cached_property
     def _session(self) -> requests.Session:
         # The one thing of the environment that is used: there is no setting for these two servers' certificates.
-        return session_for(self._url, Tls(ca_file=os.environ.get("REQUESTS_CA_BUNDLE", "")))
+        return self._machine.session(self._url, Tls(ca_file=os.environ.get("REQUESTS_CA_BUNDLE", "")))
 
     def _request(self, params: Mapping[str, str], headers: Mapping[str, str]) -> Request:
         url, credentials = without_credentials(self._url)

@@ -8,12 +8,14 @@ endpoints give; nothing here speaks HTTP. The log has names, numbers and labels.
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from datafari_rag.adapters.machine import pause
 from datafari_rag.adapters.model.breaker import Breaker
 from datafari_rag.adapters.model.retries import Answering, StartedAttempt, begin, counted, retried
 from datafari_rag.adapters.retries import RetryPolicy
@@ -34,11 +36,6 @@ Turn = Callable[[float, bool], StartedAttempt[T]]
 
 WAIT_WITH_FALLBACK_S = 2.0
 """Longest time spent on one endpoint's retries while another one is left to ask."""
-
-
-def pause(seconds: float) -> None:
-    """Sleep; the function is looked up now, so that gevent's is used even if it was put in place late."""
-    time.sleep(seconds)
 
 
 class ChainEndpoint(Protocol):
@@ -85,10 +82,11 @@ class ModelChain:
         limits: ModelLimits = ModelLimits(),  # noqa: B008 – frozen
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = pause,
+        chance: Callable[[], float] = random.random,
     ) -> None:
-        """Ask *links* in turn, then *last*. *clock* must be the one that the links use."""
+        """Ask *links* in turn, then *last*. *clock* must be the one that the links use; *chance* shortens waits."""
         self._links, self._last = tuple(links), last
-        self._limits, self._clock, self._sleep = limits, clock, sleep
+        self._limits, self._clock, self._sleep, self._chance = limits, clock, sleep, chance
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """Yield the pieces of the first endpoint that begins to answer, then one `Ending`; see `ports.Model`."""
@@ -124,7 +122,7 @@ class ModelChain:
     def _turn(self, link: ChainMember, attempt: Attempt[T]) -> Turn[T]:
         def turn(until: float, is_last: bool) -> StartedAttempt[T]:
             most = until if is_last else min(until, self._clock() + WAIT_WITH_FALLBACK_S)
-            patient = RetryPolicy(self._limits.retries, lambda: most - self._clock(), self._sleep)
+            patient = RetryPolicy(self._limits.retries, lambda: most - self._clock(), self._sleep, self._chance)
             return retried(lambda: _guarded(link, attempt, until), patient)
 
         return turn
@@ -170,13 +168,14 @@ def _report(link: ChainMember, failure: RagError | None) -> Callable[[], None]:
     """
     Return what an ending means for the breaker.
 
-    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that the server is there.
+    Connection errors, 5xx and time-outs count; 4xx, 429, garbled and filtered answers show that the server is there. A
+    time-out that a slow reader or the endpoint before this one caused says nothing.
     """
     if failure is None:
         return link.breaker.passed
     log.warning("model %s failed: %s %s", link.name, failure.label, failure.log)
     if isinstance(failure, ModelTimeout):
-        return link.breaker.failed
+        return link.breaker.gave_up if failure.is_blameless else link.breaker.failed
     if isinstance(failure, ModelUnavailable) and (failure.status is None or failure.status >= 500):
         return link.breaker.failed
     return link.breaker.answered

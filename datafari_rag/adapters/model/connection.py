@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, session_for, without_credentials
+from datafari_rag.adapters.http.sessions import Tls, without_credentials
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
 
 POOL = 2048
@@ -41,7 +42,7 @@ class ModelServer:
     Nothing of a request is kept here but its idle connection.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, machine: Machine = MACHINE) -> None:
         """
         Hold no connection yet; nothing is opened before the first request.
 
@@ -50,7 +51,7 @@ class ModelServer:
         """
         # Credentials in the address would take the place of the token.
         self._url, _ = without_credentials(endpoint.url)
-        self._session = session_for(endpoint.url, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
+        self._session = machine.session(endpoint.url, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
         self._passed_on = endpoint.headers
         self._headers = {"Content-Type": "application/json"}
         if endpoint.token:

@@ -8,14 +8,15 @@ and closing that closes the connection. JSON is turned into values here, by orjs
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import orjson
 
 from datafari_rag.adapters.http.exchange import Reply
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import (
@@ -44,6 +45,8 @@ AFTER_DONE_S = 0.05
 
 DONE = "[DONE]"
 
+T = TypeVar("T")
+
 Blamed = Callable[[Rejection], RefusedByModel | None]
 """Returns the error for the caller where a refusal is his doing, None where it is not."""
 
@@ -57,24 +60,21 @@ class HttpModel:
         *,
         template: str = "openai",
         limits: ModelLimits = ModelLimits(),  # noqa: B008 – frozen
-        clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
+        machine: Machine = MACHINE,
     ) -> None:
         """
         Open nothing yet.
-
-        *clock* gives seconds that never go back, *wall_clock* seconds since 1970 (for a Retry-After that is a date).
 
         Raises:
             ValueError: the endpoint's URL or one of its PEM files cannot be used.
             KeyError: no such template.
         """
-        self._server = ModelServer(endpoint)
+        self._server = ModelServer(endpoint, machine)
         self._model = endpoint.model
         # Its replies name no model, and callers are to see what answered.
         self._name = "" if template == "openai" else template
         self._template: Template = TEMPLATES[template]
-        self._limits, self._clock, self._wall_clock = limits, clock, wall_clock
+        self._limits, self._clock, self._wall_clock = limits, machine.monotonic, machine.wall
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
@@ -118,8 +118,7 @@ class HttpModel:
                     said = read(chunk)
                     finished = None if unfinished > 0 else said.finish_reason or tally.finish_reason or "stop"
                     tally.add(replace(said, finish_reason=finished))
-                    patience.hear()
-                    yield chunk
+                    yield from patience.lent(chunk)
         except RagError as error:
             failure = error
         yield Ending(tally.finish_reason, failure, tally.facts)
@@ -174,12 +173,10 @@ class HttpModel:
             if not text:
                 continue
             if is_begun:
-                patience.hear()
-                yield TextChunk(text)
+                yield from patience.lent(TextChunk(text))
             elif tally.has_text:
                 is_begun = True
-                patience.hear()
-                yield TextChunk(held + text, tally.facts)
+                yield from patience.lent(TextChunk(held + text, tally.facts))
             else:
                 held += text
         rest = characters.end()
@@ -221,11 +218,21 @@ class ReadDeadline:
         now = clock()
         self._end = now + limits.total_s if until is None else min(until, now + limits.total_s)
         self._next = now + limits.first_token_s if is_streamed else self._end
+        self._is_waited = False
+        self._lent_s = 0.0
 
-    def hear(self) -> None:
-        """Note that text came, from which the next silence is measured."""
+    def lent(self, said: T) -> Iterator[T]:
+        """
+        Yield *said*, and measure the next silence from when the reader comes back for more.
+
+        How long a slow reader takes for it says nothing of the model.
+        """
+        given_at = self._clock()
+        yield said
+        now = self._clock()
+        self._lent_s += now - given_at
         if self.is_streamed:
-            self._next = self._clock() + self._limits.stall_s
+            self._next = now + self._limits.stall_s
 
     def end(self, more_s: float) -> None:
         """Note that the answer is complete: what may follow is waited for *more_s* seconds."""
@@ -233,9 +240,12 @@ class ReadDeadline:
 
     def left_s(self) -> float:
         """Return the seconds left, more than 0. Raises: ModelTimeout, when none are."""
-        left = min(self._next, self._end) - self._clock()
+        now = self._clock()
+        left = min(self._next, self._end) - now
         if left <= 0:
-            raise ModelTimeout(log="over a limit of llm.*_timeout_s")
+            is_blameless = not self._is_waited or min(self._next, self._end + self._lent_s) > now
+            raise ModelTimeout(log="over a limit of llm.*_timeout_s", is_blameless=is_blameless)
+        self._is_waited = True
         return left
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import urlsplit
 
 from datafari_rag.adapters.http.sessions import Tls
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.breaker import Breaker
-from datafari_rag.adapters.model.chain import ChainMember, ModelChain, pause
+from datafari_rag.adapters.model.chain import ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.model.timeouts import ModelLimits
@@ -23,9 +23,8 @@ def chain_for(
     settings: Settings,
     extractive: Model,
     *,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = pause,
     headers: Callable[[], Mapping[str, str]] = dict,
+    machine: Machine = MACHINE,
 ) -> ModelChain:
     """
     Return what `rag.api.endpoint` and `llm.fallback` name, in order; *extractive* stands for `builtin:extractive`.
@@ -38,15 +37,20 @@ def chain_for(
     """
     limits = limits_for(settings)
     links: list[ChainMember] = []
+
+    def chain(last: Model | None = None) -> ModelChain:
+        clock, sleep, chance = machine.monotonic, machine.sleep, machine.chance
+        return ModelChain(links, last=last, limits=limits, clock=clock, sleep=sleep, chance=chance)
+
     for endpoint in endpoints_for(settings):
         if endpoint.url == BUILTIN_MODEL:
-            return ModelChain(links, last=extractive, limits=limits, clock=clock, sleep=sleep)
+            return chain(extractive)
         model = HttpModel(
-            replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, clock=clock
+            replace(endpoint, headers=headers), template=settings.rag_template, limits=limits, machine=machine
         )
-        breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, clock)
+        breaker = Breaker(limits.breaker_failures, limits.breaker_reset_s, machine.monotonic)
         links.append(ChainMember(urlsplit(endpoint.url).hostname or "", model, breaker))
-    return ModelChain(links, limits=limits, clock=clock, sleep=sleep)
+    return chain()
 
 
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:

@@ -7,18 +7,17 @@ be written is said by `problem`, which readiness reports, and counted in the cha
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import errno
 import os
 import secrets
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.audit_keys import AuditKey
 from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed, read_head, started_record
 from datafari_rag.core.messages import message
@@ -45,16 +44,16 @@ Record = Mapping[str, object]
 class AuditTrail:
     """One worker's chain in *folder*; safe for many threads and greenlets."""
 
-    def __init__(self, folder: Path, *, now: Callable[[], float] = time.time, signing: AuditKey | None = None) -> None:
+    def __init__(self, folder: Path, machine: Machine = MACHINE, *, signing: AuditKey | None = None) -> None:
         """
         Remember the folder; file and thread are made with the first record, after the worker was forked.
 
         Each line is signed with *signing*, None for hashes alone.
         """
-        self._folder = folder
+        self._folder, self._machine = folder, machine
         # A deque and a sleep, no queue: gevent's queue cannot wake a thread that it does not know.
         self._waiting: deque[tuple[Record, str | None]] = deque()
-        self._file = _ChainFile(folder, now, signing)
+        self._file = _ChainFile(folder, machine, signing)
         self._key = b""
         self._lost = 0
         self._problem: str | None = None
@@ -74,8 +73,7 @@ class AuditTrail:
         self._waiting.append((record, question))
         if not self._is_running:
             self._is_running = True
-            start, sleep = _unpatched()
-            start(self._write_all, (sleep,))
+            self._machine.start_thread(self._write_all)
             # What was answered just before the end of the worker is written too.
             atexit.register(self.close)
 
@@ -88,11 +86,15 @@ class AuditTrail:
     def close(self, timeout_s: float = 5.0) -> None:
         """Write what is waiting, at most *timeout_s* long, and end the thread."""
         self._is_closing = True
-        deadline = time.monotonic() + timeout_s
-        while self._is_running and not self._is_ended and time.monotonic() < deadline:
-            time.sleep(POLL_S)
+        clock = self._machine.monotonic
+        deadline = clock() + timeout_s
+        while self._is_running and not self._is_ended and clock() < deadline:
+            self._machine.sleep(POLL_S)
+        # A trail that was closed is not kept to the end of the process.
+        atexit.unregister(self.close)
 
-    def _write_all(self, sleep: Callable[[float], None]) -> None:
+    def _write_all(self) -> None:
+        sleep = self._machine.thread_sleep
         while self._waiting or not self._is_closing:
             if not self._waiting:
                 sleep(POLL_S)
@@ -102,6 +104,7 @@ class AuditTrail:
                 break
             else:
                 sleep(RETRY_S)
+        self._file.close()
         self._is_ended = True
 
     def _is_written(self, record: Record, question: str | None) -> bool:
@@ -150,24 +153,11 @@ def key_in(folder: Path) -> bytes:
     return key
 
 
-def _unpatched() -> tuple[Callable[..., object], Callable[[float], None]]:
-    """
-    Return how to start a thread of the system and how to sleep in it.
-
-    Under gevent a "thread" is a greenlet, whose slow disk would hold up every request of the worker.
-    """
-    monkey = sys.modules.get("gevent.monkey")
-    if monkey is None:
-        return _thread.start_new_thread, time.sleep
-    return monkey.get_original("_thread", "start_new_thread"), monkey.get_original("time", "sleep")
-
-
 class _ChainFile:
     """The chain's file and the head beside it; a line that could not be written whole is taken back."""
 
-    def __init__(self, folder: Path, now: Callable[[], float], signing: AuditKey | None) -> None:
-        self._folder, self._signing = folder, signing
-        self._now = now
+    def __init__(self, folder: Path, machine: Machine, signing: AuditKey | None) -> None:
+        self._folder, self._machine, self._signing = folder, machine, signing
         self._head = ChainHead()
         self._size = 0
         self._line_file = -1
@@ -180,13 +170,13 @@ class _ChainFile:
             # The first line, or the file was removed: its descriptor would write to a deleted file.
             self._open()
             if self._signing is not None:
-                self._write(started_record(chains_in(self._folder, but=self._path), at_s=self._now()))
+                self._write(started_record(chains_in(self._folder, but=self._path), at_s=self._machine.wall()))
         self._write(record)
 
     def _write(self, record: Record) -> None:
         line, head = chained(record, self._head, self._signing)
         try:
-            _write_whole(self._line_file, line)
+            _write_whole(self._line_file, line, self._machine.write)
         except OSError:
             os.ftruncate(self._line_file, self._size)
             raise
@@ -196,13 +186,17 @@ class _ChainFile:
         with suppress(OSError):
             os.pwrite(self._head_file, head_line(head, self._signing).rjust(HEAD_BYTES), 0)
 
-    def _open(self) -> None:
+    def close(self) -> None:
+        """Close chain and head; the next line begins new ones."""
         for old in (self._line_file, self._head_file):
             if old >= 0:
                 os.close(old)
         self._line_file = self._head_file = -1
+
+    def _open(self) -> None:
+        self.close()
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now()))
+        started = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._machine.wall()))
         name = f"audit-{started}-{os.getpid()}-{secrets.token_hex(4)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         head_file = os.open(self._folder / f"{name}.head", flags, 0o600)
@@ -218,11 +212,11 @@ class _ChainFile:
         self._head, self._size = ChainHead(), 0
 
 
-def _write_whole(handle: int, data: bytes) -> None:
+def _write_whole(handle: int, data: bytes, write: Callable[[int, bytes], int] = os.write) -> None:
     """Write all of *data*, of which a disk that is nearly full takes a part first. Raises: OSError."""
     written = 0
     while written < len(data):
-        written += os.write(handle, data[written:])
+        written += write(handle, data[written:])
 
 
 def chains_in(folder: Path, *, but: Path) -> list[tuple[str, ChainHead]]:

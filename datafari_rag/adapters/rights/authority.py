@@ -2,20 +2,21 @@
 Tokens of users from ManifoldCF's authority service: `GET <base>/UserACLs?username=…`, one line a fact.
 
 Only good answers are remembered, for `security.cache_s` and until the user's rights are revoked; a failure of any kind
-is raised and never becomes "no tokens". Requests for one user that come at the same time share one call.
+is raised and never becomes "no tokens". Requests for one user that come at the same time share one call, unless its
+answer may be older than `security.cache_s` for one of them.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from datafari_rag.adapters.http.rights_server import RightsServer
 from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message
 
@@ -66,19 +67,19 @@ class AuthorityRights:
         base_url: str,
         limits: AuthorityLimits | None = None,
         *,
-        clock: Callable[[], float] = time.monotonic,
         headers: Callable[[], Mapping[str, str]] = dict,
         watch: RightsWatch = UNWATCHED,
+        machine: Machine = MACHINE,
     ) -> None:
         """Remember the address; nothing is sent yet. *headers* are sent with each request."""
         self._headers, self._watch = headers, watch
         self._limits = limits or AuthorityLimits()
         timeout_s = (self._limits.connect_s, self._limits.total_s)
-        self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES)
-        self._clock = clock
+        self._server = RightsServer(base_url.rstrip("/") + "/UserACLs", timeout_s, MAX_ANSWER_BYTES, machine)
+        self._clock = machine.monotonic
         self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[object, Answer]] = OrderedDict()
-        self._flights: Flights[Answer] = Flights()
+        self._flights: Flights[Answer] = Flights(machine)
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """
@@ -88,12 +89,11 @@ class AuthorityRights:
             AuthorityUnavailable: no connection, another status than 200, or an answer of another form.
             AuthorityTimeout: no whole answer in time.
         """
-        came_at, revoked = self._clock(), self._watch.epoch(name)
+        revoked = self._watch.epoch(name)
         known = self._remembered(name, revoked)
-        while known is None:
-            asked_at, tokens = self._flights.once((name, revoked), lambda: self._asked(name, revoked))
-            # A call that was under way may be older than a change of rights. The next one began after this request.
-            known = (asked_at, tokens) if asked_at >= came_at - self._limits.cache_s else None
+        if known is None:
+            max_age_s = self._limits.cache_s
+            known = self._flights.once((name, revoked), lambda: self._asked(name, revoked), max_age_s=max_age_s)
         self._watch.used(max(0.0, self._clock() - known[0]))
         return known[1]
 

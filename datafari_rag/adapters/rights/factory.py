@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.rights.authority import UNWATCHED, AuthorityLimits, AuthorityRights, RightsWatch
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.adapters.rights.tokens_file import NoRights, RightsFile
@@ -15,26 +17,27 @@ Headers = Callable[[], Mapping[str, str]]
 """Returns the headers that go along with a request of ours: its id, and its trace."""
 
 
-def rights_source(settings: Settings, *, headers: Headers, watch: RightsWatch = UNWATCHED) -> RightsSource:
+def rights_source(
+    settings: Settings, *, headers: Headers, watch: RightsWatch = UNWATCHED, machine: Machine = MACHINE
+) -> RightsSource:
     """Return where a user's tokens come from, as `security.tokens` says; *headers* go to the authority."""
-    return RIGHTS[settings.security_tokens](settings, headers, watch)
+    sources: Mapping[str, Callable[[], RightsSource]] = {
+        "file": partial(_file_rights, settings),
+        "authority": partial(_authority_rights, settings, headers, watch, machine),
+        "claims": ClaimedRights,
+    }
+    return sources[settings.security_tokens]()
 
 
-def _file_rights(settings: Settings, headers: Headers, watch: RightsWatch) -> RightsSource:
+def _file_rights(settings: Settings) -> RightsSource:
     return RightsFile(Path(settings.security_tokens_file)) if settings.security_tokens_file else NoRights()
 
 
-def _authority_rights(settings: Settings, headers: Headers, watch: RightsWatch) -> RightsSource:
+def _authority_rights(settings: Settings, headers: Headers, watch: RightsWatch, machine: Machine) -> RightsSource:
     limits = AuthorityLimits(
         settings.security_authority_connect_timeout_s,
         settings.security_authority_timeout_s,
         settings.security_cache_s,
     )
-    return AuthorityRights(settings.security_authority_url, limits, headers=headers, watch=watch)
-
-
-RIGHTS: Mapping[str, Callable[[Settings, Headers, RightsWatch], RightsSource]] = {
-    "file": _file_rights,
-    "authority": _authority_rights,
-    "claims": lambda settings, headers, watch: ClaimedRights(),
-}
+    url = settings.security_authority_url
+    return AuthorityRights(url, limits, headers=headers, watch=watch, machine=machine)

@@ -8,7 +8,6 @@ included.
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,8 @@ import pysolr
 import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, basic, session_for, without_credentials
+from datafari_rag.adapters.http.sessions import Tls, basic, without_credentials
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.solr.json_bytes import Decoder
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
@@ -52,6 +52,7 @@ class SolrConnection:
     headers: Headers = dict
     offload: Offload = inline
     """Where long answers are read."""
+    machine: Machine = MACHINE
 
 
 class RequestRejected(SearchUnavailable):
@@ -75,7 +76,7 @@ class Node:
         try:
             bare, credentials = without_credentials(url)
             tls = Tls(connection.ca_file, connection.cert_file, connection.key_file, connection.verifies)
-            session = session_for(url, tls)
+            session = connection.machine.session(url, tls)
         except ValueError as error:
             # One of two sentences of ours.
             raise SearchUnavailable(log=str(error)) from error
@@ -121,7 +122,7 @@ class Node:
 
     def _sent(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         connect_s, timeout_s = self._connection.connect_timeout_s, self._connection.timeout_s
-        limit = time.monotonic() + connect_s + timeout_s
+        limit = self._connection.machine.monotonic() + connect_s + timeout_s
         sent = {**headers, **self._connection.headers(), **self._headers}
         request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, sent)
         with exchanged(self._session, request, self._failed) as reply:
@@ -146,11 +147,11 @@ class Node:
 
     def _whole(self, reply: Reply, limit: float) -> bytes:
         # One buffer that is returned as it is: pieces and their sum would hold the answer twice.
-        body, size = io.BytesIO(), 0
+        body, size, clock = io.BytesIO(), 0, self._connection.machine.monotonic
         # Two limits of time: the socket's for silence, and that of the whole, since an answer that drips has to end.
-        for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - time.monotonic())):
+        for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - clock())):
             size += body.write(piece)
-            if size > LARGE_BYTES and self._large is not None and not self._large.enter(limit - time.monotonic()):
+            if size > LARGE_BYTES and self._large is not None and not self._large.enter(limit - clock()):
                 raise SearchTimeout(log=f"{self.place}: other large answers took the time")
         return body.getvalue()
 

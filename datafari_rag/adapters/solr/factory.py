@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.solr.client import Headers, SolrConnection
 from datafari_rag.adapters.solr.nodes import Addresses, FixedAddresses, Nodes
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
@@ -24,14 +25,19 @@ SEND_TIMEOUT_S = 30.0
 
 
 def retriever_for(
-    settings: Settings, *, url: str | None = None, headers: Headers = dict, offload: Offload = inline
+    settings: Settings,
+    *,
+    url: str | None = None,
+    headers: Headers = dict,
+    offload: Offload = inline,
+    machine: Machine = MACHINE,
 ) -> SolrRetriever:
     """
     Return the retriever of *url* (None: `solr.url`); nothing is sent yet.
 
     *headers* is called for each request: the request's id and trace context. *offload* is where long answers are read.
     """
-    connection = replace(connection_of(settings), headers=headers, offload=offload)
+    connection = replace(connection_of(settings), headers=headers, offload=offload, machine=machine)
     return SolrRetriever(
         Nodes(addresses_of(url or settings.solr_url, connection), connection),
         schema=schema_of(settings),

@@ -7,7 +7,6 @@ A failed node is asked last for a while; nothing here knows what is asked.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -59,7 +58,7 @@ class Nodes:
     def __init__(self, addresses: Addresses, connection: SolrConnection) -> None:
         """Remember the way; nothing is sent yet."""
         self._addresses = addresses
-        self._connection = connection
+        self._connection, self.clock = connection, connection.machine.monotonic
         self._large = LargeAnswers()
         self._clients: dict[str, Node] = {}
         self._failed_at: dict[str, float] = {}
@@ -75,20 +74,20 @@ class Nodes:
             SearchUnavailable: no node answers.
             SearchTimeout: a node did not answer in time.
         """
-        limit = time.monotonic() + self._connection.connect_timeout_s + self._connection.timeout_s
+        limit = self.clock() + self._connection.connect_timeout_s + self._connection.timeout_s
         failure = SearchUnavailable(log="no node is known")
         for url in self._in_turn():
-            if time.monotonic() > limit:
+            if self.clock() > limit:
                 break
             try:
                 answer = question(self._client(url))
             except (RequestRejected, RequestForbidden):
                 raise
             except SearchTimeout:
-                self._failed_at[url] = time.monotonic()
+                self._failed_at[url] = self.clock()
                 raise
             except SearchUnavailable as error:
-                self._failed_at[url] = time.monotonic()
+                self._failed_at[url] = self.clock()
                 failure = error
             else:
                 self._failed_at.pop(url, None)
@@ -103,12 +102,12 @@ class Nodes:
         yield from urls
         for _ in range(self._connection.retries if urls else 0):
             # A node's neighbour may just have died, which it learns in a moment; and another may have come meanwhile.
-            time.sleep(AGAIN_S)
+            self._connection.machine.sleep(AGAIN_S)
             yield from self._in_order(self._addresses.anew())[:1]
 
     def _in_order(self, urls: Iterable[str]) -> list[str]:
         """Return *urls* as they are, those behind them that failed within `REST_S`, the latest at the end."""
-        since = time.monotonic() - REST_S
+        since = self.clock() - REST_S
         return sorted(urls, key=lambda url: max(since, self._failed_at.get(url, since)))
 
     def _client(self, url: str) -> Node:

@@ -7,7 +7,6 @@ no search without one.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -114,8 +113,8 @@ class SolrRetriever:
     def _schema(self) -> Schema:
         """Return the names with what the collection has of them; a Solr that does not tell is taken to have all."""
         known = self._known
-        if known is None or time.monotonic() - known[1] > SCHEMA_S:
-            known = (described(self._named, self._nodes), time.monotonic())
+        if known is None or self._nodes.clock() - known[1] > SCHEMA_S:
+            known = (described(self._named, self._nodes), self._nodes.clock())
             self._known = known
         return known[0]
 

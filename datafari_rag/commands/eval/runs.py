@@ -12,10 +12,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import ClassVar
 
+from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.settings.snapshot import snapshot_of
 from datafari_rag.adapters.vectors.factory import meaning_for
-from datafari_rag.bootstrap import counter_for, model_for, new_nonce, retriever_for
+from datafari_rag.bootstrap import counter_for, model_for, retriever_for
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL

@@ -63,6 +63,20 @@ def test_a_hundred_share_one_call(outcome: object) -> None:
     assert {type(one) for one in found} == {type(outcome)}
 
 
+def test_a_call_that_is_too_old_for_those_who_come_is_waited_for_and_they_share_the_next() -> None:
+    first, second = Gate("old"), Gate("new")
+    flights = Flights[object]()
+    caller = threading.Thread(target=lambda: together(1, lambda: flights.once("ann", first, max_age_s=0)))
+    caller.start()
+    while not first.calls:
+        pass
+    second.open.set()
+    threading.Timer(0.3, first.open.set).start()
+    assert together(20, lambda: flights.once("ann", second, max_age_s=0)) == ["new"] * 20
+    assert first.calls == 1
+    caller.join(10)
+
+
 def test_another_key_is_another_call() -> None:
     flights = Flights[str]()
     assert flights.once("ann", lambda: flights.once("bob", lambda: "b") + "a") == "ba"

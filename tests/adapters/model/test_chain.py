@@ -198,6 +198,15 @@ def test_other_failures_do_not(clock: Clock, error: RagError) -> None:
     assert len(endpoint.tries) == 5
 
 
+def test_a_timeout_that_is_not_the_endpoints_fault_opens_no_breaker(clock: Clock) -> None:
+    endpoint = FakeEndpoint(clock, ModelTimeout(is_blameless=True))
+    breaker = Breaker(1, 30, clock)
+    for _ in range(3):
+        list(ModelChain([ChainMember("a", endpoint, breaker)], clock=clock).generate(PROMPT, is_streamed=True))
+    assert len(endpoint.tries) == 3
+    assert not breaker.is_open
+
+
 def test_an_open_breaker_passes_on_at_once_and_a_probe_closes_it(clock: Clock) -> None:
     first = FakeEndpoint(clock, ModelTimeout())
     model = chain(clock, first, FakeEndpoint(clock), failures=1)

@@ -545,27 +545,51 @@ class TestLimits:
         patience, now = self.patience(is_streamed=True)
         assert patience.left_s() == 60
         now[0] += 59
-        patience.hear()
+        list(patience.lent("text"))
         assert patience.left_s() == 30
         now[0] += 30
-        with pytest.raises(ModelTimeout):
+        with pytest.raises(ModelTimeout) as raised:
             patience.left_s()
+        assert not raised.value.is_blameless
+
+    def test_the_next_silence_begins_when_a_slow_reader_comes_back(self) -> None:
+        patience, now = self.patience(is_streamed=True)
+        assert patience.left_s() == 60
+        lent = patience.lent("text")
+        assert next(lent) == "text"
+        now[0] += 100
+        assert list(lent) == []
+        assert patience.left_s() == 30
+
+    def test_a_total_that_a_slow_reader_used_up_is_not_the_models_fault(self) -> None:
+        patience, now = self.patience(is_streamed=True)
+        assert patience.left_s() == 60
+        for _ in patience.lent("text"):
+            now[0] += 301
+        with pytest.raises(ModelTimeout) as raised:
+            patience.left_s()
+        assert raised.value.is_blameless
+
+    def test_time_that_was_used_up_before_is_not_the_models_fault(self) -> None:
+        with pytest.raises(ModelTimeout) as raised:
+            self.patience(is_streamed=False, until=1000.0)[0].left_s()
+        assert raised.value.is_blameless
 
     def test_no_stream_outlives_the_total(self) -> None:
         patience, now = self.patience(is_streamed=True)
         for _ in range(29):
             now[0] += 10
-            patience.hear()
+            list(patience.lent("text"))
         assert patience.left_s() == 10
         now[0] += 10
-        patience.hear()
+        list(patience.lent("text"))
         with pytest.raises(ModelTimeout):
             patience.left_s()
 
     def test_a_whole_answer_has_the_total_alone(self) -> None:
         patience, now = self.patience(is_streamed=False)
         now[0] += 299
-        patience.hear()
+        list(patience.lent("text"))
         assert patience.left_s() == 1
 
     def test_an_earlier_deadline_wins(self) -> None:

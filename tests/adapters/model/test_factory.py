@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 
 import pytest
 
 from datafari_rag.adapters.http.sessions import Tls
+from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.factory import chain_for, endpoints_for, limits_for
 from datafari_rag.core.answer.prompt import Prompt
@@ -33,7 +35,7 @@ def stub() -> Iterator[Stub]:
 
 
 def told(settings: Settings, model: str) -> tuple[str, Ending]:
-    chain = chain_for(settings, FakeExtractive(), sleep=lambda seconds: None)
+    chain = chain_for(settings, FakeExtractive(), machine=replace(MACHINE, sleep=lambda seconds: None))
     *pieces, ending = chain.generate(Prompt("What?", (), None, "n", model=model), is_streamed=True)
     assert isinstance(ending, Ending)
     return "".join(piece.text for piece in pieces if isinstance(piece, TextChunk)), ending

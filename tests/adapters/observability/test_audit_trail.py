@@ -88,6 +88,14 @@ def test_a_key_that_is_cut_is_said_and_nothing_is_written_with_it(tmp_path: Path
     assert len(chains(tmp_path)) == 1
 
 
+def test_a_closed_trail_keeps_no_file_open(tmp_path: Path) -> None:
+    trail = AuditTrail(tmp_path)
+    trail.append({"id": 1})
+    trail.close()
+    opened = [link.resolve() for link in Path("/proc/self/fd").iterdir() if link.exists()]
+    assert [path for path in opened if path.is_relative_to(tmp_path)] == []
+
+
 def test_a_trail_without_records_makes_no_file(tmp_path: Path) -> None:
     AuditTrail(tmp_path).close()
     assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights, RightsWatch
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
@@ -156,7 +158,7 @@ def test_cookies_of_the_authority_are_not_sent_back(authority: Loopback) -> None
 
 def test_an_answer_is_remembered_for_its_time_and_for_its_user(authority: Loopback) -> None:
     now = [0.0]
-    asker = rights(authority, clock=lambda: now[0])
+    asker = rights(authority, machine=replace(MACHINE, monotonic=lambda: now[0]))
     for at, calls in [(0.0, 1), (59.9, 1), (60.0, 2), (61.0, 2)]:
         now[0] = at
         asker.tokens_of("ann", ())
@@ -170,6 +172,26 @@ def test_nothing_is_remembered_with_no_time_for_it(authority: Loopback) -> None:
     for _ in range(3):
         asker.tokens_of("ann", ())
     assert len(authority.asked) == 3
+
+
+def test_with_nothing_remembered_rights_that_were_taken_away_meanwhile_are_not_shared(authority: Loopback) -> None:
+    gate, revoked = threading.Event(), threading.Event()
+
+    def answer(asked: Asked) -> Reply:
+        body = GOOD if not revoked.is_set() else "AUTHORIZED:ad\n"
+        gate.wait(5)
+        return Reply(body.encode())
+
+    authority.answer = answer
+    asker = AuthorityRights(authority.url, AuthorityLimits(cache_s=0))
+    early = threading.Thread(target=lambda: asker.tokens_of("ann", ()))
+    early.start()
+    while not authority.asked:
+        pass
+    revoked.set()
+    threading.Timer(0.3, gate.set).start()
+    assert together(10, lambda: tuple(asker.tokens_of("ann", ()))) == [()] * 10
+    early.join(10)
 
 
 @pytest.mark.parametrize("is_good", [True, False], ids=["and all have its answer", "and all fail"])

@@ -1,0 +1,95 @@
+"""
+What the adapters take of the machine: clocks, sleep, chance, connections, threads and the disk of the audit trail.
+
+The defaults are the machine's own. A simulation passes others, and everything above runs as it does in production.
+Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import random
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import requests
+
+from datafari_rag.adapters.http.sessions import session_for
+
+
+class Signal(Protocol):
+    """What waits until somebody sets it: `threading.Event` has it."""
+
+    def wait(self) -> object:
+        """Return when it is set."""
+        ...
+
+    def set(self) -> None:
+        """Let all go on who wait, and who will."""
+        ...
+
+
+def pause(seconds: float) -> None:
+    """Sleep; the function is looked up now, so that gevent's is used even if it was put in place late."""
+    time.sleep(seconds)
+
+
+def new_signal() -> Signal:
+    """Return a new `threading.Event`; looked up now, as in `pause`."""
+    return threading.Event()
+
+
+def new_nonce() -> str:
+    """Return a word that nobody can guess, for one request's fences."""
+    return secrets.token_hex(8)
+
+
+def start_thread(work: Callable[[], None]) -> None:
+    """
+    Start *work* in a thread of the system.
+
+    Under gevent a "thread" is a greenlet, whose slow disk would hold up every request of the worker.
+    """
+    _original("_thread", "start_new_thread", _thread.start_new_thread)(work, ())
+
+
+def thread_pause(seconds: float) -> None:
+    """Sleep in such a thread."""
+    _original("time", "sleep", time.sleep)(seconds)
+
+
+def _original(module: str, name: str, found: Callable[..., object]) -> Callable[..., object]:
+    monkey = sys.modules.get("gevent.monkey")
+    original: Callable[..., object] = found if monkey is None else monkey.get_original(module, name)
+    return original
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """
+    *monotonic* gives seconds that never go back, *wall* seconds since 1970, *chance* a number from 0 to 1.
+
+    *session* opens sessions of requests as `session_for` does. *start_thread* and *thread_sleep* are for what must not
+    hold up requests; *write* writes to a file descriptor.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = pause
+    chance: Callable[[], float] = random.random
+    session: Callable[..., requests.Session] = session_for
+    signal: Callable[[], Signal] = new_signal
+    nonce: Callable[[], str] = new_nonce
+    start_thread: Callable[[Callable[[], None]], None] = start_thread
+    thread_sleep: Callable[[float], None] = thread_pause
+    write: Callable[[int, bytes], int] = os.write
+
+
+MACHINE = Machine()
+"""The machine itself."""

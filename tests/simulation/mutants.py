@@ -1,0 +1,364 @@
+"""
+Planted faults: one function of the production code each, replaced by one that is wrong in a way somebody could write.
+
+The number is a seed whose world shows the fault, the smallest that was found;
+`python -m tests.simulation --mutants` looks again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from datafari_rag import pipeline
+from datafari_rag.adapters import retries
+from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.model import retries as model_retries
+from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.chain import ModelChain
+from datafari_rag.adapters.model.endpoint import ReadDeadline
+from datafari_rag.adapters.observability import audit_trail
+from datafari_rag.adapters.observability.audit_trail import AuditTrail
+from datafari_rag.adapters.rights.authority import AuthorityRights
+from datafari_rag.adapters.settings.file import SettingsFile
+from datafari_rag.core.access import filter_for
+from datafari_rag.core.errors import AuthorityError, NotAuthenticated
+from datafari_rag.core.events import Failed
+from datafari_rag.core.solr import parameters
+from datafari_rag.ports import Ending
+from datafari_rag.web.api import answers
+from datafari_rag.web.ops.audit import audit
+from datafari_rag.web.ops.open_streams import StreamPlace, Streams
+from datafari_rag.web.ops.rate_limits import RateLimits
+from tests.simulation.world import Outcome, run
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """*owner*'s *name* is *wrong* in place of what it is; *seed* shows it."""
+
+    owner: Any
+    name: str
+    wrong: Callable[[], Any]
+    seed: int
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Put it in place for the block."""
+        real = self.owner.__dict__[self.name]
+        setattr(self.owner, self.name, self.wrong())
+        try:
+            yield
+        finally:
+            setattr(self.owner, self.name, real)
+
+
+def outcome_with(mutant: Mutant, seed: int) -> Outcome:
+    """Run the world of *seed* with *mutant* in place."""
+    with mutant.planted():
+        return run(seed)
+
+
+def _real(owner: Any, name: str) -> Any:
+    return owner.__dict__[name]
+
+
+# The cache of rights
+
+
+def _remembered_for_ever() -> Any:
+    return lambda self, name: self._known[name][1] if name in self._known else None
+
+
+def _remembered_for_all() -> Any:
+    return lambda self, name: next(iter(self._known.values()), (0.0, None))[1]
+
+
+def _dated_when_it_came() -> Any:
+    def asked(self: AuthorityRights, name: str) -> Any:
+        before = dict(self._known)
+        tokens = real(self, name)
+        if self._known.get(name) != before.get(name):
+            self._known[name] = (self._clock(), tokens)
+        return tokens
+
+    real = _real(AuthorityRights, "_asked")
+    return asked
+
+
+def _none_when_it_fails() -> Any:
+    real = _real(AuthorityRights, "tokens_of")
+
+    def tokens_of(self: AuthorityRights, name: str, claimed: Any) -> Any:
+        try:
+            return real(self, name, claimed)
+        except AuthorityError:
+            return ()
+
+    return tokens_of
+
+
+def _half_is_whole() -> Any:
+    def asked(self: AuthorityRights, name: str) -> Any:
+        tokens = real(self, name)
+        self._known[name] = (self._clock() + 3600, tokens)
+        return tokens
+
+    real = _real(AuthorityRights, "_asked")
+    return asked
+
+
+# Single flight
+
+
+def _one_flight_for_all() -> Any:
+    real = _real(Flights, "once")
+    return lambda self, key, call, **how: real(self, "everybody", call, **how)
+
+
+def _never_shared() -> Any:
+    return lambda self, key, call, **how: call()
+
+
+def _shared_however_old() -> Any:
+    real = _real(Flights, "once")
+    return lambda self, key, call, **how: real(self, key, call)
+
+
+def _lands_only_when_well() -> Any:
+    def fly(self: Flights[Any], key: Any, mine: Any, call: Any) -> Any:
+        mine.value = call()
+        del self._open[key]
+        mine.landed.set()
+        return mine.value
+
+    return fly
+
+
+# Retries, breaker and the chain of models
+
+
+def _without_end() -> Any:
+    real = _real(retries, "repeated")
+    return lambda attempt, failure_of, patient: real(attempt, failure_of, replace(patient, retries=9))
+
+
+def _past_the_deadline() -> Any:
+    real = _real(retries, "repeated")
+    return lambda attempt, failure_of, patient: real(attempt, failure_of, replace(patient, left_s=lambda: 1e9))
+
+
+def _passed_on_after_words() -> Any:
+    def in_turn(self: ModelChain, turns: Any) -> Generator[Any, None, None]:
+        until = self._clock() + self._limits.total_s
+        for number, turn in enumerate(turns, 1):
+            begun = turn(until, number == len(turns))
+            with closing(begun.rest):
+                said = begun.first
+                while True:
+                    failed = isinstance(said, Ending) and said.failure is not None
+                    if failed and number < len(turns):
+                        break
+                    yield said
+                    if isinstance(said, Ending):
+                        return
+                    said = next(begun.rest)
+
+    return in_turn
+
+
+def _never_open() -> Any:
+    return lambda self: 0.0
+
+
+def _open_for_ever() -> Any:
+    return lambda self: 0.0 if self._opened_at is None else 5.0
+
+
+def _probe_kept() -> Any:
+    return lambda self: None
+
+
+def _all_probe() -> Any:
+    def wait_s(self: Breaker) -> float:
+        left = 0.0 if self._opened_at is None else self._opened_at + self._reset_s - self._clock()
+        return max(left, 0.0)
+
+    return wait_s
+
+
+def _silent_while_read() -> Any:
+    def lent(self: ReadDeadline, said: Any) -> Iterator[Any]:
+        if self.is_streamed:
+            self._next = self._clock() + self._limits.stall_s
+        yield said
+
+    return lent
+
+
+# The filter
+
+
+def _no_filter() -> Any:
+    return lambda access, schema: {}
+
+
+def _no_deny() -> Any:
+    real = _real(parameters, "_level_query")
+    return lambda *level: real(*level).partition(" must_not=")[0].rstrip("}") + "}"
+
+
+def _of_the_one_before() -> Any:
+    memory: list[Any] = []
+
+    def mutant(user: Any, **rules: Any) -> Any:
+        memory.append(user)
+        return filter_for(memory[max(0, len(memory) - 2)], **rules)
+
+    return mutant
+
+
+def _without_parents() -> Any:
+    return ("share", "document")
+
+
+def _anonymous_let_in() -> Any:
+    def mutant(user: Any, **rules: Any) -> Any:
+        try:
+            return filter_for(user, **rules)
+        except NotAuthenticated:
+            return filter_for(user, **{**rules, "anonymous": "public", "mode": "none"})
+
+    return mutant
+
+
+# The audit trail
+
+
+def _half_lines_stay() -> Any:
+    def add(self: Any, record: Any) -> None:
+        real_truncate, os.ftruncate = os.ftruncate, lambda *how: None
+        try:
+            real(self, record)
+        finally:
+            os.ftruncate = real_truncate
+
+    real = _real(audit_trail._ChainFile, "add")
+    return add
+
+
+def _lost_when_full() -> Any:
+    real = _real(AuditTrail, "_is_written")
+    return lambda self, record, question: real(self, record, question) or True
+
+
+def _written_twice() -> Any:
+    real = _real(AuditTrail, "_is_written")
+    return lambda self, *line: real(self, *line) and real(self, *line)
+
+
+def _head_not_kept() -> Any:
+    def mutant(record: Any, head: Any) -> Any:
+        line, after = real(record, head)
+        return line, replace(after, last=head.last)
+
+    real = _real(audit_trail, "chained")
+    return mutant
+
+
+def _without_documents() -> Any:
+    return lambda snapshot, audited, outcome, **more: audit(snapshot, audited, outcome)
+
+
+# Streams, limits, reload
+
+
+def _place_kept() -> Any:
+    return lambda self: None
+
+
+def _no_most() -> Any:
+    real = _real(Streams, "opened")
+    return lambda self, limit: real(self, 10_000)
+
+
+def _ends_untyped() -> Any:
+    real = _real(pipeline, "_spoken")
+
+    def spoken(*line: Any, **more: Any) -> Any:
+        for event in real(*line, **more):
+            if isinstance(event, Failed):
+                return
+            yield event
+
+    return spoken
+
+
+def _ends_twice() -> Any:
+    real = _real(pipeline, "_spoken")
+
+    def spoken(*line: Any, **more: Any) -> Any:
+        for event in real(*line, **more):
+            yield event
+            if isinstance(event, Failed):
+                yield event
+
+    return spoken
+
+
+def _not_counted() -> Any:
+    return lambda self, settings, name: None
+
+
+def _bad_file_taken() -> Any:
+    def reject(self: SettingsFile, *why: Any) -> None:
+        self._current = self._read()
+
+    return reject
+
+
+MUTANTS: dict[str, Mutant] = {
+    "cache: rights are remembered for ever": Mutant(AuthorityRights, "_remembered", _remembered_for_ever, 0),
+    "cache: rights are remembered without the user": Mutant(AuthorityRights, "_remembered", _remembered_for_all, 0),
+    "cache: rights are dated by their answer": Mutant(AuthorityRights, "_asked", _dated_when_it_came, 259),
+    "cache: a failure counts as no tokens": Mutant(AuthorityRights, "tokens_of", _none_when_it_fails, 22),
+    "cache: rights of a dead directory are remembered": Mutant(AuthorityRights, "_asked", _half_is_whole, 0),
+    "single flight: one call for all users": Mutant(Flights, "once", _one_flight_for_all, 3),
+    "single flight: nothing is shared": Mutant(Flights, "once", _never_shared, 0),
+    "single flight: shared however old it is": Mutant(Flights, "once", _shared_however_old, 596),
+    "single flight: a call that ends badly never lands": Mutant(Flights, "_fly", _lands_only_when_well, 0),
+    "retries: more than are allowed": Mutant(model_retries, "repeated", _without_end, 3),
+    "retries: past the deadline": Mutant(model_retries, "repeated", _past_the_deadline, 181),
+    "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 211),
+    "breaker: never open": Mutant(Breaker, "wait_s", _never_open, 18),
+    "breaker: open for ever": Mutant(Breaker, "wait_s", _open_for_ever, 30),
+    "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "gave_up", _probe_kept, 30),
+    "breaker: all requests are probes": Mutant(Breaker, "wait_s", _all_probe, 18),
+    "breaker: slow readers count as failures": Mutant(ReadDeadline, "lent", _silent_while_read, 17),
+    "filter: none": Mutant(parameters, "filter_params", _no_filter, 0),
+    "filter: deny ignored": Mutant(parameters, "_level_query", _no_deny, 1),
+    "filter: of the request before": Mutant(pipeline, "filter_for", _of_the_one_before, 0),
+    "filter: level parent left out": Mutant(parameters, "LEVELS", _without_parents, 0),
+    "filter: the anonymous see all": Mutant(pipeline, "filter_for", _anonymous_let_in, 1),
+    "audit: half a line stays on a full disk": Mutant(audit_trail._ChainFile, "add", _half_lines_stay, 0),
+    "audit: a line is lost on a full disk": Mutant(AuditTrail, "_is_written", _lost_when_full, 0),
+    "audit: each line twice": Mutant(AuditTrail, "_is_written", _written_twice, 0),
+    "audit: a line names the wrong one before it": Mutant(audit_trail, "chained", _head_not_kept, 0),
+    "audit: documents left out": Mutant(answers, "audit", _without_documents, 0),
+    "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
+    "streams: any number": Mutant(Streams, "opened", _no_most, 18),
+    "streams: a failure is no end": Mutant(pipeline, "_spoken", _ends_untyped, 1),
+    "streams: a failure ends twice": Mutant(pipeline, "_spoken", _ends_twice, 1),
+    "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),
+    "reload: a bad file is taken": Mutant(SettingsFile, "_reject", _bad_file_taken, 7),
+}
+"""What was planted: name → mutant."""
+
+
+def table() -> str:
+    """Return the planted faults as the table of docs/faults.md."""
+    rows = (f"| {name} | {mutant.seed} |" for name, mutant in MUTANTS.items())
+    return "\n".join(("| planted fault | a seed that finds it |", "|---|---|", *rows)) + "\n"
