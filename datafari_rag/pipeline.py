@@ -8,13 +8,14 @@ not what stands behind them; it opens no file and no socket of its own, and keep
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
 from datafari_rag import ports
+from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.answer.prompt import Prompt
@@ -33,7 +34,6 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.events import (
-    Answer,
     Delta,
     Event,
     Failed,
@@ -44,7 +44,6 @@ from datafari_rag.core.events import (
     StepEnded,
     StepEvent,
     Thought,
-    taken_until,
 )
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
@@ -53,11 +52,11 @@ from datafari_rag.core.query.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.activity import Activity
 from datafari_rag.core.stopwatch import Stopwatch
+from datafari_rag.pipeline_log import log_model, log_steps
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter
 from datafari_rag.retrieval import Engines, browsed
-from datafari_rag.step_log import log_model, log_steps
-from datafari_rag.step_walk import StepParts
-from datafari_rag.stepping import accounted, returned_by, rewritten, stepped
+from datafari_rag.stepping.run import accounted, returned_by, rewritten, stepped
+from datafari_rag.stepping.walk import StepParts
 
 log = logging.getLogger(__name__)
 
@@ -189,70 +188,6 @@ def sources_for(ask: Ask, user: User, *, settings: Settings, dependencies: Depen
             return first
         # Without them the line ends in a failure, which is raised here.
         return collect(chain([first], events)).sources
-
-
-def collect(events: Iterator[Event]) -> Answer:
-    """
-    Fold the events of one answer into the whole.
-
-    Raises:
-        RagError: the answer failed, before or after its first words.
-    """
-    sources = Sources(())
-    for event in events:
-        match event:
-            case Sources():
-                sources = event
-            case Finished():
-                return Answer(sources, event)
-            case Failed():
-                raise event.error
-            case Delta():
-                continue
-    raise NoAnswer
-
-
-@dataclass(frozen=True, slots=True)
-class StartedAnswer:
-    """
-    An answer whose first words are there: what is known so far, and *events*, all of them from the start.
-
-    *close* frees the model even if the events were never read: a generator that never began has no end to run.
-    """
-
-    sources: Sources
-    facts: ModelFacts | None
-    events: Generator[Event, None, None]
-    close: Callable[[], None]
-
-
-def started(events: Generator[Event, None, None]) -> StartedAnswer:
-    """
-    Wait for the answer's first words.
-
-    What fails before them is raised, so that it can still be a status.
-
-    Raises:
-        RagError: the answer failed before its first words.
-    """
-    taken = taken_until(events, lambda event: not isinstance(event, Sources))
-    last = taken[-1] if taken else Failed(NoAnswer())
-    if not isinstance(last, Delta | Finished):
-        events.close()
-        raise last.error if isinstance(last, Failed) else NoAnswer()
-    sources = next((event for event in taken if isinstance(event, Sources)), Sources(()))
-    return StartedAnswer(sources, last.facts, _resumed(taken, events), events.close)
-
-
-def begun(events: Generator[Event, None, None]) -> StartedAnswer:
-    """Return an answer of which nothing is awaited: whatever fails is an event of it."""
-    return StartedAnswer(Sources(()), None, events, events.close)
-
-
-def _resumed(taken: Sequence[Event], events: Generator[Event, None, None]) -> Generator[Event, None, None]:
-    with closing(events):
-        yield from taken
-        yield from events
 
 
 def _access(user: User, settings: Settings) -> Filter:

@@ -7,7 +7,7 @@ Ports speak core values and raise core errors: no foreign exception, no library'
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from datafari_rag.core.access import Filter
@@ -15,6 +15,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
@@ -359,21 +360,6 @@ class Revocations(Protocol):
             AuthorityUnavailable: the revocation could not be kept.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedIdentity:
-    """
-    The proved sender of a request: *name* None is the anonymous user; *claims* are tokens of a verified token.
-
-    *issued_at_s* is when that token was signed, None if it does not say.
-    """
-
-    name: str | None = None
-    claims: tuple[str, ...] = ()
-    issued_at_s: float | None = field(default=None, compare=False)
-    is_application: bool = False
-    """Whether a calling application proved itself by its key, which names no user."""
 
 
 class Identity(Protocol):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from datafari_rag.answer_streams import collect, started
 from datafari_rag.core.access import Filter, User
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Document, Nearness
@@ -30,7 +31,7 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer, browse, collect, fetch, found_for, sources_for, started
+from datafari_rag.pipeline import answer, browse, fetch, found_for, sources_for
 from datafari_rag.ports import Ending, Meaning, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 

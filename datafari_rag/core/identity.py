@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from datafari_rag.core.errors import InvalidSignIn
 
@@ -18,6 +19,21 @@ MAX_NAME_CHARS = 256
 
 UNSET = frozenset({"", "(null)"})
 """Values that mean "anonymous": Apache's mod_headers writes the second for a variable that is not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedIdentity:
+    """
+    The proved sender of a request: *name* None is the anonymous user; *claims* are tokens of a verified token.
+
+    *issued_at_s* is when that token was signed, None if it does not say.
+    """
+
+    name: str | None = None
+    claims: tuple[str, ...] = ()
+    issued_at_s: float | None = field(default=None, compare=False)
+    is_application: bool = False
+    """Whether a calling application proved itself by its key, which names no user."""
 
 
 def mapped_name(name: str, domain: str = "") -> str:

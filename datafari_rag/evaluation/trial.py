@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from zlib import crc32
 
+from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
@@ -22,7 +23,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
 from datafari_rag.evaluation.questions import LeakReader, Question
-from datafari_rag.pipeline import Dependencies, answer, collect, found_for
+from datafari_rag.pipeline import Dependencies, answer, found_for
 from datafari_rag.ports import Retriever
 
 Rights = Mapping[str, Mapping[str, tuple[str, ...]]]

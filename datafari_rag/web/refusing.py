@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.answers import WorkerContext, failed, json_response, told_when
+from datafari_rag.web.api.answers import WorkerContext, failed
 from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.documents import wants_json
 from datafari_rag.web.api.search import search_failed
@@ -13,6 +13,7 @@ from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.demo_folder import is_of_script
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.responses import json_response, told_when
 from datafari_rag.web.routes import OPENAI, ROUTES, Route
 
 SHOWN = frozenset({"/", "/admin", "/demo/user"})

@@ -8,10 +8,9 @@ import logging
 
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.errors import InvalidSignIn, NotAllowed, NotAuthenticated
-from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.identity import VerifiedIdentity, mapped_name
 from datafari_rag.core.revocation import REVOKED, Revocation
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)

@@ -20,10 +20,10 @@ from datafari_rag.core.errors import NoAnswer
 from datafari_rag.protocols.mcp.messages import CAPABILITIES_KEY, MISSING_CAPABILITY, RpcRequest
 from datafari_rag.protocols.mcp.replies import progress, succeeded
 from datafari_rag.protocols.mcp.tools import Tool
-from datafari_rag.web.api.answers import json_response
 from datafari_rag.web.api.mcp import mcp_view
 from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
 from datafari_rag.web.json_bytes import EVENTS, plain
+from datafari_rag.web.responses import json_response
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="

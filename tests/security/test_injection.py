@@ -25,6 +25,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.token_counters import EstimatedTokens
+from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer import output_filter
 from datafari_rag.core.answer.prompt import Prompt
@@ -38,7 +39,7 @@ from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.devtools.stub_behaviour import behaviour_for, said
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
-from datafari_rag.pipeline import Dependencies, answer, collect
+from datafari_rag.pipeline import Dependencies, answer
 from datafari_rag.ports import Ending, Model, TextChunk
 from tests.security.telling import Record, tell
 

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.fakes import FakeModel, app_of, fake_snapshot
-from tests.test_stepping import QUESTION, SETTINGS, SONG, TYLER, Shelf
+from tests.stepping.test_run import QUESTION, SETTINGS, SONG, TYLER, Shelf
 from tests.web.api.test_mcp import called
 
 Steps = dict[str, object]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.core.errors import AuthorityUnavailable, NotAllowed
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.web.user import RECHECK_S, RightsOfRequest
 from tests.fakes import FakeModel, FakeRetriever, FakeRights, fake_snapshot, parts_of
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from datafari_rag.core.errors import NotAuthenticated
-from datafari_rag.ports import Identity, VerifiedIdentity
+from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.ports import Identity
 
 UNKNOWN_KEY = "This key is not known here."
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
-from datafari_rag.core.identity import is_trusted, networks
-from datafari_rag.ports import Identity, VerifiedIdentity
+from datafari_rag.core.identity import VerifiedIdentity, is_trusted, networks
+from datafari_rag.ports import Identity
 
 LOOPBACK = networks(("127.0.0.0/8", "::1/128"))
 

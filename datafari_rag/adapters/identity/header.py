@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.identity import Network, believed_name, is_trusted, networks
-from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.core.identity import Network, VerifiedIdentity, believed_name, is_trusted, networks
 
 NOBODY = VerifiedIdentity()
 

@@ -17,8 +17,7 @@ import jwt
 
 from datafari_rag.adapters.identity.jwks import Jwk, JwkSet
 from datafari_rag.core.errors import AuthorityUnavailable, ExpiredSignIn, InvalidSignIn
-from datafari_rag.core.identity import believed_name, qualified_name
-from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.core.identity import VerifiedIdentity, believed_name, qualified_name
 
 MAX_TOKEN_CHARS = 32_768
 

@@ -26,7 +26,7 @@ from datafari_rag.web.admin.charts import charts_of, counts_of
 from datafari_rag.web.admin.form import FormState, changes_in, groups_of
 from datafari_rag.web.admin.form_notes import AT_START
 from datafari_rag.web.admin.status import state_of
-from datafari_rag.web.api.answers import WorkerContext, answered, json_response
+from datafari_rag.web.api.answers import WorkerContext, answered
 from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
@@ -34,6 +34,7 @@ from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.pages.static_files import compressed
 from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import EditableSettings, ServiceSnapshot
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 

@@ -16,10 +16,11 @@ from datafari_rag.core.errors import BadRequest, NotAllowed, RagError
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.revocation import MAX_NAME_CHARS
-from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.request_values import headers_of, incoming_from
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 log = logging.getLogger(__name__)

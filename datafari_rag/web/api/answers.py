@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-import re
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -13,19 +11,19 @@ from typing import Protocol, cast
 
 from flask import Response, g
 
+from datafari_rag.answer_streams import StartedAnswer, begun, collect, started
 from datafari_rag.core.access import User, require_known
 from datafari_rag.core.answer.empty_answers import answered as with_empty_answer
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.errors import InvalidSignIn, NoDocuments, NotAllowed, NotAuthenticated, RagError
+from datafari_rag.core.errors import NoDocuments, NotAllowed, RagError
 from datafari_rag.core.events import Answer, Event, Failed, Finished, ModelFacts, Sources, Support
-from datafari_rag.core.identity import is_trusted, naming_headers, networks
-from datafari_rag.core.model.replies import header_value
+from datafari_rag.core.identity import VerifiedIdentity, is_trusted, naming_headers, networks
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import StartedAnswer, answer, begun, collect, started
-from datafari_rag.ports import Identity, VerifiedIdentity
+from datafari_rag.pipeline import answer
+from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, while_held
 from datafari_rag.web.json_bytes import Encoding
@@ -36,6 +34,15 @@ from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.server_timing import server_timing
 from datafari_rag.web.ops.start_queue import StartQueue
+from datafari_rag.web.responses import (
+    RETRIEVAL_HEADER,
+    STREAM_HEADERS,
+    add_ignored,
+    add_model,
+    add_support,
+    json_response,
+    told_when,
+)
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import LazySigning, Signer
 from datafari_rag.web.user import RightsOfRequest
@@ -43,23 +50,7 @@ from datafari_rag.whole_documents.works import worked
 
 log = logging.getLogger(__name__)
 
-RETRIEVAL_HEADER = "X-RAG-Retrieval"
-"""Says what the documents were found by: words, vector, both."""
-
-SUPPORT_HEADER = "X-RAG-Support"
-"""Says what share of the sentences of a whole answer the documents prove, 0 to 1."""
-
-INVALID = 'realm="datafari_rag", error="invalid_token"'
-"""What a challenge says of a credential that was sent and refused (RFC 6750)."""
-
-IGNORED_HEADER = "X-RAG-Ignored"
-"""Names what of the request had no effect, where names are plain words."""
-
 FILTERS = "filters."  # how the field of a filter begins; one that cannot be read is counted
-
-_HEADER_SAFE = re.compile(r"[A-Za-z0-9_.-]{1,60}")
-
-STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
 class RelayHandler(Protocol):
@@ -314,34 +305,15 @@ def failed(worker: WorkerContext, row: DialectRoute, error: RagError, settings: 
     return told_when(error, json_response(row.encoding.whole(body), status))
 
 
-def told_when(error: RagError, response: Response) -> Response:
-    """Return *response* with what HTTP wants beside *error*: when a repeat can help, and how to sign in."""
-    if response.status_code == NotAuthenticated.code:
-        response.headers["WWW-Authenticate"] = (
-            f"Bearer {INVALID}" if isinstance(error, InvalidSignIn) else 'Bearer realm="datafari_rag"'
-        )
-    if error.retry_after_s is not None:
-        response.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
-    return response
-
-
-def json_response(body: bytes, status: int = 200) -> Response:
-    """Return JSON that must not be cached: its contents are for one user."""
-    response = Response(body, status, mimetype="application/json")
-    response.headers["Cache-Control"] = "no-store"
-    return response
-
-
 def _whole(run: AnswerRun, events: AnswerEvents) -> Response:
     with closing(events.all()) as every:
         whole = collect(every)
     body = run.row.encoding.whole(run.row.dialect.reply(whole, run.context))
     _count(run, whole.finished, whole.sources.extracts)
     response = json_response(body)
-    _say_who_answered(response, whole.finished.facts)
-    _say_support(response, whole.finished.support)
-    _say_how(response, run, whole.sources)
-    _add_timing(response, run, whole.finished.timings_ms)
+    add_model(response, whole.finished.facts)
+    add_support(response, whole.finished.support)
+    _add_headers(response, run, whole.sources, whole.finished.timings_ms)
     return response
 
 
@@ -358,9 +330,8 @@ def _streamed(run: AnswerRun, events: AnswerEvents) -> Response:
     else:
         _time_first_words(run)
     if first.facts is not None:
-        _say_who_answered(response, first.facts)
-    _say_how(response, run, None if run.row.begins_at_once else first.sources)
-    _add_timing(response, run, first.sources.timings_ms)
+        add_model(response, first.facts)
+    _add_headers(response, run, None if run.row.begins_at_once else first.sources, first.sources.timings_ms)
     return response
 
 
@@ -413,24 +384,12 @@ def _log_answer(run: AnswerRun, outcome: str, facts: ModelFacts | None, *, extra
     )
 
 
-def _add_timing(response: Response, run: AnswerRun, stages_ms: tuple[tuple[str, float], ...]) -> None:
-    if run.is_admin:
-        response.headers["Server-Timing"] = server_timing(stages_ms, run.elapsed_ms())
-
-
-def _say_how(response: Response, run: AnswerRun, sources: Sources | None) -> None:
-    """Say what the documents were found by, where that is known, and which parts of the request had no effect."""
+def _add_headers(
+    response: Response, run: AnswerRun, sources: Sources | None, timings_ms: tuple[tuple[str, float], ...]
+) -> None:
+    """Add what the answer was found by, where *sources* are known, what had no effect, and for administrators times."""
     if run.task is None and sources is not None:
         response.headers[RETRIEVAL_HEADER] = sources.found_by
-    if names := [name for name in run.context.ask.ignored if _HEADER_SAFE.fullmatch(name)]:
-        response.headers[IGNORED_HEADER] = ", ".join(names)
-
-
-def _say_support(response: Response, support: Support | None) -> None:
-    """Say how much of a whole answer is proved; a stream's head is sent before that is known."""
-    if support is not None and support.share is not None:
-        response.headers[SUPPORT_HEADER] = f"{support.share:g}"
-
-
-def _say_who_answered(response: Response, facts: ModelFacts) -> None:
-    response.headers["X-RAG-Model"] = header_value(facts)
+    add_ignored(response, run.context.ask.ignored)
+    if run.is_admin:
+        response.headers["Server-Timing"] = server_timing(timings_ms, run.elapsed_ms())

@@ -13,13 +13,14 @@ from datafari_rag.core.errors import BadRequest, NotFound, RagError
 from datafari_rag.core.places import place_at
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.api.marked_text import parts_of
 from datafari_rag.web.api.search import opened
 from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.responses import json_response
 
 FIELDS = frozenset({"exactContent", "preview_content"})
 """Fields whose stored text may be opened."""

@@ -13,25 +13,19 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.errors import NotAllowed, NotAuthenticated, RagError
 from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch
-from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
 from datafari_rag.protocols.mcp.tools import FIELDS
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
-from datafari_rag.web.api.answers import (
-    DialectRoute,
-    WorkerContext,
-    failed,
-    identified_by,
-    json_response,
-    note_ignored,
-)
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, note_ignored
 from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.request_values import incoming_from, watch_client
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import user_for
 

@@ -14,17 +14,18 @@ from flask import Response, g, request
 
 from datafari_rag.core.errors import BadRequest, BadSetting, NotAllowed, NotAuthenticated, NotFound, RagError
 from datafari_rag.core.hosts import authority_of, is_same, normalized
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, json_response
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by
 from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops import request_context
 from datafari_rag.web.request_values import incoming_from, watch_client
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
 
 MCP = DialectRoute("mcp", AnswerCall(), EVENTS)

@@ -15,10 +15,10 @@ from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments, NotFound, RagError
 from datafari_rag.core.events import Sources
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
-from datafari_rag.ports import VerifiedIdentity
 from datafari_rag.protocols.mcp import results, tools
 from datafari_rag.protocols.mcp.answer import AnswerCall, facets_of
 from datafari_rag.protocols.mcp.arguments import Arguments
@@ -27,9 +27,10 @@ from datafari_rag.protocols.mcp.replies import succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, json_response, note_ignored
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, note_ignored
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops.audit import Audited, audit
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import user_for
 

@@ -15,9 +15,10 @@ from datafari_rag.core.model.replies import header_value
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.openai.chat_completions import failure, relayed, relayed_chunk
 from datafari_rag.protocols.request import PassThrough
-from datafari_rag.web.api.answers import STREAM_HEADERS, DialectRoute, WorkerContext, json_response
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.metrics import FinishedRequest
+from datafari_rag.web.responses import STREAM_HEADERS, json_response
 from datafari_rag.web.runtime import ServiceSnapshot
 
 Said = Mapping[str, object] | Ending

@@ -10,9 +10,10 @@ from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai.failures import failure
 from datafari_rag.protocols.openai.models import found, listed
-from datafari_rag.web.api.answers import WorkerContext, identified_by, json_response
+from datafari_rag.web.api.answers import WorkerContext, identified_by
 from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.responses import json_response
 
 
 def models_view(worker: WorkerContext) -> Response:

@@ -12,8 +12,9 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import browse, fetch
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import WorkerContext, identified_by, json_response, note_ignored, told_when
+from datafari_rag.web.api.answers import WorkerContext, identified_by, note_ignored
 from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.responses import json_response, told_when
 from datafari_rag.web.user import user_for
 
 log = logging.getLogger(__name__)

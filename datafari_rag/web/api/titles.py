@@ -8,10 +8,11 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.proposals import documents_on, titles_search
 from datafari_rag.core.text.cleaning import is_unicode, without_invisible
 from datafari_rag.pipeline import browse
-from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.api.search import search_failed
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.user import user_for
 
 

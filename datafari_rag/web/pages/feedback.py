@@ -17,7 +17,7 @@ from flask import Response, request
 from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.forms import whole_body
 from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.locale import Translate
@@ -25,6 +25,7 @@ from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.request_values import headers_of
+from datafari_rag.web.responses import json_response
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_IDS = 100

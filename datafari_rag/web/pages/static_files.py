@@ -13,11 +13,12 @@ import gzip
 from flask import Response, request
 
 from datafari_rag.core.errors import NotFound
-from datafari_rag.web.api.answers import WorkerContext, json_response
+from datafari_rag.web.api.answers import WorkerContext
 from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.locale import language_of, translator
 from datafari_rag.web.pages.messages import script_words
 from datafari_rag.web.pages.rendering import STATIC, static_version
+from datafari_rag.web.responses import json_response
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 

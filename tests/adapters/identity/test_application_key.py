@@ -12,7 +12,7 @@ from datafari_rag.adapters.identity.application_key import UNKNOWN_KEY, KeyedIde
 from datafari_rag.adapters.identity.header import AnonymousIdentity
 from datafari_rag.adapters.identity.jwt import NO_USER, TWO_USERS, JwtIdentity, TokenRules
 from datafari_rag.core.errors import ExpiredSignIn, InvalidSignIn, NotAuthenticated
-from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.core.identity import VerifiedIdentity
 
 KEYS = ("first-key-of-an-app", "second-key-of-an-app")
 SECRET = "a-secret-that-both-programs-know"

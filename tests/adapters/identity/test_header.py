@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.adapters.identity.header import AnonymousIdentity, HeaderIdentity
 from datafari_rag.core.errors import NotAuthenticated
-from datafari_rag.ports import VerifiedIdentity
+from datafari_rag.core.identity import VerifiedIdentity
 
 LOCAL = HeaderIdentity.of("X-Remote-User", ["127.0.0.1/32", "::1/128"], "example.org")
 

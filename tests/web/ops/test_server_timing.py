@@ -10,9 +10,10 @@ import pytest
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.ports import Ending, TextChunk, VerifiedIdentity
+from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, FakeRights, app_of, fake_snapshot
 
 QUESTION = "/search/select?action=rag&q=When+does+the+flight+take+off"

@@ -14,8 +14,8 @@ from datafari_rag.core.events import StepBegun, StepEnded
 from datafari_rag.core.steps.activity import ActivityStep
 from datafari_rag.core.steps.budgets import TOOL_CALLS, StepLimits
 from datafari_rag.core.steps.tools import PIECE_CHARS, TOOLS
-from datafari_rag.tool_loop import MAX_USELESS, TOOL_TABLE
-from tests.test_stepping import QUESTION, SONG, TYLER, ScriptedModel, Shelf, activity_in, events_of, ids_in
+from datafari_rag.stepping.tool_loop import MAX_USELESS, TOOL_TABLE
+from tests.stepping.test_run import QUESTION, SONG, TYLER, ScriptedModel, Shelf, activity_in, events_of, ids_in
 
 ASK = Ask(QUESTION, effort="medium", wants_tools=True)
 LONG = replace(SONG, text=SONG.text + " It has songs." * 500)

@@ -26,8 +26,8 @@ from datafari_rag.core.steps.activity import Activity, ActivityStep
 from datafari_rag.core.steps.budgets import LEVELS, StepBudget, budget_for
 from datafari_rag.ports import Ending
 from datafari_rag.retrieval import searched, searched_in
-from datafari_rag.step_walk import StepMeter, StepParts, Stepped, StepWalk, tokens_in
-from datafari_rag.tool_loop import ToolLoop
+from datafari_rag.stepping.tool_loop import ToolLoop
+from datafari_rag.stepping.walk import StepMeter, StepParts, Stepped, StepWalk, tokens_in
 
 T = TypeVar("T")
 

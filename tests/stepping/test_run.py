@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import ANONYMOUS, Filter, User
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
@@ -18,7 +19,7 @@ from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.activity import Activity
 from datafari_rag.core.steps.budgets import LEVELS, StepLimits
-from datafari_rag.pipeline import Dependencies, answer, collect, found_for, told
+from datafari_rag.pipeline import Dependencies, answer, found_for, told
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of
 

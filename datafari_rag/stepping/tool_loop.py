@@ -20,7 +20,7 @@ from datafari_rag.core.events import StepEvent
 from datafari_rag.core.query.steps import content_words
 from datafari_rag.core.steps.activity import ActivityStep
 from datafari_rag.core.steps.tools import PIECE_CHARS, ToolCall, call_in, is_done, tools_prompt
-from datafari_rag.step_walk import StepWalk
+from datafari_rag.stepping.walk import StepWalk
 
 MAX_USELESS = 2
 """How many replies without a call, or with one that was made before, end the loop."""
