@@ -23,7 +23,7 @@ GROUPS: Mapping[str, str] = {
     "token": "Token counting",
     "openai": "OpenAI-compatible callers (/v1)",
     "chat": "Chat callers (/chat, /ask, /api/chat)",
-    "ai": "Datafari 7 (/rest/v2.0/ai)",
+    "ai": "Requests of Datafari 7 (/rest/v2.0/ai)",
     "synthesis": "Several documents together",
     "summarization": "Summaries of whole documents",
     "prompt": "Requests for whole documents",
