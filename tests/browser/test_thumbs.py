@@ -45,7 +45,7 @@ def test_a_thumb_is_kept_with_ids_only(demo_service: Running, come: Come) -> Non
     assert kept["documents"] and set(kept["cited"]) <= set(kept["documents"])
     assert "shutil" not in path.read_text("utf-8") and "copy a file" not in path.read_text("utf-8")
     assert page.locator(".thumbs [role=status]").evaluate("said => said === document.activeElement")
-    with pytest.raises(UnreadableQuestions, match=r"feedback\.text=true keeps them"):
+    with pytest.raises(UnreadableQuestions, match=r"feedback\.text=true stores them"):
         questions_of_feedback(path)
 
 
