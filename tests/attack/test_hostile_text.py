@@ -229,6 +229,7 @@ THROUGH = {
     "core.citations.claims.stated_in": "core.citations.text_check.checked_against",
     "core.citations.resolution.citation_at": "core.citations.resolution.resolve, both",
     "core.citations.resolution.citation_for": "core.citations.resolution.resolve, both",
+    "core.citations.resolution.proof_for": "core.citations.text_check.checked_against",
     "core.citations.resolution.proves": "core.citations.resolution.resolve, both",
     "core.citations.resolution.seen_of": "core.citations.resolution.resolve, both",
     "core.citations.statements.is_content": "core.citations.statements.facts_of",

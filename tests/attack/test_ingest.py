@@ -106,7 +106,7 @@ def test_links_out_of_the_folder(share: Share, record_property: Record) -> None:
     holes = [f"{document_id}: {text[:30]}" for document_id, text in share.seen().items() if text != OWN]
     for name in names:
         spelled = str(share.root / name).replace("\n", "\\n")
-        if f"{spelled}: This link leads out of the indexed folder" not in result.stderr:
+        if f"{spelled}: This link points outside the indexed folder" not in result.stderr:
             holes.append(f"{name!r} is not named")
     judge(record_property, "links out of the indexed folder", against="index", tried=len(names), holes=holes)
 

@@ -168,7 +168,10 @@ def test_a_taken_port_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("held", "asked", "wanted"),
-    [(("node1",), ("--cloud", "2"), "contains a standalone Solr"), (("node1", "zookeeper"), (), "contains a SolrCloud")],
+    [
+        (("node1",), ("--cloud", "2"), "contains a standalone Solr"),
+        (("node1", "zookeeper"), (), "contains a SolrCloud"),
+    ],
     ids=["a cloud of a lone Solr", "a lone Solr of a cloud"],
 )
 def test_a_folder_stays_what_it_is(tmp_path: Path, held: tuple[str, ...], asked: tuple[str, ...], wanted: str) -> None:

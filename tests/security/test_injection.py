@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from datafari_rag import bootstrap
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
+from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.token_counters import EstimatedTokens
 from datafari_rag.answer_streams import collect
@@ -156,7 +156,7 @@ def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Lay
         model=model,
         counter=EstimatedTokens(),
         instructions="Answer from the documents.",
-        new_nonce=bootstrap.new_nonce if layers.has_fences else lambda: "document",
+        new_nonce=new_nonce if layers.has_fences else lambda: "document",
         clock=time.monotonic,
     )
     with pytest.MonkeyPatch.context() as patch:

@@ -22,7 +22,7 @@ AHEAD_CHARS = 24
 MAX_WAITING_CHARS = 1_200
 """A quotation longer than this does not keep its sentences together."""
 
-_MARKS = re.compile(rf"(?:[ \t]*[\[【［][^\[\]【】［］\n]{{1,{MAX_MARK_CHARS}}}[\]】］](?!\())+[ \t]*")
+_MARKS = re.compile(rf"(?:[ \t]*+[\[【［][^\[\]【】［］\n]{{1,{MAX_MARK_CHARS}}}+[\]】］](?!\())++[ \t]*+")
 _OPENER = re.compile(r"[\[【［][^\[\]【】［］\n]*\Z")
 _SIGN = re.compile('["«„“]')
 
