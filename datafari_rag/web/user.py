@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.errors import InvalidSignIn, NotAllowed, NotAuthenticated
@@ -58,6 +59,8 @@ class RightsOfRequest:
         self._began_with: tuple[int, Revocation] | None = None
         self._digest = ""
         self._looked_up_at = 0.0
+        self._look_up_at = -math.inf
+        self._mark: object = None
 
     def user(self) -> User:
         """Return the user, the same each time. Raises: as `user_for`."""
@@ -86,16 +89,25 @@ class RightsOfRequest:
             NotAllowed: the rights were revoked, or are others now.
             RagError: as `user_for`.
         """
+        snapshot = self._snapshot
+        # Called for each of the model's tokens, so that little is done while nothing changed.
+        now, mark = snapshot.dependencies.clock(), snapshot.revocations.mark()
+        if mark == self._mark and now < self._look_up_at:
+            return
         tokens, revoked = self._found()
         # An open stream holds no tokens, of which there may be thousands.
-        self._user, snapshot = None, self._snapshot
+        self._user, self._mark = None, mark
         if snapshot.revocations.latest(self.identified.name) != revoked:
             raise NotAllowed(REVOKED)
-        now = snapshot.dependencies.clock()
-        if now - self._looked_up_at >= max(RECHECK_S, snapshot.settings.security_cache_s):
-            if hash(user_for(self.identified, snapshot).tokens) != tokens:
-                raise NotAllowed(REVOKED)
-            self._looked_up_at = now
+        if now >= self._look_up_at:
+            if self._looked_up_at + self._rights_age_s() <= now:
+                if hash(user_for(self.identified, snapshot).tokens) != tokens:
+                    raise NotAllowed(REVOKED)
+                self._looked_up_at = now
+            self._look_up_at = self._looked_up_at + self._rights_age_s()
+
+    def _rights_age_s(self) -> float:
+        return max(RECHECK_S, self._snapshot.settings.security_cache_s)
 
     def _found(self) -> tuple[int, Revocation]:
         """Return the hash of the tokens, and the latest revocation, as they were when they were first needed."""

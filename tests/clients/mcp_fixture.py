@@ -106,7 +106,7 @@ def fixture_build(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
     conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     conf.chmod(0o600)
     app = create_app(conf)
-    app.view_functions["mcp:/mcp"] = lambda: mcp_view(app._worker, {**OFFERED, **DIAGNOSTIC})
+    app.view_functions["mcp:/mcp"] = lambda: mcp_view(app.worker, {**OFFERED, **DIAGNOSTIC})
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

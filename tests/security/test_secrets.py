@@ -48,7 +48,7 @@ def test_no_object_of_the_running_service_shows_a_secret(
     conf.write_text("\n".join([*lines, "solr.url=http://127.0.0.1:1/solr/x", "solr.user=u", "security.identity=jwt"]))
     conf.chmod(0o600)
     app = create_app(conf)
-    worker = app._worker
+    worker = app.worker
     service_snapshot = worker.service.snapshot()
     assert service_snapshot.settings.rag_api_token == SECRET
     assert service_snapshot.settings.solr_password == SECRET

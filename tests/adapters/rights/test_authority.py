@@ -261,7 +261,7 @@ def test_an_answer_that_was_under_way_before_a_request_is_not_taken_for_it(
 
 def test_the_age_of_what_is_used_is_noted(authority: Loopback) -> None:
     now, ages = [0.0], list[float]()
-    asker = rights(authority, clock=lambda: now[0], watch=RightsWatch(used=ages.append))
+    asker = rights(authority, machine=replace(MACHINE, monotonic=lambda: now[0]), watch=RightsWatch(used=ages.append))
     for at in (0.0, 10.0, 59.0, 61.0):
         now[0] = at
         asker.tokens_of("ann", ())
