@@ -39,7 +39,7 @@ ELSEWHERE: Mapping[str, str] = {
 """Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
 
 WITHOUT_EFFECT: Mapping[str, str] = {
-    "agentic.*": "the action agentic is answered as rag here, without a loop",
+    "agentic.*": "here, rag.effort.* limits the searches and calls of the action agentic",
     "assistant.*": "Datafari's own page reads it; conversations are kept by their reader, signed, not on the server",
     "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
     "chunking.chunk.size": "here, documents are split into passages at question time",

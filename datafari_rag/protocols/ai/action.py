@@ -12,11 +12,11 @@ from functools import partial
 
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import BadRequest, RagError
-from datafari_rag.core.events import Answer, WorkEvent
+from datafari_rag.core.events import Answer
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.failures import SwitchedOff
 from datafari_rag.protocols.ai import events, phases
-from datafari_rag.protocols.ai.asking import question_ask, work_ask
+from datafari_rag.protocols.ai.asking import agentic_ask, question_ask, work_ask
 from datafari_rag.protocols.ai.failures import error_of, status_of
 from datafari_rag.protocols.ai.replies import content_of
 from datafari_rag.protocols.request import Incoming, ReplyContext
@@ -58,7 +58,7 @@ class AiAction:
         content = {**content_of(answer, context), "memoryId": events.memory_id(context)}
         return {"status": "OK", "content": content}
 
-    def stream(self, answering: Iterator[WorkEvent], context: ReplyContext) -> Iterator[Json]:
+    def stream(self, answering: Iterator[events.AiEvent], context: ReplyContext) -> Iterator[Json]:
         """Yield the events of the answer; a failure is the last but one."""
         return events.stream(answering, context, phases=self.phases, subject=self.subject)
 
@@ -98,7 +98,7 @@ ACTIONS: Mapping[str, AiAction] = {
     one.name: one
     for one in (
         AiAction("rag", "rag", phases.ANSWERING, partial(question_ask, action="rag"), _rag),
-        AiAction("agentic", "agentic", phases.ANSWERING, partial(question_ask, action="agentic"), _agentic),
+        AiAction("agentic", "agentic", phases.ANSWERING, agentic_ask, _agentic),
         AiAction("summarize", "summarization", phases.SUMMARISING, partial(work_ask, kind="summarize"), _summarization),
         AiAction("synthesize", "synthesis", phases.SYNTHESISING, partial(work_ask, kind="synthesize"), _synthesis),
         AiAction("search", "ai", phases.SEARCHING, partial(work_ask, kind="search")),

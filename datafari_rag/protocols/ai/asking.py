@@ -69,6 +69,11 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str, most_id
     return _narrowed(ask, given, settings, most_ids=most_ids)
 
 
+def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
+    """Return the ask of a question whose searches the model chooses itself, with tools. Raises: as `question_ask`."""
+    return replace(question_ask(incoming, settings, action="agentic"), effort="medium", wants_tools=True)
+
+
 def work_ask(incoming: Incoming, settings: Settings, *, kind: WorkKind) -> Ask:
     """Return the ask of an action on whole documents. Raises: BadRequest, NoQuery, TooManyValues."""
     given = given_in(incoming)

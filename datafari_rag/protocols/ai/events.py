@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from datafari_rag.core.events import Delta, Finished, Progress, Sources, WorkEvent
+from datafari_rag.core.events import Delta, Finished, Progress, Sources, StepBegun, StepEnded, StepEvent, WorkEvent
+from datafari_rag.core.steps.activity import ActivityStep
 from datafari_rag.protocols.ai.failures import error_of
 from datafari_rag.protocols.ai.phases import Phases
 from datafari_rag.protocols.ai.replies import STREAMED_CHARS, about, conversation, found, proofs, source
@@ -13,10 +14,13 @@ from datafari_rag.protocols.request import ReplyContext
 
 Json = dict[str, object]
 
+AiEvent = WorkEvent | StepEvent
+"""Besides an answer's events: the progress of work on whole documents, and the steps of a search with tools."""
+
 MEMORY_ID_CHARS = 15
 
 
-def stream(events: Iterator[WorkEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
+def stream(events: Iterator[AiEvent], context: ReplyContext, *, phases: Phases, subject: str) -> Iterator[Json]:
     """Yield the events of one answer, the first before anything is searched."""
     yield _event("stream.started", {}, context)
     yield _event("memory", {"memoryId": memory_id(context)}, context)
@@ -28,6 +32,10 @@ def stream(events: Iterator[WorkEvent], context: ReplyContext, *, phases: Phases
             case Sources():
                 sources = event
                 yield from _opened(sources, context, phases)
+            case StepBegun(kind="tool") | StepEnded(step=ActivityStep(kind="tool")):
+                yield _tool(event, context)
+            case StepBegun() | StepEnded():
+                pass  # the reply's activity has them
             case Progress():
                 yield _phase(phases.step(event), context)
             case Delta():
@@ -39,6 +47,16 @@ def stream(events: Iterator[WorkEvent], context: ReplyContext, *, phases: Phases
             case _:  # Failed
                 yield _event("error", error_of(event.error, subject), context)
                 yield _event("stream.completed", {"status": "ERROR"}, context)
+
+
+def _tool(event: StepBegun | StepEnded, context: ReplyContext) -> Json:
+    """Return a tool that the model calls, or what came of it."""
+    if isinstance(event, StepBegun):
+        return _event("tool.call", {"id": event.id, "toolName": event.name, "label": event.text}, context)
+    told: Json = {"id": event.id, "durationMs": round(event.step.elapsed_ms)}
+    if event.step.failure is not None:
+        return _event("tool.error", told | {"error": event.step.failure}, context)
+    return _event("tool.result", told | {"result": event.result}, context)
 
 
 def memory_id(context: ReplyContext) -> str:

@@ -9,7 +9,7 @@ from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.events import Answer, Finished, Sources
-from datafari_rag.protocols.chat_reply_parts import citation, is_state_issued, partial, session_state
+from datafari_rag.protocols.chat_reply_parts import activity, citation, is_state_issued, partial, session_state, support
 from datafari_rag.protocols.request import ReplyContext
 
 Json = dict[str, object]
@@ -35,9 +35,14 @@ def content_of(answer: Answer, context: ReplyContext) -> Json:
 
 
 def proofs(finished: Finished) -> Json:
-    """Return what is known after the answer: its citations, and that it was cut where it was."""
+    """Return what is known after the answer: its citations, a cut, how much is proved, and the steps it took."""
     cut: Json = {"finish_reason": "length"} if finished.finish_reason == "length" else {}
-    return {"citations": [citation(one) for one in finished.citations], **cut}
+    return {
+        "citations": [citation(one) for one in finished.citations],
+        **cut,
+        **support(finished),
+        **activity(finished),
+    }
 
 
 def about(sources: Sources) -> Json:

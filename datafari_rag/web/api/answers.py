@@ -22,7 +22,7 @@ from datafari_rag.core.identity import VerifiedIdentity, is_trusted, naming_head
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer
+from datafari_rag.pipeline import answer, told
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, while_held
@@ -147,7 +147,10 @@ class AnswerRun:
             held = while_held(cast("Generator[Event, None, None]", works), self.rights.require_held)
             return AnswerEvents(held, self.worker.new_id)
         place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
-        events = begun_in(place, answer(ask, user, settings=settings, dependencies=self.snapshot.dependencies))
+        # The steps of a search are told where the dialect asked for tools, and reads their events.
+        answering = told if ask.wants_tools and ask.is_streamed else answer
+        found = answering(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
+        events = begun_in(place, cast("Generator[Event, None, None]", found))
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))

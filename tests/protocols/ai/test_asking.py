@@ -40,6 +40,7 @@ def test_history_language_and_ids_are_read() -> None:
     ask = asked({"query": "When does it leave?", "history": history, "lang": "fr", "id": "doc 1", "action": "agentic"})
     assert [turn.text for turn in ask.history] == ["Which ferry?", "The blue one."]
     assert (ask.language, ask.document_ids, ask.work) == ("fr", ("doc 1",), None)
+    assert (ask.effort, ask.wants_tools) == ("medium", True)
     assert asked({"query": "x", "filters": {"id": ["a", "b", "a"]}}).document_ids == ("a", "b")
     assert asked({"query": "x", "filters": {"id": "a"}}).document_ids == ("a",)
     assert asked({"query": "x", "filters": {"id": [], "fq": None}}).document_ids == ()
