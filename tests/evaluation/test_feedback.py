@@ -38,8 +38,8 @@ def test_the_last_thumb_on_a_question_counts(tmp_path: Path) -> None:
     ("row", "words"),
     [
         pytest.param({"verdict": "up"}, "feedback.text=true", id="ids only"),
-        pytest.param({"question": "When?"}, ":1: this is no thumb", id="no verdict"),
-        pytest.param([1], ":1: this is no thumb", id="no object"),
+        pytest.param({"question": "When?"}, ":1: this is not a reader's feedback", id="no verdict"),
+        pytest.param([1], ":1: this is not a reader's feedback", id="no object"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, row: object, words: str) -> None:

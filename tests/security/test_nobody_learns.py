@@ -182,7 +182,8 @@ def found_by_tool(case: Case, target: Doc, visible: tuple[Doc, ...], *, body: st
 def found_by_action(case: Case, target: Doc, visible: tuple[Doc, ...], *, body: str) -> None:
     """Check that a whole document is read for its reader, and that for others it is as one that is not there."""
     is_done = '"status":"OK"' in body
-    assert is_done is (target in visible), body
+    found = "did not find" if target in visible else "was told of"
+    assert is_done is (target in visible), f"{case.user} {found} the document: {body}"
     if not is_done:
         label = {"summarize": "summarizationNoFileFound", "synthesize": "synthesisNoFileContent"}[action_of(case)]
         assert label in body and "There is no such document." in body, body

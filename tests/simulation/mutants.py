@@ -286,7 +286,7 @@ def _no_most() -> Any:
 
 
 def _ends_untyped() -> Any:
-    real = _real(pipeline, "_spoken")
+    real = _real(pipeline, "spoken")
 
     def spoken(*line: Any, **more: Any) -> Any:
         for event in real(*line, **more):
@@ -298,7 +298,7 @@ def _ends_untyped() -> Any:
 
 
 def _ends_twice() -> Any:
-    real = _real(pipeline, "_spoken")
+    real = _real(pipeline, "spoken")
 
     def spoken(*line: Any, **more: Any) -> Any:
         for event in real(*line, **more):
@@ -328,7 +328,7 @@ MUTANTS: dict[str, Mutant] = {
     "cache: rights of a dead directory are remembered": Mutant(AuthorityRights, "_asked", _half_is_whole, 0),
     "single flight: one call for all users": Mutant(Flights, "once", _one_flight_for_all, 3),
     "single flight: nothing is shared": Mutant(Flights, "once", _never_shared, 0),
-    "single flight: shared however old it is": Mutant(Flights, "once", _shared_however_old, 596),
+    "single flight: shared however old it is": Mutant(Flights, "once", _shared_however_old, 1559),
     "single flight: a call that ends badly never lands": Mutant(Flights, "_fly", _lands_only_when_well, 0),
     "retries: more than are allowed": Mutant(model_retries, "repeated", _without_end, 3),
     "retries: past the deadline": Mutant(model_retries, "repeated", _past_the_deadline, 181),
@@ -350,8 +350,8 @@ MUTANTS: dict[str, Mutant] = {
     "audit: documents left out": Mutant(answers, "audit", _without_documents, 0),
     "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
     "streams: any number": Mutant(Streams, "opened", _no_most, 18),
-    "streams: a failure is no end": Mutant(pipeline, "_spoken", _ends_untyped, 1),
-    "streams: a failure ends twice": Mutant(pipeline, "_spoken", _ends_twice, 1),
+    "streams: a failure is no end": Mutant(pipeline, "spoken", _ends_untyped, 1),
+    "streams: a failure ends twice": Mutant(pipeline, "spoken", _ends_twice, 1),
     "limits: requests of a user are not counted": Mutant(RateLimits, "check_user", _not_counted, 0),
     "reload: a bad file is taken": Mutant(SettingsFile, "_reject", _bad_file_taken, 7),
 }
