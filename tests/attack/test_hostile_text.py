@@ -286,6 +286,7 @@ THROUGH = {
     "core.text.stopwords.is_function_word": "core.text.stopwords.is_empty_word",
     "core.text.tokenizer.is_unspaced": "core.citations.statements.facts_of",
     "core.text.tokenizer.pieces_of": "core.text.tokenizer.sought_in",
+    "protocols.ai.asking.agentic_ask": "protocols.ai.asking.question_ask",
     "protocols.chat.parse": "protocols.chat_request.ask_of",
     "protocols.chat_request.body_of": "protocols.chat_request.ask_of",
     "protocols.chat_request.object_at": "protocols.chat_request.ask_of",
