@@ -54,8 +54,8 @@ open-webui: $(DEV_STAMP) programs
 	  --override tests/clients/overrides-open-webui.txt -r tests/clients/requirements-open-webui.txt
 	$(BIN)/python -m tests.clients.open_webui
 
-# Four processes on two cores: while some wait for servers, others compute. WORKERS=0 runs all in one.
-WORKERS ?= 4
+# Three processes on two cores: while one waits for a server, another one computes. WORKERS=0 runs all in one.
+WORKERS ?= 3
 test:
 	@$(MAKE) --no-print-directory --jobs=4 setup
 	$(BIN)/python -m pytest -n $(WORKERS)
