@@ -32,7 +32,7 @@ from datafari_rag.core.query.proposals import (
     total_of,
     without_rarest,
 )
-from datafari_rag.core.query.search_request import Browse, Content, Search, SearchResult, Step
+from datafari_rag.core.query.search_request import STORED, Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.query.steps import content_words, steps_for
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.whole.work import NOT_FOUND, SkippedDocument
@@ -105,8 +105,7 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
         NotFound: none of them is there for this user.
         SearchError: the search failed.
     """
-    field: str = "exactContent" if content == "highlighting" else content
-    read = {one: retriever.fetch(one, field, access) for one in ids}
+    read = {one: retriever.fetch(one, STORED[content], access) for one in ids}
     documents = tuple(document for document in read.values() if document is not None)
     if not documents:
         # One sentence for what is not there and for what is not his.

@@ -92,7 +92,7 @@ def _found(wanted: Wanted, conf: Path, user: str | None) -> Found:
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
     snapshot = Runtime(file, Signer("")).snapshot()
-    return found_for(wanted, user_for(VerifiedIdentity(user), snapshot), snapshot)
+    return found_for(wanted.candidate, wanted.ids, user_for(VerifiedIdentity(user), snapshot), snapshot, wanted.facts)
 
 
 def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:

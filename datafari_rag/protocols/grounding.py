@@ -19,7 +19,7 @@ from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck, s
 from datafari_rag.core.documents import Citation, Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValues
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.mcp.arguments import Arguments
+from datafari_rag.protocols.arguments import Arguments
 from datafari_rag.protocols.request import Incoming
 
 Json = dict[str, object]

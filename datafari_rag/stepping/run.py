@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt
@@ -28,8 +27,6 @@ from datafari_rag.ports import Ending
 from datafari_rag.retrieval import searched, searched_in
 from datafari_rag.stepping.tool_loop import ToolLoop
 from datafari_rag.stepping.walk import StepMeter, StepParts, Stepped, StepWalk, tokens_in
-
-T = TypeVar("T")
 
 
 def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) -> Ask:

@@ -22,7 +22,7 @@ from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, SearchError
 from datafari_rag.core.events import StepBegun, StepEnded, StepEvent
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, choose, weigh
-from datafari_rag.core.query.search_request import Search, SearchResult, Step
+from datafari_rag.core.query.search_request import STORED, Search, SearchResult, Step
 from datafari_rag.core.query.steps import content_words
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -202,8 +202,7 @@ class StepWalk:
 
     def fetched(self, document: Document) -> Document | None:
         """Return *document* whole, as its user may see it now; it counts as found by a search. Raises: SearchError."""
-        field = self._settings.rag_solr_field
-        field = "exactContent" if field == "highlighting" else field
+        field = STORED[self._settings.rag_solr_field]
         whole = self._parts.engines.retriever.fetch(document.id, field, self._access)
         if whole is not None:
             self._further.append(Searched(SearchResult((replace(document, score=1.0),), 1)))

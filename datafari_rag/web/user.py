@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 RECHECK_S = 5.0
 """How often the rights behind an open stream are looked up at most, however short `security.cache_s` is."""
 
+_UNKNOWN = object()
+"""No mark of revocations yet."""
+
 KEY_WITHOUT_USER = "The application's key is known, and it names no user: the user's own signed token is expected."
 
 
@@ -58,9 +61,9 @@ class RightsOfRequest:
         self._user: User | None = None
         self._began_with: tuple[int, Revocation] | None = None
         self._digest = ""
-        self._looked_up_at = 0.0
-        self._look_up_at = -math.inf
-        self._mark: object = None
+        self._looked_up_at = math.inf
+        self._max_age_s = max(RECHECK_S, snapshot.settings.security_cache_s)
+        self._mark: object = _UNKNOWN
 
     def user(self) -> User:
         """Return the user, the same each time. Raises: as `user_for`."""
@@ -92,22 +95,18 @@ class RightsOfRequest:
         snapshot = self._snapshot
         # Called for each of the model's tokens, so that little is done while nothing changed.
         now, mark = snapshot.dependencies.clock(), snapshot.revocations.mark()
-        if mark == self._mark and now < self._look_up_at:
+        is_old = now - self._looked_up_at >= self._max_age_s
+        if mark == self._mark and not is_old:
             return
         tokens, revoked = self._found()
         # An open stream holds no tokens, of which there may be thousands.
         self._user, self._mark = None, mark
         if snapshot.revocations.latest(self.identified.name) != revoked:
             raise NotAllowed(REVOKED)
-        if now >= self._look_up_at:
-            if self._looked_up_at + self._rights_age_s() <= now:
-                if hash(user_for(self.identified, snapshot).tokens) != tokens:
-                    raise NotAllowed(REVOKED)
-                self._looked_up_at = now
-            self._look_up_at = self._looked_up_at + self._rights_age_s()
-
-    def _rights_age_s(self) -> float:
-        return max(RECHECK_S, self._snapshot.settings.security_cache_s)
+        if is_old:
+            if hash(user_for(self.identified, snapshot).tokens) != tokens:
+                raise NotAllowed(REVOKED)
+            self._looked_up_at = now
 
     def _found(self) -> tuple[int, Revocation]:
         """Return the hash of the tokens, and the latest revocation, as they were when they were first needed."""

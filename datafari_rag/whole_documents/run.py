@@ -14,6 +14,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelUnavailable, NoRoomForDocuments
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.central_sentences import WeighedText, weigh
@@ -54,7 +55,7 @@ class WorkRun:
 
     def read(self, document_id: str) -> Document | None:
         """Return one document as this user may see it, else None. Raises: SearchError, NotAuthenticated."""
-        field = "exactContent" if self.settings.rag_solr_field == "highlighting" else self.settings.rag_solr_field
+        field = STORED[self.settings.rag_solr_field]
         return fetch(document_id, field, self.user, settings=self.settings, dependencies=self.dependencies)
 
     def weighed(self, document: Document, language: str) -> WeighedText:

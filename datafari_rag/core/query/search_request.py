@@ -12,6 +12,13 @@ from datafari_rag.core.documents import Document
 Operator = Literal["AND", "OR"]
 Content = Literal["exactContent", "preview_content", "highlighting"]
 
+STORED: Mapping[Content, str] = {
+    "exactContent": "exactContent",
+    "preview_content": "preview_content",
+    "highlighting": "exactContent",
+}
+"""The field that a document's text is read from whole; snippets are of the same text as the exact content."""
+
 Match = Literal["word", "near", "prefix"]
 """How a word is looked for: itself, words spelt nearly so, or words of a title that begin with it."""
 

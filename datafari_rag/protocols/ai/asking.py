@@ -17,9 +17,8 @@ from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
 from datafari_rag.core.query.select_parameters import MAX_VALUES, restriction_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import SENTENCES, DocumentWork, SummaryLength, WorkKind
+from datafari_rag.protocols.arguments import Arguments, facets_of
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, ROLES, ask_of
-from datafari_rag.protocols.mcp.answer import facets_of
-from datafari_rag.protocols.mcp.arguments import Arguments
 from datafari_rag.protocols.request import Incoming
 
 MAX_IDS = 20

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import Internal, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources
 from datafari_rag.core.query.chat_overrides import with_steps
-from datafari_rag.core.settings.table import Settings, fields_of
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.arguments import Arguments, facets_of
 from datafari_rag.protocols.chat_request import ask_of
-from datafari_rag.protocols.mcp.arguments import Arguments
 from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import error_result, failed, progress, succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room, answer_result, links
@@ -102,8 +101,3 @@ class AnswerCall:
         if self.request is None:
             raise Internal(log="an answer without a call")
         return self.request
-
-
-def facets_of(settings: Settings) -> frozenset[str]:
-    """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
-    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_field).acl.values(), *ACL_FIELDS}

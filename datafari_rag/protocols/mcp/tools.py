@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.mcp.arguments import MAX_ID_CHARS, ROLES
+from datafari_rag.protocols.arguments import MAX_ID_CHARS, ROLES
 
 Json = dict[str, object]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from flask import Response, request
@@ -11,15 +11,16 @@ from flask import Response, request
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.text_check import checked_against
+from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAllowed, NotAuthenticated, RagError
 from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
-from datafari_rag.protocols.mcp.tools import FIELDS
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, note_ignored
 from datafari_rag.web.json_bytes import NDJSON, plain
@@ -80,26 +81,28 @@ def check_view(worker: WorkerContext) -> Response:
     return json_response(plain(grounding.reply(wanted, found)))
 
 
-def found_for(wanted: Wanted, user: User, snapshot: ServiceSnapshot) -> Found:
+def found_for(
+    text: str, ids: Sequence[str], user: User, snapshot: ServiceSnapshot, facts: Sequence[Document] = ()
+) -> Found:
     """
-    Return what is proved of the candidate; documents are read as *user*, facts are the sender's own.
+    Return what is proved of *text*; the documents with *ids* are read as *user*, *facts* are the sender's own.
 
     Raises:
         SearchError: the documents cannot be read.
         NotAuthenticated: no user is signed in and that is required.
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
-    documents, missing = list(wanted.facts), list[str]()
-    field = settings.rag_solr_field if settings.rag_solr_field in FIELDS else FIELDS[0]
-    for one in wanted.ids:
+    documents, missing = list(facts), list[str]()
+    field = STORED[settings.rag_solr_field]
+    for one in ids:
         document = fetch(one, field, user, settings=settings, dependencies=dependencies)
         if document is None:
             missing.append(one)
         else:
             documents.append(document)
-    prove = partial(checked_against, wanted.candidate, documents, is_cleaned=settings.rag_clean)
+    prove = partial(checked_against, text, documents, is_cleaned=settings.rag_clean)
     # Each sentence is looked for in each document, however short those are.
-    chars = sum(len(one.text) for one in documents) + len(wanted.candidate) * len(documents)
+    chars = sum(len(one.text) for one in documents) + len(text) * len(documents)
     return Found(dependencies.offload(prove, chars), documents, missing)
 
 
@@ -111,4 +114,4 @@ def _found(snapshot: ServiceSnapshot, incoming: Incoming, identified: VerifiedId
         raise snapshot.bad_setting
     # Facts are the sender's own: his rights are looked up only where documents are read.
     user = user_for(identified, snapshot) if wanted.ids else ANONYMOUS
-    return found_for(wanted, user, snapshot), wanted
+    return found_for(wanted.candidate, wanted.ids, user, snapshot, wanted.facts), wanted

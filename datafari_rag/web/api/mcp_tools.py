@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from flask import Response
 
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask, TokenBudget
-from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments, NotFound, RagError
 from datafari_rag.core.events import Sources
@@ -19,15 +17,16 @@ from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
+from datafari_rag.protocols.arguments import Arguments, facets_of
 from datafari_rag.protocols.mcp import results, tools
-from datafari_rag.protocols.mcp.answer import AnswerCall, facets_of
-from datafari_rag.protocols.mcp.arguments import Arguments
+from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, note_ignored
+from datafari_rag.web.api.grounding import found_for
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.responses import json_response
@@ -139,18 +138,12 @@ def _fetch(call: Call) -> Done:
 
 
 def _check(call: Call) -> Done:
-    given, settings = call.arguments(tools.CHECK), call.snapshot.settings
+    given = call.arguments(tools.CHECK)
     text = given.text("text", most_chars=tools.MAX_CHECKED_CHARS)
     ids = given.document_ids("document_ids", most=tools.MAX_CHECKED_DOCUMENTS)
-    user, field = call.user(), _fields(settings)[0]
-    read = {one: _read(call, one, field, user) for one in ids}
-    documents = [document for document in read.values() if document is not None]
-    missing = [one for one, document in read.items() if document is None]
-    # Each sentence is looked for in each document, however short those are.
-    chars = sum(len(document.text) + len(text) for document in documents)
-    prove = partial(checked_against, text, documents, is_cleaned=settings.rag_clean)
-    found = call.snapshot.dependencies.offload(prove, chars)
-    return Done(results.check_result(text, found.stated, documents, missing, call.room()), found.extracts, documents)
+    found = found_for(text, ids, call.user(), call.snapshot)
+    told = results.check_result(text, found.check.stated, found.documents, found.missing, call.room())
+    return Done(told, found.check.extracts, found.documents)
 
 
 def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:

@@ -8,10 +8,10 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.proposals import documents_on, titles_search
 from datafari_rag.core.text.cleaning import is_unicode, without_invisible
 from datafari_rag.pipeline import browse
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.answers import WorkerContext, identified_by
+from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.api.search import search_failed
 from datafari_rag.web.json_bytes import plain
-from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.user import user_for
 
@@ -23,7 +23,7 @@ def titles(worker: WorkerContext) -> Response:
     if wanted is None:
         return json_response(b'{"titles":[]}')
     try:
-        identified = snapshot.identity.identify(headers_of(request), request.remote_addr or "")
+        identified = identified_by(worker, snapshot, bodyless(), request.remote_addr or "")
         # Not counted as a question: a question is typed in ten looks. The limit for an address counts every request.
         user = user_for(identified, snapshot)
         page = browse(wanted, user, settings=snapshot.settings, dependencies=snapshot.dependencies)

@@ -11,8 +11,9 @@ from datafari_rag.core.ask import ChatMessage, Restriction
 from datafari_rag.core.errors import BadRequest, Internal, ModelUnavailable, NoDocuments, NoQuery
 from datafari_rag.core.events import Failed
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.arguments import facets_of
 from datafari_rag.protocols.mcp import messages
-from datafari_rag.protocols.mcp.answer import AnswerCall, facets_of
+from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import RpcRequest
 from tests.protocols.mcp.test_results import room
 from tests.protocols.values import ANSWER, FINISHED, context, events, request

@@ -6,7 +6,7 @@ import pytest
 
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, TooManyValues
-from datafari_rag.protocols.mcp.arguments import Arguments
+from datafari_rag.protocols.arguments import Arguments
 
 FACETS = frozenset({"source", "last_modified"})
 

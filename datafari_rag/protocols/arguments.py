@@ -1,14 +1,16 @@
-"""The arguments of a tool, read one by one; an error names what does not fit, so that a model can correct it."""
+"""Values of a JSON request or of a tool's call, read one by one; an error names what does not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, TooManyValues
 from datafari_rag.core.query.select_parameters import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
+from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.cleaning import is_unicode
 
 MAX_FILTERS = 20
@@ -21,7 +23,7 @@ ROLES = ("user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What a client gave a tool; every method raises `BadRequest` for a value that does not fit."""
+    """What a client sent, by name; every method raises `BadRequest` for a value that does not fit."""
 
     values: Mapping[str, object]
 
@@ -117,3 +119,8 @@ def _turn(name: str, turn: object) -> dict[str, object]:
             f"Each turn of {name} must have a role (user or assistant) and a content (a string).", field=name
         )
     return {"role": turn["role"], "content": turn["content"]}
+
+
+def facets_of(settings: Settings) -> frozenset[str]:
+    """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
+    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_field).acl.values(), *ACL_FIELDS}
