@@ -95,9 +95,15 @@ class Connection {
   }
 
   tokens(fresh, arrived) {
+    // The end repeats words of the answer in its citations.
+    if (this.isEnded) return;
     // A stamp, or an end mark, that two reads cut in half is read with the second.
-    const text = this.rest + fresh;
-    if (plan.done && text.includes(plan.done)) this.isEnded = true;
+    let text = this.rest + fresh;
+    const end = plan.done ? text.indexOf(plan.done) : -1;
+    if (end >= 0) {
+      this.isEnded = true;
+      text = text.slice(0, end);
+    }
     let at = 0, used = 0;
     while ((at = text.indexOf("@", used)) >= 0) {
       let past = at + 1, stamp = 0, code = 0;

@@ -109,7 +109,7 @@ def asking(target: Target, *, is_streamed: bool) -> dict[str, object]:
         return {"method": "GET", "path": "/search/select?action=rag&q=QUESTION", "headers": [USER]}
     body: dict[str, object] = {"messages": [{"role": "user", "content": "QUESTION"}]}
     if target.name == "datafari-rag":
-        done = '"finish_reason":"stop"'
+        done = '{"delta":{},"context":{"citations"'
         return {"method": "POST", "path": "/chat/stream", "headers": [USER], "body": json.dumps(body), "done": done}
     body |= {"model": MODELS.get(target.name, "stub"), "stream": is_streamed}
     done = '"finish_reason":"stop"' if target.name == "Haystack" else "[DONE]"

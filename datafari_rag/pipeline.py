@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 
 from datafari_rag import ports
@@ -200,6 +200,7 @@ def _prompted(
     """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
     access = _access(user, settings)
     language, asked_in = language_for(ask), question_language_for(ask)
+    dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
     parts = _parts(dependencies)
     ask = rewritten(ask, language, settings=settings, parts=parts)
     steps = yield from stepped(ask, access, language=asked_in, settings=settings, parts=parts)
@@ -243,6 +244,13 @@ def _prompted(
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
     yield replace(sources, is_partial=found.is_partial, found_by=found.by)
     return prompt, steps.activity
+
+
+class _CountedOnce:
+    """Counts for one answer: its documents are measured when they are chosen, and again in the whole prompt."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.count: Callable[[str], int] = cache(counter.count)
 
 
 def _fitted(prompt: Prompt, settings: Settings, dependencies: Dependencies) -> Prompt:

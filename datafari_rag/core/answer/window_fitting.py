@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from datafari_rag.core.answer.prompt import Prompt, document_message
+from datafari_rag.core.documents import Extract
 
 MESSAGE_TOKENS = 8
 """What a message costs besides its text, at most."""
@@ -29,7 +30,7 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     """
     if _most_tokens(prompt) + (prompt.max_tokens or LEAST_ANSWER_TOKENS) <= window:
         return prompt
-    sizes = [count(document_message(extract, prompt.nonce)) + MESSAGE_TOKENS for extract in prompt.extracts]
+    sizes = [_tokens(extract, prompt.nonce, count) for extract in prompt.extracts]
     beside = sum(count(text) + MESSAGE_TOKENS for text in _texts(prompt))
     least = min(prompt.max_tokens or LEAST_ANSWER_TOKENS, LEAST_ANSWER_TOKENS)
     while sizes and window - beside - sum(sizes) < least:
@@ -39,6 +40,13 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     return replace(
         prompt, extracts=kept, max_tokens=None if prompt.max_tokens is None else min(prompt.max_tokens, left)
     )
+
+
+def _tokens(extract: Extract, nonce: str, count: Count) -> int:
+    """Return the tokens of a document's message; its text was counted before, and is counted by itself here too."""
+    headings = "".join(f"\n# {path}\n" for _, path in extract.paths)
+    frame = document_message(replace(extract, text=headings, paths=()), nonce)
+    return count(extract.text) + count(frame) + MESSAGE_TOKENS
 
 
 def _texts(prompt: Prompt) -> Iterator[str]:

@@ -8,7 +8,6 @@ verdicts here say why something is in or out.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +56,7 @@ _CUED = 150
 _REACH = 2
 """A piece of a long sentence is looked for in so many times the length of the one before."""
 
-_NO_LETTERS = re.compile(r"[\W_]+")
+_LETTERS = {code: chr(code) if chr(code).isalnum() else None for code in range(128)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +267,8 @@ def _cost(one: _Sentence) -> int:
 
 
 def _key(one: _Sentence, order: Sequence[Ranked]) -> str:
-    """Return the letters and digits of a sentence: what is the same in another one repeats it."""
-    return _NO_LETTERS.sub("", order[one.document].document.text[one.start : one.end].lower())
+    """Return a sentence without white space and the signs of ASCII: what is the same in another one repeats it."""
+    return order[one.document].document.text[one.start : one.end].lower().translate(_LETTERS)
 
 
 def _joined(

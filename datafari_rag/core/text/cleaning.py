@@ -17,8 +17,6 @@ from datafari_rag.core.text.tables import has_tables, row_lines
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
 
-_OTHER_LINE_ENDS = LINE_ENDS.replace("\n", "").replace("\t", "")
-
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -129,10 +127,13 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
     for start, end in kept:
         # The line end before the row and the one after it are the row's.
         pieces.append(_on_one_line(text[at : max(at, start - 1)]))
-        pieces.append(_on_one_line(text[max(at, start - 1) : end + 1], _OTHER_LINE_ENDS))
+        pieces.append(_on_one_line(text[max(at, start - 1) : end + 1], but="\n\t"))
         at = end + 1
     return "".join((*pieces, _on_one_line(text[at:])))
 
 
-def _on_one_line(text: str, ends: str = LINE_ENDS) -> str:
-    return text.translate(dict.fromkeys(map(ord, ends), " "))
+def _on_one_line(text: str, *, but: str = "") -> str:
+    for end in LINE_ENDS:
+        if end not in but:
+            text = text.replace(end, " ")
+    return text

@@ -57,7 +57,7 @@ LONG_WORD_CHARS = 24
 
 def estimate(text: str) -> int:
     """Return about how many tokens *text* has, rather too many than too few; 0 for the empty string."""
-    counts = _counted(text.translate(_MARK_OF))
+    counts = _counted("".join([run.translate(_MARK_OF) for run in _RUNS.findall(text)]))
     fitted = max(float(sum(map(mul, row, counts))) for row in _WEIGHTS)
     # No vocabulary has more than one token a byte.
     return min(math.ceil(fitted * MARGIN) + EXTRA, len(text.encode("utf-8", "replace")))
@@ -105,6 +105,9 @@ class _MarkOf(dict[int, str]):
         mark = self[code] = next(mark for mark, pattern in _PATTERNS if pattern.match(chr(code)))
         return mark
 
+
+_RUNS = re.compile(r"[\x00-\x7f]+|[^\x00-\x7f]+")
+"""Python translates a text of ASCII alone ten times as fast as one with a single dash in it."""
 
 _PATTERNS = tuple((mark, re.compile(pattern)) for mark, pattern, _ in _MARKS)
 _MARK_OF = _MarkOf()
