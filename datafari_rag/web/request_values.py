@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import orjson
@@ -23,6 +24,12 @@ WANTED = {
     "files": "multipart/form-data",
 }
 """The media type of each kind of body that a path takes."""
+
+MAX_LEVELS = 100
+"""
+Most levels of a JSON body. What is nested deeper no caller needs, and no reply or request that repeats it could be
+written: the libraries that write JSON take 254 levels, or as many as Python may have calls in each other.
+"""
 
 MAX_FIELDS = 1000
 """Most fields of a JSON body, of its context and of the overrides in it."""
@@ -103,8 +110,24 @@ def _json(data: bytes) -> object:
         body: object = orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError) as error:
         raise BadRequest("The request body is not valid JSON.") from error
+    # Brackets in texts count here as well: few bodies have so many, and these alone are walked through.
+    if data.count(b"[") + data.count(b"{") > MAX_LEVELS:
+        _check_levels(body)
     _check_fields(body)
     return body
+
+
+def _check_levels(body: object) -> None:
+    level = [body]
+    for _ in range(MAX_LEVELS):
+        level = [inner for one in level for inner in _inside(one) if isinstance(inner, (dict, list))]
+        if not level:
+            return
+    raise BadRequest(f"The request body is nested too deeply: at most {MAX_LEVELS} levels.")
+
+
+def _inside(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _check_fields(body: object) -> None:

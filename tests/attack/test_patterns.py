@@ -18,8 +18,11 @@ from tests.attack.test_hostile_text import TooSlow, limited
 
 CHARS, LONG_CHARS, LIMIT_S = 2_000, 30_000, 0.5
 
-PARTS, LONG_PARTS = 20, 12
-"""One in so many texts is tried on a pattern, short ones and in the slow test long ones: all pairs take an hour."""
+PARTS = 20
+"""One in so many short texts is tried on a pattern; the slow test tries all of them."""
+
+SLOWEST = 8
+"""So many texts that take longest at the first length are tried at the second one."""
 
 BOUNDED = {
     "core.answer.followup_questions._BULLET[0]": "it reads 40 characters",
@@ -85,17 +88,31 @@ def every(chars: int) -> dict[str, str]:
     return {name: text_of(unit, chars) for name, unit in units().items()} | dict(grown(chars))
 
 
-@pytest.mark.parametrize(
-    ("chars", "parts"), [(CHARS, PARTS), pytest.param(LONG_CHARS, LONG_PARTS, marks=pytest.mark.slow)]
-)
-def test_no_pattern_is_slow_on_hostile_texts(chars: int, parts: int, record_property: Record) -> None:
-    texts = list(every(chars).items())
-    found = [(name, one) for name, one in patterns().items() if chars == CHARS or name not in BOUNDED]
+def test_no_pattern_is_slow_on_short_hostile_texts(record_property: Record) -> None:
+    texts = list(every(CHARS).items())
+    found = patterns()
     holes = [
-        hole for place, (name, one) in enumerate(found) for hole in slow(name, one, dict(texts[place % parts :: parts]))
+        hole
+        for place, (name, one) in enumerate(found.items())
+        for hole in slow(name, one, dict(texts[place % PARTS :: PARTS]))
     ]
-    tried = len(texts) * len(found) // parts
-    judge(record_property, f"patterns on texts of {chars:,}", against="pure functions", tried=tried, holes=holes)
+    tried = len(texts) * len(found) // PARTS
+    judge(record_property, f"patterns on texts of {CHARS:,}", against="pure functions", tried=tried, holes=holes)
+
+
+@pytest.mark.slow
+def test_no_pattern_is_slow_on_long_hostile_texts(record_property: Record) -> None:
+    """What takes more than linear time stands out at the first length already."""
+    short, long = every(CHARS), every(LONG_CHARS)
+    holes, tried = [], 0
+    for name, one in patterns().items():
+        took = {label: longest_s(one, text) for label, text in short.items()}
+        slowest = sorted(took, key=lambda label: -took[label])[:SLOWEST]
+        holes += [f"{name}: {label}, {CHARS} characters" for label, seconds in took.items() if seconds >= LIMIT_S]
+        if name not in BOUNDED:
+            holes += slow(name, one, {label: long[label] for label in slowest})
+        tried += len(took) + len(slowest)
+    judge(record_property, "patterns on all texts", against="pure functions", tried=tried, holes=holes)
 
 
 def test_no_pattern_repeats_in_a_repetition_or_next_to_another() -> None:

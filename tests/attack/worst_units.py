@@ -6,42 +6,22 @@ ALLOWED_MS = 50
 """CPU milliseconds that a function may take for 50,000 characters, on the machine where the units were measured."""
 
 SLOWER_MS: dict[str, tuple[int, str]] = {
-    "core.whole.central_sentences.weigh": (150, "25,000 sentences of one character; half of it is finding them"),
-    "core.whole.central_sentences.chosen": (150, "as weigh, which it calls here"),
-    "core.whole.central_sentences.condensed": (150, "as weigh, which it calls here"),
-    "core.whole.pieces.piece_spans": (150, "as weigh, which it calls here"),
-    "core.whole.pieces.piece_extract": (250, "as weigh, and the text is cleaned for each size that is tried"),
-    "core.whole.proved_summary.proved": (170, "as checked, and a citation for each of 10,000 sentences"),
-    "core.whole.proved_summary.provable": (400, "as checked and proved: what is not proved is tried as a quotation"),
-    "core.answer.followup_questions.Followups, by characters": (120, "50,000 pieces, 2.5 µs each"),
+    "core.answer.followup_questions.Followups, by characters": (
+        100,
+        "50,000 pieces of one character, 2 µs each; less would take holding words back, which a reader would notice",
+    ),
     "core.answer.answer_sentences.AnswerSentences": (110, "what waits is cut several times until a sentence ends"),
     "core.answer.support_policy.SupportedOutput, hold": (150, "500 sentences are looked for"),
     "core.answer.support_policy.SupportedOutput, mark": (150, "500 sentences are looked for"),
-    "core.answer.output_filter.OutputFilter, by fives": (80, "10,000 pieces through two filters"),
-    "core.answer.safe_links.SafeLinks, by characters": (130, "50,000 pieces, 2.5 µs each"),
     "core.citations.resolution.resolve, a quotation": (70, "10,000 quotation marks, and 25,000 ends of sentences"),
     "core.citations.resolution.resolve, both": (65, "80 places of a claim of 700 characters are compared"),
     "core.citations.resolution.resolve, the answer": (80, "500 marks are resolved"),
     "core.citations.resolution.resolve, the end of a claim": (60, "500 marks are resolved"),
-    "core.meaning.passage_records.cuts_of": (120, "as pieces_of, which it calls"),
     "core.citations.verification.CheckedExtract.carrying, its own words": (
         110,
         "80 places of a claim of 700 characters are compared",
     ),
     "core.citations.text_check.checked": (110, "what is not proved is looked for once more, to contradict it"),
-    "core.meaning.cutting.pieces_of": (120, "25,000 lines of one character; it runs while an index is filled"),
-    "core.passages.budget_fitting.evidence_for, a token budget": (
-        120,
-        "the lines of three texts are looked at for tables, for the choice of documents and for the nodes",
-    ),
-    "core.passages.budget_fitting.evidence_for, room for most": (75, "the lines of two texts are looked at for tables"),
-    "core.passages.budget_fitting.evidence_for, the question": (
-        60,
-        "a question of 4,000 characters, each of which is looked for",
-    ),
-    "core.passages.selection.nodes": (75, "600 nodes, each of which is one character as a reader sees it"),
-    "core.passages.selection.select": (55, "two documents of 25,000 lines"),
-    "web.pages.markdown.html_of, no citations": (60, "12,500 emphasised stretches in one line"),
 }
 """Functions that take longer: how long, and why."""
 
@@ -77,13 +57,13 @@ WORST = {
     "core.answer.support_policy.SupportedOutput, hold": "'\\u4e2d\"'",
     "core.answer.support_policy.SupportedOutput, mark": "'\\u4e2d\"'",
     "core.answer.followup_questions.Followups": "'<<a>>'",
-    "core.answer.followup_questions.Followups, by characters": "'<<a>>'",
+    "core.answer.followup_questions.Followups, by characters": "'1\\n'",
     "core.answer.output_filter.OutputFilter": "'[]('",
     "core.answer.output_filter.OutputFilter, by fives": "'[]('",
     "core.answer.prompt.document_message": "'\\t\\n'",
     "core.answer.prompt.instructions_for": "'{format}'",
     "core.answer.safe_links.SafeLinks": "'[]('",
-    "core.answer.safe_links.SafeLinks, by characters": "'[\\n'",
+    "core.answer.safe_links.SafeLinks, by characters": "'[1]['",
     "core.answer.safe_links.SafeLinks, by sevens": "'[1]['",
     "core.answer.session_state.is_ours": "'<\\u3002'",
     "core.answer.session_state.issued": "'\\U0001f3fb'",

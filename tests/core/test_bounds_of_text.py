@@ -9,11 +9,13 @@ from datafari_rag.core.citations.labels import MAX_TITLE_CHARS, title_of
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import MAX_SIGNS, quotations
 from datafari_rag.core.documents import Document
+from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of
 from datafari_rag.core.passages.candidate_regions import MAX_SENTENCES, bounds_in
 from datafari_rag.core.passages.snippet import MAX_BEGINNINGS, clipped
 from datafari_rag.core.passages.term_matching import terms_of, traces_of
 from datafari_rag.core.text.code_spans import MAX_TICKS, code_spans
 from datafari_rag.core.text.folding import fold, folded
+from datafari_rag.core.whole.central_sentences import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
 
 
 def links_of(text: str, size: int) -> str:
@@ -92,3 +94,26 @@ def test_thousands_of_different_characters_fold_as_each_of_them_does() -> None:
 def test_a_mark_that_grows_is_composed_with_its_letter() -> None:
     assert fold("a\u0344").text == folded("a\u0308\u0301")
     assert fold("\u0344e\u0301").text == "\u0308\u0301é"
+
+
+def test_a_text_of_very_short_sentences_is_weighed_in_blocks() -> None:
+    lines = "中\n" * SHORT_TEXT_SENTENCES
+    assert len(weigh(lines, title="", language="en").sentences) == SHORT_TEXT_SENTENCES
+    blocks = [(one.start, one.end) for one in weigh(f"{lines}中", title="", language="en").sentences]
+    assert all(end - start >= USUAL_CHARS[0] for start, end in blocks[:-1])
+    assert "".join(f"{lines}中"[start:end] for start, end in blocks).replace("\n", "") == lines.replace("\n", "") + "中"
+
+
+def test_a_long_text_of_usual_sentences_is_weighed_sentence_by_sentence() -> None:
+    text = "The ferry leaves at nine. " * (2 * SHORT_TEXT_SENTENCES)
+    assert len(weigh(text, title="", language="en").sentences) == 2 * SHORT_TEXT_SENTENCES
+
+
+def test_units_of_less_than_a_word_are_put_together_and_longer_ones_are_not() -> None:
+    for line in ("A\n", "A|\n", "a\tb\n"):
+        few, many = line * FEW_UNITS, line * (FEW_UNITS + 1)
+        assert len(units_of(few)) == FEW_UNITS
+        assert len(units_of(many)) < len(many) / BLOCK_CHARS + 2
+        assert "\n".join(many[start:end] for start, end in units_of(many)).split() == many.split()
+    rows = "part | 1\tone\n" * (2 * FEW_UNITS)
+    assert len(units_of(rows)) == 2 * FEW_UNITS

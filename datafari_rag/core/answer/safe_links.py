@@ -115,13 +115,14 @@ class SafeLinks:
         """Return what of the text so far may be shown; maybe nothing."""
         if not self._left:
             text = text.translate(_HARMLESS)
+            if self._is_free:
+                return text  # none of the characters that make something is left, so that nothing has to be known
         # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a one.
-        is_open = self._held or self._is_lead or self._is_behind_bracket or self._last in _CLASHING
-        if not is_open and _PLAIN.fullmatch(text):
+        if self._is_free and not self._is_lead and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
         if not self._held and not self._is_behind_bracket and _SPECIAL.search(text) is None:
-            return self._put(_Step(text, len(text)))
+            return self._put(text)
         self._held += text
         if self._awaited is not None and len(self._held) < self._awaited[1] and not self._awaited[0].search(text):
             return ""
@@ -134,31 +135,36 @@ class SafeLinks:
             self._held = ""
         return self._run(is_end=True)
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether nothing that is held, or was shown last, can become something with what follows."""
+        return not (self._held or self._is_behind_bracket or self._last in _CLASHING)
+
     def _run(self, *, is_end: bool) -> str:
         text, at, shown = self._held, 0, []
         while at < len(text):
             if self._is_behind_bracket:
                 blanks = _SPACES.match(text, at)
                 inside = at if blanks is None else blanks.end()
-                shown.append(self._put(_Step(text[at:inside], inside - at)))
+                shown.append(self._put(text[at:inside]))
                 at = inside
                 if text[at : at + 1] == "(":
                     step = self._parenthesis(text, at, is_end=is_end)
                     if step is None:
                         break
-                    shown.append(self._put(step))
+                    shown.append(self._put(step.shown, is_label=step.is_label))
                     at += step.taken
                     continue
             match = _SPECIAL.search(text, at)
             stop = len(text) if match is None else match.start()
-            shown.append(self._put(_Step(text[at:stop], stop - at)))
+            shown.append(self._put(text[at:stop]))
             at = stop
             if match is None:
                 break
             step = self._step(text, at, is_end=is_end)
             if step is None:
                 break
-            shown.append(self._put(step))
+            shown.append(self._put(step.shown, is_label=step.is_label))
             at += step.taken
             self._scanned.clear()
             self._left = max(0, self._left - 1)
@@ -167,17 +173,25 @@ class SafeLinks:
         self._held = text[at:]
         if self._awaited is not None:
             self._awaited = self._awaited[0], self._awaited[1] - at
-        self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
+        if at:
+            self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
         return "".join(shown)
 
-    def _put(self, step: _Step) -> str:
-        """Note what is shown, with a space where two harmless neighbours would make something else together."""
-        if not step.shown:
+    def _put(self, shown: str, *, is_label: bool = False) -> str:
+        """
+        Note what is shown, with a space where two harmless neighbours would make something else together.
+
+        *is_label*: it ends in a "]" that is safe.
+        """
+        if not shown:
             return ""
-        shown = " " + step.shown if self._is_clash(step.shown) else step.shown
-        self._is_label = step.is_label and not self._is_lead
+        if self._last in _CLASHING and self._is_clash(shown):
+            shown = " " + shown
+        self._is_label = is_label and not self._is_lead
         begins = max(map(shown.rfind, _LINE_ENDS)) + 1 if _LINE_END.search(shown) else 0
-        if begins or self._is_lead:
+        if begins == len(shown):
+            self._is_lead, self._is_bracket_line = True, False
+        elif begins or self._is_lead:
             leads = _LEADS.match(shown, begins)
             first = begins if leads is None else leads.end()
             self._is_lead = first == len(shown)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from datafari_rag.core.passages.term_matching import is_heading
-from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.sentences import blocks, first_spans
 
 PIECE_CHARS = 400
 """
@@ -25,6 +26,14 @@ LEAST_CHARS = 200
 
 MAX_PIECES = 10_000
 """Most pieces of one document; in a longer one each is larger, so that nothing of it is left out."""
+
+LEAST_MEAN_CHARS = 8
+FEW_UNITS = 1000
+BLOCK_CHARS = 100
+"""
+A text of more than so many units that are shorter on average, a word or less, is cut into blocks of at least so many
+characters: a unit for each line of one character takes four times as long.
+"""
 
 MAX_TITLE_CHARS = 150
 
@@ -44,20 +53,14 @@ class Piece:
 
 
 def units_of(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of *text* as (start, end), and each row of a table for itself."""
-    if "|" not in text and "\t" not in text:
-        return spans(text)
-    found: list[tuple[int, int]] = []
-    begin = at = 0
-    while at < len(text):
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        if _is_row(text[at:end]):
-            found += _spans_between(text, begin, at)
-            found.append((at, end))
-            begin = end
-        at = end + 1
-    return found + _spans_between(text, begin, len(text))
+    """
+    Return the sentences of *text* as (start, end), and each row of a table for itself.
+
+    Where these have less than `LEAST_MEAN_CHARS` on average, they are blocks of several of them.
+    """
+    most = max(FEW_UNITS, len(text) // LEAST_MEAN_CHARS)
+    found = list(islice(_units(text, most + 1), most + 1))
+    return found if len(found) <= most else blocks(text, BLOCK_CHARS)
 
 
 def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_heading) -> list[Piece]:
@@ -87,12 +90,29 @@ def context_of(piece: Piece, text: str, title: str) -> str:
     return "\n".join(part for part in (title[:MAX_TITLE_CHARS].strip(), above, words) if part)
 
 
+def _units(text: str, most: int) -> Iterator[tuple[int, int]]:
+    """Yield what `units_of` returns, about *most* of them at the most."""
+    if "|" not in text and "\t" not in text:
+        yield from first_spans(text, most)
+        return
+    begin = at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if _is_row(text[at:end]):
+            yield from _spans_between(text, begin, at, most)
+            yield at, end
+            begin = end
+        at = end + 1
+    yield from _spans_between(text, begin, len(text), most)
+
+
 def _is_row(line: str) -> bool:
     return line.count("|") > 1 or "\t" in line.strip()
 
 
-def _spans_between(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    return [(start + low, start + high) for low, high in spans(text[start:end])] if start < end else []
+def _spans_between(text: str, start: int, end: int, most: int) -> list[tuple[int, int]]:
+    return [(start + low, start + high) for low, high in first_spans(text[start:end], most)] if start < end else []
 
 
 def _bounded(text: str, units: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datafari_rag.core.passages.term_matching import TermPositions
-from datafari_rag.core.text.sentences import blocks, bounds_around, first_spans
-from datafari_rag.core.text.tables import header_above, is_row
+from datafari_rag.core.text.sentences import blocks, bounds_around, spans_or_blocks
+from datafari_rag.core.text.tables import Table, header_above, is_row
 from datafari_rag.core.text.tokenizer import is_unspaced
 
 SHORT_CHARS = 60_000
@@ -35,14 +35,24 @@ LEAST_CELLS = 12
 _SPARE = 2
 
 
-def bounds_in(text: str, traces: TermPositions, weights: Sequence[float], budget_chars: int) -> list[tuple[int, int]]:
+def bounds_in(
+    text: str,
+    traces: TermPositions,
+    weights: Sequence[float],
+    budget_chars: int,
+    tables: Sequence[Table] | None = None,
+) -> list[tuple[int, int]]:
     """
     Return sentences of *text* in order, as (start, end).
 
     Of a long text only those in the stretches with most evidence, twice as many as *budget_chars* can hold. Where that
-    is many pages, sentences that follow each other are given together. Numbers and signs alone are left out.
+    is many pages, sentences that follow each other are given together. Numbers and signs alone are left out. *tables*
+    are those of *text*, where they are known.
     """
-    found = _bounds_in(text, traces, weights, budget_chars)
+    if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
+        found = _of_whole(text, budget_chars, tables)
+    else:
+        found = _around_evidence(text, traces, weights, budget_chars)
     kept = [(start, end) for start, end in found if end - start >= CRUMB_CHARS or not is_crumb(text[start:end])]
     return kept or found
 
@@ -52,13 +62,15 @@ def is_crumb(line: str) -> bool:
     return sum(map(str.isalpha, line)) < LEAST_LETTERS and not is_unspaced(line) and not is_row(line)
 
 
-def _bounds_in(text: str, traces: TermPositions, weights: Sequence[float], budget_chars: int) -> list[tuple[int, int]]:
-    if len(text) <= SHORT_CHARS or budget_chars * _SPARE >= len(text):
-        if budget_chars < LARGE_BUDGET_CHARS:
-            sentences = first_spans(text, MAX_SENTENCES + 1)
-            if len(sentences) <= MAX_SENTENCES:
-                return sentences
-        return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS))
+def _of_whole(text: str, budget_chars: int, tables: Sequence[Table] | None) -> list[tuple[int, int]]:
+    if budget_chars < LARGE_BUDGET_CHARS:
+        return spans_or_blocks(text, most=MAX_SENTENCES, block_chars=BLOCK_CHARS, tables=tables)
+    return blocks(text, max(BLOCK_CHARS, budget_chars // BLOCKS), tables)
+
+
+def _around_evidence(
+    text: str, traces: TermPositions, weights: Sequence[float], budget_chars: int
+) -> list[tuple[int, int]]:
     wanted = max(LEAST_CELLS, budget_chars * _SPARE // CELL_CHARS)
     found: list[tuple[int, int]] = []
     for first, last in _runs(_best_cells(traces, weights, wanted)):

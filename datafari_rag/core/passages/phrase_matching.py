@@ -60,13 +60,20 @@ def phrases_of(question: str, terms: Sequence[Term], language: str) -> tuple[Phr
     places = {term.stem: index for index, term in enumerate(terms)}
     indices = [_term_of(word, places, language) for word in words]
     found: dict[str, Phrase] = {}
+    seen: set[str] = set()
     for size in WORTH:
         for first in range(len(words) - size + 1):
-            run = words[first : first + size]
-            phrase = _phrase(question, run, indices[first : first + size])
-            if phrase.anchors and len(phrase.text) <= MAX_PHRASE_CHARS:
+            run, anchors = words[first : first + size], indices[first : first + size]
+            written = question[run[0].start : run[-1].start + len(run[-1].text)]
+            if written in seen or anchors.count(None) == size:
+                continue
+            seen.add(written)
+            phrase = _phrase(question, run, anchors)
+            if len(phrase.text) <= MAX_PHRASE_CHARS:
                 found.setdefault(phrase.text, phrase)
-    return tuple(found.values())[:MAX_PHRASES]
+            if len(found) == MAX_PHRASES:
+                return tuple(found.values())
+    return tuple(found.values())
 
 
 def is_said(phrase: Phrase, text: str, traces: TermPositions) -> bool:

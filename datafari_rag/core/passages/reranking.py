@@ -19,7 +19,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.fusion import Gain, gains_of
 from datafari_rag.core.passages.phrase_matching import heading_at, letters_of, phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
-from datafari_rag.core.text.tables import has_tables, tables_in
+from datafari_rag.core.text.tables import Table, all_tables
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""
@@ -59,6 +59,8 @@ class Ranked:
     """What it is worth by meaning; None where the search was by words alone."""
     heading: int | None = None
     """Where a heading of it begins that is the question word for word; None without one."""
+    tables: tuple[Table, ...] | None = None
+    """The tables of its text; None where nobody has looked for them yet."""
 
 
 def ranked(
@@ -84,10 +86,10 @@ def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
     return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
 
 
-def best_row(text: str, traces: TermPositions, rarity: Sequence[float]) -> float:
-    """Return the most, in rarity, that one row of a table holds together with its header and the line before that."""
+def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: Sequence[float]) -> float:
+    """Return the most, in rarity, that one row of *tables* holds together with its header and the line before that."""
     best = 0.0
-    for table in tables_in(text) if has_tables(text, 0, len(text)) else ():
+    for table in tables:
         rows = table.rows if table.header is None else table.rows[1:]
         above = text.rfind("\n", 0, max(0, text.rfind("\n", 0, table.start) - 1)) + 1
         starts = [start for start, _ in rows]
@@ -140,11 +142,11 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
     if document.rated is not None:
         return Ranked(document, document.rated, traces, sum(there) / total)
     events = _events(traces, field.rarity)
-    heading = heading_at(field.letters, document.text, traces)
+    heading, tables = heading_at(field.letters, document.text, traces), all_tables(document.text)
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
-        * max(_fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, traces, field.rarity))
+        * max(_fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, tables, traces, field.rarity))
         / total
         + AROUND * _fullest(events, field.rarity, AROUND_CHARS) / total
         + PAIRS * _pairs(traces, field) / total
@@ -153,7 +155,7 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
         + (LANGUAGE if document.language == field.language else 0.0)
         + (HEADED if heading is not None else 0.0)
     )
-    return Ranked(document, score, traces, sum(there) / total, heading=heading)
+    return Ranked(document, score, traces, sum(there) / total, heading=heading, tables=tables)
 
 
 def _bridged(order: Sequence[Ranked]) -> tuple[Ranked, ...]:

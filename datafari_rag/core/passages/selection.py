@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import attrgetter
 
 from datafari_rag.core.documents import Candidate, Document, Passage, stored_span
@@ -78,8 +77,8 @@ class Selection:
     candidates: tuple[Candidate, ...]
 
 
-_BoundsOf = Callable[[str, TermPositions, Sequence[float]], list[tuple[int, int]]]
-"""Cuts a text, where that is needed by the places of the question's terms and their weights."""
+_BoundsOf = Callable[[Ranked, Sequence[float]], list[tuple[int, int]]]
+"""Cuts the text of a document, where that is needed by the places of the question's terms and their weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,10 @@ def choose(weighed: WeighedDocuments, limit: Limit) -> Selection:
         whole = tuple((d, (Passage(0, len(d.text), one.score),)) for one in kept if (d := one.document).text.strip())
         return Selection(whole, _verdicts(everything, whole, ()))
     weight = min(1.0, limit.max_chars / FULL_CHARS)
-    bounds_of = partial(bounds_in, budget_chars=limit.max_chars)
+
+    def bounds_of(one: Ranked, weights: Sequence[float]) -> list[tuple[int, int]]:
+        return bounds_in(one.document.text, one.traces, weights, limit.max_chars, one.tables)
+
     sentences = _scored(kept, weighed.terms, weighed.cue, bounds_of, meaning=weight)
     packed = _packed(sentences, kept, limit)
     chosen = _joined([sentences[index] for index in packed.taken], kept) or _cut_first(sentences, kept, limit)
@@ -168,7 +170,9 @@ def nodes(
     """
     terms = terms_of(question, language)
     order = ranked(question, documents, language=language, terms=terms)
-    scored = _scored(order, terms, cue_of(question), lambda text, *_: blocks(text, node_size // 3))
+    scored = _scored(
+        order, terms, cue_of(question), lambda one, _: blocks(one.document.text, node_size // 3, one.tables)
+    )
     found: list[tuple[float, int, Document, Passage]] = []
     for number, one in enumerate(order):
         own = sorted((s for s in scored if s.document == number), key=lambda s: s.start)
@@ -197,7 +201,7 @@ def _scored(
     for number, one in enumerate(order):
         text = one.document.text
         weights = weights_in(terms, one.traces)
-        bounds = bounds_of(text, one.traces, weights)
+        bounds = bounds_of(one, weights)
         prior = PRIOR * one.score
         nexts = [start for start, _ in bounds[1:]] + [bounds[-1][1] if bounds else 0]
         leads = leads_of(text, bounds)

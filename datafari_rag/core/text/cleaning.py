@@ -82,7 +82,11 @@ def encodable(text: str) -> str:
 
 def is_unicode(text: str) -> bool:
     """Say whether *text* can be written as UTF-8: JSON can spell halves of characters."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def without_invisible(text: str) -> str:

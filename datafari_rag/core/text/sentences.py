@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from datafari_rag.core.text.abbreviations import is_abbreviated
-from datafari_rag.core.text.tables import has_tables, tables_in, uncovered
+from datafari_rag.core.text.tables import Table, all_tables, has_tables, tables_in, uncovered
 
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""
@@ -65,21 +65,27 @@ def first_spans(text: str, number: int) -> list[tuple[int, int]]:
     return list(islice(_spans_between(text, 0, len(text)), number))
 
 
-def blocks(text: str, least_chars: int) -> list[tuple[int, int]]:
+def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -> list[tuple[int, int]]:
     """
     Return *text* in pieces of whole sentences as (start, end), each the shortest of at least *least_chars* characters.
 
     The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
+    *tables* are those of *text*, where they are known.
     """
-    if not has_tables(text, 0, len(text)):
-        return _blocks_between(text, 0, len(text), least_chars)
-    found: list[tuple[int, int]] = []
-    for low, high, table in uncovered(tables_in(text), 0, len(text)):
-        if table is None:
-            found.extend(_blocks_between(text, low, high, least_chars))
-        else:
-            found.extend(_rows_together(table.rows, least_chars))
-    return found
+    return list(_blocks_in(text, all_tables(text) if tables is None else tables, least_chars))
+
+
+def spans_or_blocks(
+    text: str, *, most: int, block_chars: int, tables: Sequence[Table] | None = None
+) -> list[tuple[int, int]]:
+    """
+    Return `spans`, where these are *most* at the most; else `blocks` of at least *block_chars* characters.
+
+    *tables* are those of *text*, where they are known.
+    """
+    tables = all_tables(text) if tables is None else tables
+    found = list(islice(_spans_in(text, 0, len(text), tables), most + 1))
+    return found if len(found) <= most else list(_blocks_in(text, tables, block_chars))
 
 
 def bounds_around(text: str, start: int, end: int, reach: int = REGION_CHARS) -> list[tuple[int, int]]:
@@ -146,15 +152,24 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
 
 
 def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    if not has_tables(text, low, high):
-        yield from _sentences_between(text, low, high)
-        return
-    for start, end, table in uncovered(tables_in(text, low, high), low, high):
+    return _spans_in(text, low, high, tables_in(text, low, high) if has_tables(text, low, high) else ())
+
+
+def _spans_in(text: str, low: int, high: int, tables: Sequence[Table]) -> Iterator[tuple[int, int]]:
+    for start, end, table in uncovered(tables, low, high):
         if table is None:
             yield from _sentences_between(text, start, end)
         else:
             for row in table.rows:
                 yield from _bounded(text, *row)
+
+
+def _blocks_in(text: str, tables: Sequence[Table], least_chars: int) -> Iterator[tuple[int, int]]:
+    for low, high, table in uncovered(tables, 0, len(text)):
+        if table is None:
+            yield from _blocks_between(text, low, high, least_chars)
+        else:
+            yield from _rows_together(table.rows, least_chars)
 
 
 def _sentences_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:

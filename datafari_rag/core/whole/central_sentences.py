@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from datafari_rag.core.citations.labels import MAX_TITLE_CHARS
 from datafari_rag.core.documents import Passage
 from datafari_rag.core.passages.term_matching import is_heading
 from datafari_rag.core.text.cleaning import clean
 from datafari_rag.core.text.folding import lowered
-from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.sentences import spans_or_blocks
 from datafari_rag.core.text.stemmer import stem
 from datafari_rag.core.text.stopwords import is_empty_word
 from datafari_rag.core.text.tables import is_row
@@ -41,6 +42,13 @@ SAID_AGAIN = 0.25
 
 SAME_ZONE = 0.6
 """What a sentence still counts when one near it was chosen."""
+
+LEAST_MEAN_CHARS = 16
+SHORT_TEXT_SENTENCES = 3000
+"""
+A text whose sentences have fewer characters on average, and that has more than so many, is weighed in blocks of
+sentences: what has a word or less in each says nothing sentence by sentence.
+"""
 
 CANDIDATES = 30
 """So many of the best sentences are compared for each one that is chosen."""
@@ -74,13 +82,14 @@ class WeighedText:
 
 def weigh(text: str, *, title: str, language: str) -> WeighedText:
     """Return every sentence of *text* with how well it stands for the whole."""
-    bounds = spans(text)
-    known: dict[str, str] = {}
+    most = max(SHORT_TEXT_SENTENCES, len(text) // LEAST_MEAN_CHARS)
+    bounds = spans_or_blocks(text, most=most, block_chars=USUAL_CHARS[0])
+    known: dict[str, tuple[str, ...]] = {}
     stems = [_stems(text[start:end], language, known) for start, end in bounds]
     shared = Counter(word for some in stems for word in some)
     total = len(bounds)
     weights = {word: math.log(1 + count) * math.log(1 + total / count) for word, count in shared.items()}
-    named = _stems(title, language, known)
+    named = _stems(title[:MAX_TITLE_CHARS], language, known)
     sentences = []
     for place, ((start, end), some) in enumerate(zip(bounds, stems, strict=True)):
         score = 0.0
@@ -138,17 +147,20 @@ def said(text: str, passage: Passage) -> str:
     return " ".join(clean(text[passage.start : passage.end], is_full=True)[0].split())
 
 
-def _stems(text: str, language: str, known: dict[str, str]) -> frozenset[str]:
-    """Return the stems of the words that say something; *known* has those that were made, "" for an empty word."""
+def _stems(text: str, language: str, known: dict[str, tuple[str, ...]]) -> frozenset[str]:
+    """Return the stems of the words that say something; *known* has those that were made."""
     found: set[str] = set()
     for word in _WORD.findall(lowered(text)):
         if word not in known:
-            known[word] = "" if is_empty_word(word, language) or len(word) < 2 else stem(word, language)
-        if is_unspaced(word):
-            found.update(pieces_of(word))
-        elif known[word]:
-            found.add(known[word])
+            known[word] = _stems_of(word, language)
+        found.update(known[word])
     return frozenset(found)
+
+
+def _stems_of(word: str, language: str) -> tuple[str, ...]:
+    if is_unspaced(word):
+        return pieces_of(word)
+    return () if len(word) < 2 or is_empty_word(word, language) else (stem(word, language),)
 
 
 def _content(stems: frozenset[str], weights: dict[str, float]) -> float:

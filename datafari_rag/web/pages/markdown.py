@@ -177,9 +177,12 @@ def _kind_of(line: _Part) -> tuple[str, _Part]:
 def _inline(part: _Part, marks: PlacedCitations) -> Markup:
     shown, at = [], 0
     for found in _INLINE.finditer(part.masked):
-        shown += [_plain(part.cut(at, found.start()), marks), _piece(found, part, marks)]
+        if found.start() > at:
+            shown.append(_plain(part, at, found.start(), marks))
+        shown.append(_piece(found, part, marks))
         at = found.end()
-    return _joined([*shown, _plain(part.cut(at, len(part.text)), marks)])
+    rest = _plain(part, at, len(part.text), marks)
+    return _joined([*shown, rest]) if shown else rest
 
 
 def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
@@ -191,20 +194,20 @@ def _piece(found: re.Match[str], part: _Part, marks: PlacedCitations) -> Markup:
     return _link(found["words"], found["target"], marks)
 
 
-def _plain(part: _Part, marks: PlacedCitations) -> Markup:
-    """Return words without Markdown, each of their marks as its badges."""
-    if _MASK not in part.masked:
-        return escape(without_directions(part.text))
-    shown, at = [], 0
-    hidden = part.masked.find(_MASK)
+def _plain(part: _Part, start: int, end: int, marks: PlacedCitations) -> Markup:
+    """Return the words of *part* from *start* to *end*, without Markdown, each of their marks as its badges."""
+    hidden = part.masked.find(_MASK, start, end)
+    if hidden < 0:
+        return escape(without_directions(part.text[start:end]))
+    shown, at = [], start
     while hidden >= 0:
         made = marks.badges(part.at + hidden)
-        end = hidden + 1
+        following = hidden + 1
         if made is not None:
             shown += [escape(without_directions(part.text[at:hidden])), made[0]]
-            at = end = made[1] - part.at
-        hidden = part.masked.find(_MASK, end)
-    return _joined([*shown, escape(without_directions(part.text[at:]))])
+            at = following = made[1] - part.at
+        hidden = part.masked.find(_MASK, following, end)
+    return _joined([*shown, escape(without_directions(part.text[at:end]))])
 
 
 def _link(words: str, target: str, marks: PlacedCitations) -> Markup:

@@ -13,6 +13,7 @@ from datafari_rag.core.passages.extracts import ROW_JOINT, extracts_for
 from datafari_rag.core.passages.reranking import best_row, ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of, traces_of, weights_in
+from datafari_rag.core.text.tables import tables_in
 
 CITIES = ("Amsterdam", "Berlin", "London", "Madrid", "Paris", "Rome", "Vienna", "Zurich")
 ROWS = "".join(f"| {city} | {110 + 10 * number} EUR | zone {number} |\n" for number, city in enumerate(CITIES))
@@ -195,11 +196,12 @@ def test_a_table_that_answers_comes_first() -> None:
 def test_the_best_row_counts_its_header_and_the_line_before() -> None:
     terms = terms_of("gateway asia region", "en")
     rarity = [1.0] * len(terms)
-    assert best_row(TABS, traces_of(terms, TABS, "en"), rarity) == 3.0
-    assert best_row("1 | asia\n2 | x\n", traces_of(terms, "1 | asia\n2 | x\n", "en"), rarity) == 1.0
+    assert best_row(TABS, tables_in(TABS), traces_of(terms, TABS, "en"), rarity) == 3.0
+    two = "1 | asia\n2 | x\n"
+    assert best_row(two, tables_in(two), traces_of(terms, two, "en"), rarity) == 1.0
     only_header = terms_of("region", "en")
-    assert best_row(TABS, traces_of(only_header, TABS, "en"), [1.0]) == 0.0
-    assert best_row("No table.", traces_of(terms, "No table.", "en"), rarity) == 0.0
+    assert best_row(TABS, tables_in(TABS), traces_of(only_header, TABS, "en"), [1.0]) == 0.0
+    assert best_row("No table.", (), traces_of(terms, "No table.", "en"), rarity) == 0.0
 
 
 def test_the_prompt_names_the_headings_that_a_passage_stands_under() -> None:

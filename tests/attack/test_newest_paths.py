@@ -1,0 +1,271 @@
+"""The newest paths with the worst value of each parameter: an answer within bounds, or a failure with a name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.attack import engines
+from tests.attack.engines import Service
+from tests.attack.report import Record, judge
+
+PARTS = 30
+"""One in so many pairs of a parameter and a value is tried; the slow test tries all of them."""
+
+MOST_BYTES = 3_000_000
+"""No reply is larger, whatever was sent."""
+
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A *path*, a *body* that is answered, and the *names* of what is replaced in it, with dots between the levels."""
+
+    path: str
+    body: Mapping[str, Any]
+    names: Sequence[str]
+
+    def with_value(self, name: str, value: str) -> str:
+        """Return the body as JSON with *value*, which is JSON or none, at *name*."""
+        mark = "the place of the value"
+        body = json.loads(json.dumps(self.body))
+        place, *inner = name.split(".")
+        at = body
+        for following in inner:
+            at = at[int(place)] if place.isdigit() else at.setdefault(place, {})
+            place = following
+        at[place] = mark
+        return json.dumps(body).replace(json.dumps(mark), value)
+
+
+def texts(number: int, text: str = "x") -> str:
+    return json.dumps([f"{text}{place}" for place in range(number)])
+
+
+VALUES: Mapping[str, str] = {
+    "null": "null",
+    "true": "true",
+    "a negative number": "-1",
+    "half": "0.5",
+    "1e308": "1e308",
+    "-1e308": "-1e308",
+    "an infinite number": "1e400",
+    "2^63": str(2**63),
+    "2^64": str(2**64),
+    "400 digits": "1" + "0" * 400,
+    "5,000 digits": "1" + "0" * 5000,
+    "NaN": "NaN",
+    "-Infinity": "-Infinity",
+    "a blank": '" "',
+    "a number as text": '"1"',
+    "half a character": '"\\ud800"',
+    "NUL": '"\\u0000"',
+    "a header": '"a\\r\\nX-Evil: 1"',
+    "a macro": '"${java.version}"',
+    "a local parameter": '"{!term f=id v=d}"',
+    "a path": '"../../etc/passwd"',
+    "an empty list": "[]",
+    "an empty object": "{}",
+    "a list of null": "[null]",
+    "a list of lists": "[[]]",
+    "a list of objects": "[{}]",
+    "an object": '{"a": 1}',
+    "a list 1,000 deep": "[" * 1000 + "]" * 1000,
+    "an object 1,000 deep": '{"a":' * 1000 + "1" + "}" * 1000,
+    "a list 100,000 deep": "[" * 100_000 + "]" * 100_000,
+    "20 ids": texts(20),
+    "200 ids": texts(200),
+    "10,000 ids": texts(10_000),
+    "100 long ids": texts(100, "y" * 2000),
+    "20,000 keys": json.dumps({f"k{place}": 1 for place in range(20_000)}),
+    "1 MB": json.dumps("x" * 1_000_000),
+    "1 MB of ideographs": json.dumps("中。" * 160_000, ensure_ascii=False),
+    "1 MB of brackets": json.dumps("[(" * 500_000),
+    "20 texts of 50 kB": json.dumps(["中\n" * 25_000] * 20),
+    "a key of 1 MB": json.dumps({"k" * 1_000_000: 1}),
+}
+
+QUESTION = "When does the ferry leave?"
+SAID = [{"role": "user", "content": QUESTION}]
+STEPS = ("effort", "max_searches", "max_model_calls", "max_tokens", "max_seconds")
+OVERRIDES = tuple(f"context.overrides.{name}" for name in (*STEPS, "top", "seed", "language", "include_category"))
+ASKED = (
+    "query",
+    "action",
+    "id",
+    "lang",
+    "history",
+    "filters",
+    "filters.id",
+    "filters.fq",
+    "memoryId",
+    "conversationId",
+)
+
+
+def tool(name: str, arguments: Mapping[str, Any], names: Sequence[str]) -> Endpoint:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    return Endpoint("/mcp", call, (*(f"params.arguments.{one}" for one in names), "params", "params.name", "id"))
+
+
+def ai(action: str, **body: Any) -> Mapping[str, Endpoint]:
+    """Return both paths of an action."""
+    names = (*ASKED, "length", "estimate")
+    return {
+        f"{action}{end}": Endpoint(f"/rest/v2.0/ai{end}", {"action": action, **body}, names) for end in ("", "/stream")
+    }
+
+
+ENDPOINTS: Mapping[str, Endpoint] = {
+    **ai("rag", query=QUESTION),
+    **ai("agentic", query=QUESTION),
+    **ai("search", query=QUESTION),
+    **ai("summarize", id="d"),
+    **ai("synthesize", filters={"id": ["d", "e"]}),
+    "/chat": Endpoint("/chat", {"messages": SAID, "context": {"overrides": {"effort": "low"}}}, OVERRIDES),
+    "/api/chat": Endpoint("/api/chat", {"messages": SAID, "context": {"overrides": {}}}, OVERRIDES),
+    "/chat/stream": Endpoint("/chat/stream", {"messages": SAID}, (*OVERRIDES, "context", "sessionState")),
+    "/v1/chat/completions": Endpoint("/v1/chat/completions", {"model": "datafari", "messages": SAID}, STEPS),
+    "/v1/responses": Endpoint("/v1/responses", {"model": "datafari", "input": QUESTION}, (*STEPS, "input", "include")),
+    "/grounding/check": Endpoint(
+        "/grounding/check",
+        {"answerCandidate": "The ferry leaves at nine.", "facts": [{"factText": "The ferry leaves at nine."}]},
+        ("answerCandidate", "facts", "facts.0.factText", "facts.0.attributes", "facts.0.attributes.title",
+         "groundingSpec", "groundingSpec.citationThreshold", "documentIds"),
+    ),
+    "/grounding/check, documents": Endpoint(
+        "/grounding/check", {"answerCandidate": "The ferry leaves at nine.", "documentIds": ["d"]}, ("documentIds",)
+    ),
+    "/admin/revoke": Endpoint("/admin/revoke", {"user": "ann"}, ("user",)),
+    "search": tool("search", {"query": QUESTION}, ("query", "limit", "filters", "effort")),
+    "answer": tool("answer", {"question": QUESTION}, ("question", "history", "filters", "effort")),
+    "check": tool("check", {"text": "The ferry leaves at nine.", "document_ids": ["d"]}, ("text", "document_ids")),
+    "fetch": tool("fetch", {"id": "d"}, ("id", "start", "end")),
+}  # fmt: skip
+
+DOCUMENTS = [
+    {"id": one, "title": f"Timetable {one}", "exactContent": "The ferry leaves at nine. " * 40, "language": "en"}
+    for one in ("d", "e")
+]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with engines.embedded(tmp_path_factory.mktemp("index")) as engine:
+        engine.load(DOCUMENTS)
+        memory = {"chat__memory__enabled": "true", "chat__memory__secret": "a secret for the memory of the chats"}
+        yield Service(tmp_path_factory.mktemp("service"), engine.url, **memory)
+
+
+def hole_in(response: Any) -> str | None:
+    """Return what is wrong with *response*: a defect of ours, a status without a name, or a reply without a bound."""
+    data: bytes = response.get_data()
+    if len(data) > MOST_BYTES:
+        return f"{len(data)} bytes"
+    is_named = any(name in data for name in (b'"label"', b'"code"', b'"error":"'))
+    if b'"internal"' in data or b"incident" in data or (response.status_code >= 400 and not is_named):
+        return f"{response.status_code} {data[:200]!r}"
+    return None
+
+
+def pairs() -> list[tuple[str, str, str]]:
+    return [
+        (endpoint, name, value) for endpoint, found in ENDPOINTS.items() for name in found.names for value in VALUES
+    ]
+
+
+def attacked(service: Service, some: Sequence[tuple[str, str, str]], record: Record) -> None:
+    holes = []
+    for endpoint, name, value in some:
+        found = ENDPOINTS[endpoint]
+        body = found.with_value(name, VALUES[value]).encode("utf-8", "surrogatepass")
+        headers = {"X-Remote-User": "admin", "Accept": "application/json, text/event-stream"}
+        response = service.client.post(found.path, data=body, content_type=JSON, headers=headers)
+        if hole := hole_in(response):
+            holes.append(f"{endpoint}: {name} is {value}: {hole}")
+    if service.found([("q", "ferry")]) != (200, ("d", "e")):
+        holes.append("others are not served")
+    judge(record, "worst values of each parameter", against="embedded", tried=len(some), holes=holes)
+
+
+def test_no_worst_value_is_a_defect_or_has_an_answer_without_a_bound(service: Service, record_property: Record) -> None:
+    attacked(service, pairs()[::PARTS], record_property)
+
+
+@pytest.mark.slow
+def test_none_of_all_worst_values_is(service: Service, record_property: Record) -> None:
+    attacked(service, pairs(), record_property)
+
+
+def test_every_body_is_answered_as_it_is(service: Service) -> None:
+    """Else the refusals would mean nothing."""
+    headers = {"X-Remote-User": "admin", "Accept": "application/json, text/event-stream"}
+    for name, found in ENDPOINTS.items():
+        response = service.client.post(found.path, json=found.body, headers=headers)
+        assert response.status_code == 200, name
+        assert hole_in(response) is None, name
+
+
+TYPED: Mapping[str, str] = {
+    "1 MB": "x" * 60_000,
+    "words": "the ferry " * 5000,
+    "wildcards": "*" * 200,
+    "brackets": "(" * 199,
+    "syntax": 'title:[* TO *] OR "${x}"',
+    "NUL": "fer\x00ry",
+    "accents": "f\u0301" * 100,
+    "ideographs": "中" * 200,
+    "nothing": "",
+}
+
+
+def test_no_word_that_is_typed_is_a_defect(service: Service, record_property: Record) -> None:
+    holes = [
+        f"{name}: {response.status_code} {response.get_data()[:200]!r}"
+        for name, typed in TYPED.items()
+        if (response := service.get("/search/titles", [("q", typed)])).status_code not in (200, 400, 413, 414)
+        or hole_in(response)
+    ]
+    judge(record_property, "words that are typed", against="embedded", tried=len(TYPED), holes=holes)
+
+
+HEADERS = ("Accept-Language", "Accept", "X-Request-ID", "X-OpenWebUI-Chat-Id", "X-Forwarded-For", "X-Remote-User",
+           "Authorization", "MCP-Protocol-Version", "Origin", "Referer", "traceparent", "Sec-Fetch-Site")  # fmt: skip
+HEADER_VALUES = ("x" * 8000, "," * 8000, "en;q=1e308," * 500, "\xff\xfe" * 100, "${x}", "a=b; " * 1000, "*/*;q=-1", " ",
+                 "[" * 500, "=?base64?" + "A" * 4000 + "?=", "Bearer " + "." * 4000)  # fmt: skip
+
+
+def test_no_header_is_a_defect(service: Service, record_property: Record) -> None:
+    asks: Mapping[str, Callable[[Mapping[str, str]], Any]] = {
+        "ai": lambda headers: service.client.post("/rest/v2.0/ai", json={"query": QUESTION}, headers=headers),
+        "search": lambda headers: service.client.get("/search/select?q=ferry", headers=headers),
+        "mcp": lambda headers: service.client.post("/mcp", json=ENDPOINTS["search"].body, headers=headers),
+    }
+    holes = [
+        f"{path}: {name}: {value[:20]!r}: {hole}"
+        for path, ask in asks.items()
+        for name in HEADERS
+        for value in HEADER_VALUES
+        if (hole := hole_in(ask({name: value})))
+    ]
+    tried = len(asks) * len(HEADERS) * len(HEADER_VALUES)
+    judge(record_property, "worst values of headers", against="embedded", tried=tried, holes=holes)
+
+
+@pytest.mark.parametrize("levels", [90, 300, 900])
+def test_no_depth_of_what_is_repeated_is_a_defect(service: Service, levels: int, record_property: Record) -> None:
+    """A session state of 900 levels could not be measured, one of 300 not be sent back."""
+    state = '{"a":' * levels + "1" + "}" * levels
+    holes = []
+    for path in ("/chat", "/chat/stream", "/ask", "/api/chat", "/api/chat/stream"):
+        for name in ("sessionState", "session_state"):
+            found = Endpoint(path, {"messages": SAID}, (name,))
+            response = service.client.post(path, data=found.with_value(name, state), content_type=JSON)
+            if (hole := hole_in(response)) or (response.status_code == 200) != (levels < 100):
+                holes.append(f"{path}: {name}: {response.status_code} {hole}")
+    judge(record_property, f"session state of {levels} levels", against="embedded", tried=10, holes=holes)
