@@ -1,7 +1,7 @@
 """
 The retriever over an index in a folder of this machine: no server, the same fields and rights as on Solr.
 
-Opens the index when it is first asked, sees every commit of a writer at the next call, and never writes. Under gevent
+Opens the index at the first call, sees every commit of a writer at the next call, and never writes. Under gevent
 a search holds the worker for its few milliseconds.
 """
 
@@ -56,7 +56,7 @@ class IndexView:
     index: Index
     vocabulary: Vocabulary
     rights: Callable[[Filter], Query | None]
-    """`rights_query` for this state, remembered for the filters asked for last."""
+    """`rights_query` for this state, cached for the most recent filters."""
 
     @property
     def searcher(self) -> Searcher:
@@ -171,7 +171,7 @@ class EmbeddedRetriever:
         try:
             known = self._texts.cards([int(block) for block in blocks if block is not None])
         except SearchUnavailable:
-            # Passages that cannot be read: then nothing of them is used.
+            # Passages that cannot be read: then none of them is used.
             return {}
         return {
             number: known[int(block)] for number, block in enumerate(blocks) if block is not None and block in known
