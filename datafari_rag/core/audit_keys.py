@@ -1,7 +1,7 @@
 """
-Keys of the audit chain: with one, whoever can write the files cannot write a line that `audit verify` takes for ours.
+Keys of the audit chain: with a key, write access to the files is not enough to forge a line.
 
-A key is known by a short id that tells nothing of it. The newest key signs; older ones still verify what they signed.
+A key has a short id that reveals nothing about it. The newest key signs; older ones still verify what they signed.
 """
 
 from __future__ import annotations
