@@ -21,7 +21,7 @@ Bounds = dict[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """One bar: *share* from 0 to 100 is its length beside the longest of its chart; *text* says its value."""
+    """One bar: *share* from 0 to 100 is its length relative to the longest of its chart; *text* says its value."""
 
     name: str
     share: float

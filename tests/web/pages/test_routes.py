@@ -69,7 +69,7 @@ INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese."
     [
         pytest.param(Settings(), "1 of 2 sentences proved by the documents", id="mark"),
         pytest.param(Settings(answer_unsupported="drop"), "1 sentence that the documents do not prove was", id="drop"),
-        pytest.param(Settings(answer_min_support=0.9), "In its place stand sentences of the documents", id="replaced"),
+        pytest.param(Settings(answer_min_support=0.9), "replaced by sentences from the documents", id="replaced"),
         pytest.param(
             Settings(answer_min_support=0.9, answer_below="nothing"),
             "of what the model wrote: it is not shown",
@@ -247,7 +247,7 @@ SITE = "https://intranet.example.org"
 @pytest.mark.parametrize(
     ("origins", "origin", "allowed"),
     [
-        pytest.param((), SITE, None, id="none is named"),
+        pytest.param((), SITE, None, id="without a site"),
         pytest.param((SITE,), SITE, SITE, id="the named one"),
         pytest.param((SITE,), "https://evil.example.org", None, id="another one"),
         pytest.param((SITE,), f"{SITE}.evil.org", None, id="one that begins alike"),
