@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any, Literal
 
 Severity = Literal["must", "should", "may"]
-Need = Literal["demo", "model", "invoke"]
 
 NEEDS: Mapping[str, str] = {
     "demo": "the documents and users of `datafari-rag demo`",

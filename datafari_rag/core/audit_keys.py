@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 ID_CHARS = 12
-MIN_CHARS = 32
-"""Shortest key: 16 random bytes, written in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

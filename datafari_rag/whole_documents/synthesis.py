@@ -36,8 +36,6 @@ RETRIEVAL = "retrieval"
 OWN_SENTENCES = 2
 """Sentences of each document without a question and without a model."""
 
-Chosen = tuple[Document, tuple[Passage, ...]]
-
 
 def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     """

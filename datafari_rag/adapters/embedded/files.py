@@ -24,8 +24,20 @@ _FOOTER = struct.Struct("<II")
 _FOOTER_MAGIC = 1337
 _PARTS = ("term", "idx", "pos", "store", "fieldnorm", "fast")
 
+Stamp = tuple[int, int, int]
+"""Of a file that is replaced whole: inode, time of the last change in nanoseconds, and size in bytes."""
+
 State = list[int]
 """Of a file: its size in bytes, and when it was last changed in nanoseconds."""
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """Return the stamp of the file, None without one; a replaced file has another stamp."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def are_whole(directory: Path) -> bool:

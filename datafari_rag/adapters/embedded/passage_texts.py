@@ -20,7 +20,7 @@ from typing import Any
 
 from tantivy import Document, Index, Occur, Order, Query, Schema, SchemaBuilder, Searcher
 
-from datafari_rag.adapters.embedded.files import META_FILE
+from datafari_rag.adapters.embedded.files import META_FILE, Stamp
 from datafari_rag.adapters.embedded.filters import narrowed
 from datafari_rag.adapters.embedded.schema import (
     LANGUAGES,
@@ -64,7 +64,7 @@ class PassageText:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    stamp: tuple[int, int, int]
+    stamp: Stamp
     index: Index
     searcher: Searcher
     analyze: Any
@@ -212,7 +212,7 @@ def _word_query(word: str, language: str, view: _View) -> Query | None:
     return Query.const_score_query(Query.boolean_query(parts), 1.0) if parts else None
 
 
-def _viewed(index: Index, stamp: tuple[int, int, int]) -> _View:
+def _viewed(index: Index, stamp: Stamp) -> _View:
     tools = analyzers()
     analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
     return _View(stamp, index, index.searcher(), analyze)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from tantivy import Order, Query
 
+from datafari_rag.adapters.embedded.files import stamp_of
 from datafari_rag.adapters.embedded.filters import blocks_of, is_term, narrowed
 from datafari_rag.adapters.embedded.nearest import best, cosines
 from datafari_rag.adapters.embedded.part_reading import BlockScores, parts_of
@@ -216,7 +217,7 @@ class EmbeddedPassages:
         view = self._retriever.view()
         directory = self._retriever.directory
         with self._lock:
-            stamp = (view.stamp, _stamp(directory), key)
+            stamp = (view.stamp, stamp_of(directory / LIST_FILE), key)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._opened(view, key))
             return self._held[1]
@@ -316,11 +317,3 @@ def _none_yet(directory: Path) -> SearchUnavailable:
         "There are no vectors beside the search index: index the documents again with embeddings.endpoint.",
         log=str(directory),
     )
-
-
-def _stamp(directory: Path) -> tuple[int, int, int] | None:
-    try:
-        status = (directory / LIST_FILE).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size

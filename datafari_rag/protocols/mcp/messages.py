@@ -49,7 +49,6 @@ MAX_SHOWN_CHARS = 80
 """Most characters of a client's name that a reply repeats."""
 
 Era = Literal["modern", "legacy"]
-Json = dict[str, object]
 
 
 class Rejected(BadRequest):

@@ -624,14 +624,11 @@ def test_counts_are_sums_over_dialects() -> None:
         'datafari_rag_answer_seconds_bucket{dialect="ragapi",le="+Inf"} 8.0\n'
         'datafari_rag_answer_seconds_bucket{dialect="chat",le="0.5"} 1.0\n'
         'datafari_rag_answer_seconds_bucket{dialect="chat",le="+Inf"} 2.0\n'
-        "# TYPE datafari_rag_open_streams gauge\n"
-        "datafari_rag_open_streams 4.0\n"
     )
     counts = counts_of(text.encode())
     assert counts.outcomes == {"ok": 10.0}
     assert counts.whole == [(0.5, 4.0), (None, 10.0)]
-    assert counts.open_streams == 4.0
-    assert counts_of(b"").outcomes == {} and counts_of(b"").first_words == []
+    assert counts_of(b"").outcomes == {} and counts_of(b"").whole == []
 
 
 def test_charts_have_the_longest_bar_first() -> None:
