@@ -1,4 +1,4 @@
-"""One run of the benchmark: what every row is given, and the order in which targets stand beside one another."""
+"""One run of the benchmark: what every row is given, and the order of the targets."""
 
 from __future__ import annotations
 

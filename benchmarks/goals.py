@@ -29,7 +29,7 @@ def goals(rows: Rows) -> Iterator[Goal]:
         problem = row.get("error") or row.get("service", {}).get("error")
         if problem:
             yield Goal(name, "", f"not measured: {problem}", None)
-            if name != "growth":  # of which each cause stands for itself
+            if name != "growth":  # which has one goal for each cause
                 continue
         try:
             yield from maker(name, row)

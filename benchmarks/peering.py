@@ -50,7 +50,7 @@ def _all(bench: Bench, behind: Stubs, target: Target) -> Result:
 
 @contextmanager
 def litellm(behind: Stubs) -> Iterator[Target]:
-    """Run LiteLLM's proxy before the stub model. Without a key it starts only when told that this is meant."""
+    """Run LiteLLM's proxy before the stub model. Without a key it starts only if its configuration allows this."""
     conf = behind.folder / "litellm.yaml"
     api = f"http://127.0.0.1:{behind.model.port}/v1"
     conf.write_text(

@@ -100,7 +100,7 @@ def listening(port: int) -> int:
 
 
 def fetch(port: int, path: str, body: bytes | None = None, **headers: str) -> bytes:
-    """Return the body of one reply of a process of ours."""
+    """Return the body of one reply of a started process."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=body, headers=named)
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as reply:
@@ -108,7 +108,7 @@ def fetch(port: int, path: str, body: bytes | None = None, **headers: str) -> by
 
 
 def machine_busy_s() -> float:
-    """Return the seconds of CPU that the whole machine took so far, whoever took them."""
+    """Return the seconds of CPU that the whole machine used so far, by any process."""
     fields = [int(field) for field in _read("/proc/stat").splitlines()[0].split()[1:]]
     idle = fields[3] + fields[4]
     return (sum(fields[:8]) - idle) / TICKS

@@ -169,7 +169,7 @@ def _gap(row: Rows) -> Iterator[Sequence[str]]:
 
 
 def _large(rows: Rows) -> list[str]:
-    """Return what is to be told of large indexes beyond their goals."""
+    """Return the figures of large indexes beyond their goals."""
     lines = []
     for name in ("embedded 100,000", "embedded 1,000,000"):
         row = rows.get(name, {})

@@ -92,7 +92,7 @@ def measure(name: str, bench: Bench) -> Result:
 
 def main() -> None:
     """Run the rows and write the results."""
-    # Told to end, it ends what it started, too.
+    # On SIGTERM it ends what it started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # Thousands of connections, in what is started here as well.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -1,4 +1,4 @@
-"""What is measured, and what stands behind it: the stubs, the service with its real server, the relay, a peer."""
+"""What is measured, and what it depends on: the stubs, the service with its real server, the relay, a peer."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Round:
 
 
 def soak(server: Running, *, requests: int, rounds: int = 20, callers: int = CALLERS) -> Iterator[Round]:
-    """Ask at least *requests* times in *rounds*, with *callers* at once, and yield what was seen after each round."""
+    """Ask at least *requests* times in *rounds*, with *callers* in parallel, and yield the figures after each round."""
     each = -(-requests // (rounds * callers))
     asked = failed = 0
     worker = _worker(server)

@@ -14,7 +14,7 @@ from benchmarks.services import Stubs, asking
 
 ASKED = "/search/select?action=rag&q=How+do+I+copy+a+file"
 PACES: Mapping[str, tuple[int, float]] = {"1 caller": (1, 0.1), "50 callers": (50, 1.0)}
-"""How many are there at once, and the seconds that the model takes."""
+"""How many there are in parallel, and the seconds that the model takes."""
 
 
 def one_caller(bench: Bench) -> Result:
@@ -23,12 +23,12 @@ def one_caller(bench: Bench) -> Result:
 
 
 def fifty_callers(bench: Bench) -> Result:
-    """What is added when fifty are there at once, a model of 1 s."""
+    """What is added when fifty are there in parallel, a model of 1 s."""
     return bench.beside("answers", lambda behind, target: paced(bench, behind, target, "50 callers"))
 
 
 def instant(bench: Bench) -> Result:
-    """How many answers a second, and what each takes, when the model and Solr answer at once; 32 callers."""
+    """How many answers a second, and what each takes, when the model and Solr answer immediately; 32 callers."""
     return bench.beside("answers", lambda behind, target: at_once(bench, behind, target))
 
 

@@ -1,4 +1,4 @@
-"""The events of an answer as their reader wants them: all at once, or from the first words on."""
+"""The events of an answer in the form that the reader needs: as one list, or from the first words."""
 
 from __future__ import annotations
 

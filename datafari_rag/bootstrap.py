@@ -62,7 +62,7 @@ TEMPLATES = Path(resources.__file__).parent / "templates"
 
 class Runtime:
     """
-    The running service of one process (`web.runtime.Service`): snapshots of the settings and what stands on them.
+    The running service of one process (`web.runtime.Service`): snapshots of the settings and the parts built from them.
 
     What is built is kept as long as the settings it was built from stay the same, so that connections, caches and
     breakers outlive a change elsewhere in the file.
@@ -76,13 +76,13 @@ class Runtime:
         tracing: Tracing | None = None,
         machine: Machine = MACHINE,
     ) -> None:
-        """Build nothing yet; *tracing* makes spans of what others are asked."""
+        """Build nothing yet; *tracing* makes spans of outgoing requests."""
         self._file = file
         self._signer = signer
         self._machine = machine
         self._tracing = tracing
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
-        """Takes the age of the rights of each request; whoever counts them sets it."""
+        """Receives the age of the rights of each request; the metrics set it."""
         self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[SettingsSnapshot, ServiceSnapshot] | None = None

@@ -33,7 +33,7 @@ STEP_BYTES = 65_536
 """How much of a body is read in one step; between two steps its frames are checked."""
 
 FRAME_SHARE = 4
-"""Chunk sizes, extensions and trailers may take one byte for so many of the body: chunks of about 24 bytes."""
+"""Chunk sizes, extensions and trailers may take one byte for this many of the body: chunks of about 24 bytes."""
 
 FRAME_BYTES = 65_536
 """What they may take besides: a few small chunks, or trailers, are no attack."""
@@ -43,7 +43,7 @@ BODY_S = 300.0
 
 LINGER_S = 3.0
 LINGER_BYTES = 32 * 1024 * 1024
-"""How long, and how much, a refused caller may go on sending before the connection is closed under him."""
+"""How long, and how much, a refused caller may continue to send before the connection is closed."""
 
 _END = b"\r\n\r\n"
 _BARE_LF = re.compile(rb"(?<!\r)\n")
@@ -200,7 +200,7 @@ class BodyReader:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the connection can go on to a next request: the body was read, or little of it is left."""
+        """Whether the connection can be used for the next request: the body was read, or little of it is left."""
         if self._has_failed:
             return False
         if self._is_ended or self._length == self._text:

@@ -2,7 +2,7 @@
 The line: ask → plan → search as that user → passages → prompt → model → events, and the two folds over them.
 
 Every dialect runs this and nothing else. The user's filter is attached here and nowhere else. The line knows ports,
-not what stands behind them; it opens no file and no socket of its own, and keeps nothing of a request.
+not the adapters behind them; it opens no file and no socket, and keeps nothing of a request.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Dependencies:
     """
-    What one snapshot of the settings stands on.
+    The parts that belong to one snapshot of the settings.
 
     *instructions* is the text of `rag.instructions.file`; *new_nonce* makes an unguessable word; *clock* gives
     seconds that never go back; *endpoint* names the model's server for administrators.
@@ -91,7 +91,7 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     """
     Yield `Sources`, then deltas, then exactly one `Finished` or `Failed`; closing the generator frees the model.
 
-    A failure before the model is asked is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
+    A failure before the model is called is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: other users' events have none, whatever a dialect makes of them.
     """
     return _without_steps(told(ask, user, settings=settings, dependencies=dependencies))
@@ -140,7 +140,7 @@ def _answered(
 
 def worded(ask: Ask, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
     """
-    Yield what the model says to *ask* as it stands: no search and no documents; events as `answer` yields them.
+    Yield the model's reply to the unchanged *ask*, without search or documents; events as `answer` yields them.
 
     For requests that a program makes about a conversation, such as its title. Nothing is raised but what is a defect.
     """
@@ -197,7 +197,7 @@ def _access(user: User, settings: Settings) -> Filter:
 def _prompted(
     ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies, stopwatch: Stopwatch
 ) -> Generator[Event | StepEvent, None, tuple[Prompt, Activity | None]]:
-    """Yield `Sources` and return what the model is told. Raises: RagError, when there is nothing to tell it."""
+    """Yield `Sources` and return the prompt. Raises: RagError, when there is nothing to send to the model."""
     access = _access(user, settings)
     language, asked_in = language_for(ask), question_language_for(ask)
     dependencies = replace(dependencies, counter=_CountedOnce(dependencies.counter))
@@ -266,7 +266,7 @@ def _fitted(prompt: Prompt, settings: Settings, dependencies: Dependencies) -> P
 def _selected(
     ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, dependencies: Dependencies
 ) -> Selected:
-    """Choose the passages; from long texts aside, so that other answers go on meanwhile."""
+    """Choose the passages; long texts in a worker thread, so that other answers continue."""
     sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.

@@ -1,7 +1,7 @@
 """
 What the pipeline needs from outside, as `typing.Protocol`s; adapters fulfil them, `bootstrap` chooses.
 
-Ports speak core values and raise core errors: no foreign exception, no library's type crosses here.
+Ports use core values and raise core errors: no foreign exception, no library's type crosses here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Offload(Protocol):
 
 
 def inline(work: Callable[[], T], chars: int) -> T:
-    """Be an `Offload` that does everything where it is asked for."""
+    """Implement `Offload` by running the work directly."""
     return work()
 
 
@@ -65,7 +65,7 @@ class Several(Protocol):
         Yield what each of *works* returns, in their order, at most *most* of them under way.
 
         Raises what the first failing work raises. Closing the generator, or a failure, begins no further work, and
-        tells those under way that they are no longer wanted.
+        cancels those that are running.
         """
         ...
 
@@ -77,7 +77,7 @@ def one_by_one(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator
 
 
 class Retriever(Protocol):
-    """A search engine: the same documents for the same user, whatever stands behind it."""
+    """A search engine: the same documents for the same user, whichever engine is behind it."""
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         """
@@ -286,7 +286,7 @@ class Ending:
     The last thing a model says: *failure* is None for success, else the one named way in which it failed.
 
     *finish_reason* is the model's ("stop", "length", …) or None. A cut answer (length) is a success here that the
-    reader is told of; a filtered one is a failure.
+    reader is informed of; a filtered one is a failure.
     """
 
     finish_reason: str | None
@@ -299,7 +299,7 @@ class Model(Protocol):
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         """
-        Yield pieces, then exactly one `Ending`; closing the generator closes the connection at once.
+        Yield pieces, then exactly one `Ending`; closing the generator closes the connection immediately.
 
         *is_streamed* asks the model's server for a stream; else one piece holds the whole answer.
         """
@@ -319,7 +319,7 @@ class Relay(Protocol):
         without failure means that all was handed on: on a stream, write `[DONE]` then. Its failure is a
         `RefusedByModel` for the model's 400, 404 and 422 (its message is the reason), else as `Model.generate` has
         it. What the model refused or filtered inside a 200 is a reply like any other here. Closing the generator
-        closes the connection at once.
+        closes the connection immediately.
         """
         ...
 
@@ -329,7 +329,7 @@ class RightsSource(Protocol):
 
     def tokens_of(self, name: str, claimed: Iterable[str]) -> Iterable[str]:
         """
-        Return the tokens of *name*; a user whom the source does not know has none.
+        Return the tokens of *name*; an unknown user has none.
 
         *claimed* are tokens from a verified identity token, used only by the claims source.
 

@@ -2,7 +2,7 @@
 The search of the line: by words and by meaning at the same time, joined to one list, then read as far as is needed.
 
 Every search here is under the filter that the line hands in. What is found by meaning alone is looked up again in the
-collection of documents. Meaning that cannot be had is no error: words alone are an answer, and the reply says so.
+collection of documents. A failed search by meaning is not an error: words alone give an answer, and the reply says so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What searches: by words, by meaning where there are vectors, and how two searches are made at once."""
+    """What searches: by words, by meaning where there are vectors, and how two searches run in parallel."""
 
     retriever: Retriever
     meaning: Meaning | None = None
@@ -67,7 +67,7 @@ _Near = tuple[NearSearch, tuple[Document, ...]]
 
 def searched(searches: Iterable[Search], access: Filter, *, settings: Settings, engines: Engines) -> Searched:
     """
-    Run the steps of the plan until one finds something, each one round trip, and beside them the search by meaning.
+    Run the steps of the plan until one finds something, each one round trip, and the search by meaning in parallel.
 
     Raises:
         SearchError: the search by words failed.
@@ -102,7 +102,7 @@ def searched_in(ids: Sequence[str], access: Filter, *, content: Content, retriev
     Return the documents with *ids* that *access* lets through, in their order, and the names of the others.
 
     Raises:
-        NotFound: none of them is there for this user.
+        NotFound: this user can see none of them.
         SearchError: the search failed.
     """
     read = {one: retriever.fetch(one, STORED[content], access) for one in ids}
@@ -212,7 +212,7 @@ def _by_words(plan: Sequence[Search], access: Filter, retriever: Retriever) -> S
 
 
 def _nearest(search: Search, access: Filter, *, settings: Settings, meaning: Meaning) -> _Near | None:
-    """Return what is nearest to the question of *search*, None where that cannot be told."""
+    """Return what is nearest to the question of *search*, None where that is unknown."""
     embedder, passages = meaning.embedder, meaning.passages
     try:
         spread = passages.spread(embedder.model)

@@ -115,7 +115,7 @@ def _allow_files(connections: int) -> None:
 
 
 def _forget(worker: Worker) -> None:
-    """Take away what an ended worker said of the present, its open streams; what it counted stays."""
+    """Remove the current values of an ended worker (its open streams); its counters stay."""
     folder = Path(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
     for file in folder.glob(f"gauge_live*_{worker.pid}.db") if folder.name else ():
         file.unlink(missing_ok=True)
@@ -217,7 +217,7 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
 
 
 class Worker(GeventWorker):  # type: ignore[misc] # as above
-    """A gevent worker that says so when it stops, reads settings on SIGHUP, and writes no HTML."""
+    """A gevent worker that reports when it stops, reads settings on SIGHUP, and writes no HTML."""
 
     wsgi: WatchedApplication | None
     """None until the application is built; then its settings are read anyway."""
@@ -230,7 +230,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
 
     @contextmanager
     def timeout_ctx(self) -> Iterator[None]:
-        """Wait for a request's head as long as the settings allow; who waits holds up no stop."""
+        """Wait for a request's head as long as the settings allow; a waiting connection does not delay the shutdown."""
         waiting = gevent.getcurrent()
         self._waiting.add(waiting)
         # Who has his answer while the worker stops need not think of a next question.
@@ -260,7 +260,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
             sock.await_head()
 
     def init_signals(self) -> None:
-        """Add SIGHUP to gunicorn's; it is held back meanwhile, for its default would end this worker."""
+        """Add SIGHUP to gunicorn's; it is blocked during the change, because its default would end this worker."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         super().init_signals()
         signal.signal(signal.SIGHUP, self._reload)
@@ -291,7 +291,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         try:
             client.sendall(head.encode() + body)
         except OSError:
-            self.log.debug("a reader left before he was told that his request cannot be read")
+            self.log.debug("the client disconnected before the error about its malformed request was sent")
 
 
 def _refusal(problem: BaseException) -> dict[str, object]:
@@ -330,7 +330,7 @@ class WatchedApplication:
         environ["wsgi.input"] = body
 
         def start(*answer: Any) -> Any:
-            # Before the headers are made, which say whether the connection goes on.
+            # Before the headers are made, which say whether the connection stays open.
             if not body.is_settled:
                 line.refuse_more()
             return start_response(*answer)

@@ -25,7 +25,7 @@ pytest_plugins = (
 
 @pytest.fixture(scope="session")
 def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The value for solr.url of a real Solr with an empty collection; every test fills it anew."""
+    """The value for solr.url of a real Solr with an empty collection; every test fills it again."""
     folder = tmp_path_factory.mktemp("solr")
     put_other_collection(folder)
     with running(folder) as solr:

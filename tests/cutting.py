@@ -20,7 +20,7 @@ class Wire:
     port: int
     target: int
     refuses: bool = False
-    """Nobody is at the other end: connections end at once."""
+    """Nothing listens at the other end: connections end immediately."""
     hangs: bool = False
     """Connections are taken, and nothing ever comes."""
     resets_after: int | None = None
@@ -90,7 +90,7 @@ def _joined(wire: Wire, near: socket.socket) -> None:
                 there.start()
                 is_reset = _back(wire, far, near)
                 with suppress(OSError):
-                    # Whoever waits for more from the reader is woken; a close without a farewell is the reset.
+                    # A thread that waits for more from the reader is woken; a close without a shutdown is the reset.
                     near.shutdown(socket.SHUT_RD if is_reset else socket.SHUT_RDWR)
                 there.join(5)
         finally:

@@ -1,4 +1,4 @@
-"""Fakes at the ports: what stands behind them in tests of the line and of the web, 5 to 15 lines each."""
+"""Fakes at the ports, for tests of the pipeline and of the web, 5 to 15 lines each."""
 
 from __future__ import annotations
 

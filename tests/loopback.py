@@ -48,7 +48,7 @@ class _Quiet(ThreadingHTTPServer):
     request_queue_size = 256
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that hang up."""
+        """Log nothing about clients that disconnect."""
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class Collection:
 
 
 OTHER = "Archive"
-"""A collection that is nobody's copy: one title, one text, rights under its own names and without a default."""
+"""A collection with a schema of its own: one title, one text, rights under its own names and without a default."""
 
 _OTHER_SCHEMA = """<schema name="archive" version="1.7">
   <uniqueKey>key</uniqueKey>

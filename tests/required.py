@@ -32,7 +32,7 @@ def present(path: Path, how: str) -> Path:
 
 
 def library(name: str, how: str) -> None:
-    """Go on when the library *name* can be imported; may stand in a test, or above all tests of a module."""
+    """Go on when the library *name* can be imported; usable in a test, or above all tests of a module."""
     try:
         importlib.import_module(name)
     except ImportError:

@@ -1,7 +1,7 @@
 """
 The layout and the outer limits of the code (CONTRIBUTING.md), measured on the code itself.
 
-A failing case names file and line; the rule stands in the table at the top.
+A failing case names file and line; the rule is in the table at the top.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "datafari_rag"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "resources" not in path.parts)
 
-# What a package may import of ours.
+# What a package may import from this project.
 OURS: dict[str, set[str]] = {
     "core": {"core"},
     "ports": {"core"},
@@ -73,10 +73,10 @@ BESIDES: dict[str, set[str]] = {
 }
 # What one module may import beyond its package's row.
 OF_ONE_MODULE: dict[str, set[str]] = {
-    # An agent's side of /mcp, which speaks HTTP to the service from outside; nothing else of ours is such a client.
+    # An agent's side of /mcp, which speaks HTTP to the service from outside; no other part is such a client.
     "commands/mcp/probe.py": {"requests"},
 }
-# Libraries that come in one file as one: what the first stands on, or what only describes the second.
+# Libraries that count as one in a file: a dependency of the first, or a description of the second.
 TOGETHER = [
     {"requests", "urllib3"},
     {"pysolr", "requests"},

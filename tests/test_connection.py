@@ -15,7 +15,7 @@ from datafari_rag.core.errors import BadRequest
 
 
 class Line:
-    """A connection whose kernel takes at most so many bytes at once, and who blocks for the rest in `sendall`."""
+    """A connection with a kernel that takes at most so many bytes in one call, and blocks for the rest in `sendall`."""
 
     def __init__(self, at_once: int) -> None:
         self.at_once, self.taken = at_once, b""

@@ -202,7 +202,7 @@ def test_a_streamed_token_leaves_little_behind_while_the_stream_is_open(dialect:
 
 
 class Anew(FakeRetriever):
-    """Finds documents whose texts nobody else holds."""
+    """Finds documents with texts that no other object holds."""
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         found = documents(3)
@@ -210,7 +210,7 @@ class Anew(FakeRetriever):
 
 
 class Saying:
-    """Says a word for ever, and remembers nothing of what it was told."""
+    """Yields a word forever, and keeps nothing of its prompt."""
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
@@ -239,7 +239,7 @@ def test_an_open_stream_holds_its_documents_once_and_no_tokens(dialect: str) -> 
     Four bytes a character for each of three texts with an emoji, and once more for what was taken from it.
 
     Not the request to the model, which has all of that again, nor the tokens of a user who has many. It was a quarter
-    when texts were let go at the first word and made again at the last: hard to read, and few texts have an emoji.
+    when texts were released at the first word and made again at the last: hard to read, and few texts have an emoji.
     """
     path, body = OPEN[dialect]
     chain = ModelChain([ChainMember("fake", Saying(), Breaker(5, 30.0, lambda: 0.0))])

@@ -1,4 +1,4 @@
-"""The deployment files, each by the validator that its own world uses; a missing one is said loudly."""
+"""The deployment files, each checked by a standard validator; a missing validator is a failure."""
 
 from __future__ import annotations
 

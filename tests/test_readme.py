@@ -1,5 +1,5 @@
 """
-The README stays true: every fenced shell block is run as it stands in a copy of the checkout, and what it shows is
+The README stays true: every fenced shell block is run unchanged in a copy of the checkout, and what it shows is
 compared with the block after it (times, ids and addresses masked). README_UPDATE=1 writes what was seen.
 """
 
@@ -31,7 +31,7 @@ MASKS = (
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced shell block, the output shown after it (None: none), and where that stands."""
+    """A fenced shell block, the output shown after it (None: none), and where that is."""
 
     command: str
     shown: str | None

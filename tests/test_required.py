@@ -1,4 +1,4 @@
-"""A part that is missing: a skip for whoever works here, a failure on CI."""
+"""A missing part: a skip on a developer's machine, a failure on CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package as it is shipped: built, and installed where nothing of ours is."""
+"""The package as it is shipped: built, and installed in an empty environment."""
 
 from __future__ import annotations
 

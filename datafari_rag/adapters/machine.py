@@ -24,14 +24,14 @@ from datafari_rag.adapters.http.sessions import session_for
 
 
 class Signal(Protocol):
-    """What waits until somebody sets it: `threading.Event` has it."""
+    """Waits until it is set, as `threading.Event` does."""
 
     def wait(self) -> object:
         """Return when it is set."""
         ...
 
     def set(self) -> None:
-        """Let all go on who wait, and who will."""
+        """Release all present and future waiters."""
         ...
 
 
@@ -46,7 +46,7 @@ def new_signal() -> Signal:
 
 
 def new_nonce() -> str:
-    """Return a word that nobody can guess, for one request's fences."""
+    """Return an unguessable word for the fences of one request."""
     return secrets.token_hex(8)
 
 
@@ -54,7 +54,7 @@ def start_thread(work: Callable[[], None]) -> None:
     """
     Start *work* in a thread of the system.
 
-    Under gevent a "thread" is a greenlet, whose slow disk would hold up every request of the worker.
+    Under gevent a "thread" is a greenlet, and its slow disk would block every request of the worker.
     """
     _original("_thread", "start_new_thread", _thread.start_new_thread)(work, ())
 
@@ -76,7 +76,7 @@ class Machine:
     *monotonic* gives seconds that never go back, *wall* seconds since 1970, *chance* a number from 0 to 1.
 
     *session* opens sessions of requests as `session_for` does. *start_thread* and *thread_sleep* are for what must not
-    hold up requests; *write* writes to a file descriptor.
+    delay requests; *write* writes to a file descriptor.
     """
 
     monotonic: Callable[[], float] = time.monotonic

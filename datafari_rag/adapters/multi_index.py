@@ -1,4 +1,4 @@
-"""Several search engines behind one port: `openai.indexes` with addresses of their own."""
+"""Several search engines behind one port: `openai.indexes` with separate addresses."""
 
 from __future__ import annotations
 

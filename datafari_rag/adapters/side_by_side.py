@@ -1,4 +1,4 @@
-"""Works at the same time, each waiting for a server of its own; in threads, or greenlets where they are patched."""
+"""Parallel works that each wait for a different server; in threads, or in greenlets where they are patched."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ U = TypeVar("U")
 
 def side_by_side(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
     """
-    Be a `ports.Both` that does *first* here and *second* beside it, in the same context.
+    Implement `ports.Both`: run *first* here and *second* in parallel, in the same context.
 
     Raises:
         Exception: what *first* raised, else what *second* did; never before both have ended.
@@ -27,7 +27,7 @@ def side_by_side(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]
 
 
 def several_at_once(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
-    """Be a `ports.Several`; nobody waits for a work that is no longer wanted."""
+    """Implement `ports.Several`; does not wait for work that is no longer needed."""
     left = Event()
     pool = ThreadPoolExecutor(min(most, max(1, len(works))))
     try:

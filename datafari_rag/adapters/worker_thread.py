@@ -1,10 +1,10 @@
 """
-Long work in a thread of its own, so that the many streams of a worker go on meanwhile, and only up to a bound.
+Long work in a separate thread, so that the streams of a worker continue, and only up to a limit.
 
 The greenlets of a worker share one thread; who goes through much text there keeps every open stream waiting. A thread
 has to give the interpreter up every few milliseconds. One such thread is enough: two would only share the interpreter,
 and the memory of two such answers would be held at the same time. Work that is still not done after
-`server.work_timeout_s` is ended, and its caller gets an error of its own.
+`server.work_timeout_s` is ended, and its caller gets a specific error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from datafari_rag.ports import Offload, inline
 T = TypeVar("T")
 
 LONG_CHARS = 100_000
-"""From so much text on work is long: some ten milliseconds, and some hundred where the text is made to be slow."""
+"""Work on more text than this is long: about ten milliseconds, or a hundred if the text is made to be slow."""
 
 LIMIT_S = 10.0
 ATTEMPTS, PAUSE_S = 20, 0.1

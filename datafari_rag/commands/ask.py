@@ -127,7 +127,7 @@ def _as_json(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answe
 
 
 def _as_text(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answer:
-    """Print the answer as it comes, then what it stands on. Raises: RagError."""
+    """Print the answer as it comes, then its sources. Raises: RagError."""
     sources = Sources(())
     with closing(
         answer(asked, user, settings=service_snapshot.settings, dependencies=service_snapshot.dependencies)
@@ -149,7 +149,7 @@ def _as_text(asked: Ask, user: User, service_snapshot: ServiceSnapshot) -> Answe
 
 
 def show_sources(whole: Answer) -> None:
-    """Print what an answer stands on: its documents, and how far each of its marks is proved."""
+    """Print the sources of an answer: its documents, and how far each of its marks is proved."""
     click.echo("\n")
     if whole.finished.finish_reason == "length":
         click.echo("(The model stopped at its token limit: rag.maxTokens.)", err=True)

@@ -122,7 +122,7 @@ def _missing(folder: Path, chains: list[Path], vouched: Vouched, *, since: str) 
     here = {chain.stem for chain in chains}
     for name in sorted(vouched.keys() - here):
         if name.removeprefix("audit-")[: len(since)] >= since:
-            yield f"{folder / name}.jsonl:1: This chain is missing; a signed one tells of it."
+            yield f"{folder / name}.jsonl:1: This chain is missing, but a signed chain refers to it."
 
 
 def _problems(chain: Path, proofs: ChainProofs) -> list[str]:

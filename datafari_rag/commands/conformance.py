@@ -1,4 +1,4 @@
-"""`datafari-rag conformance URL`: the contract, asked of a running service row by row."""
+"""`datafari-rag conformance URL`: checks the contract on a running service row by row."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
             return
         seen = visibility_of(user, settings, dependencies)
     except RagError as error:
-        yield Finding(subject, "problem", _said(error), "Until this works nobody is answered as this user")
+        yield Finding(subject, "problem", _said(error), "Until this works, this user gets no answers")
         return
     text = f"{seen.documents} documents: {seen.public} public, {seen.documents - seen.public} by {seen.tokens} tokens"
     yield Finding(subject, "ok", text)
@@ -180,7 +180,7 @@ def _why(reason: Reason) -> str:
     if reason.is_seen:
         by = "it is public" if reason.is_public else f"not without {tokens}" if tokens else "several tokens open it"
         return f"sees this document: {by}"
-    # An unknown document and one that no token opens are the same for whoever asks as the user.
+    # A user cannot distinguish an unknown document from a document that none of his tokens allows.
     why = f"denied by {tokens}" if tokens else "it is not in the index, or no token of this user opens it"
     return f"does not see this document: {why}"
 
@@ -194,7 +194,7 @@ def _user(name: str, settings: Settings) -> User:
 
 
 def _searching(settings: Settings) -> Dependencies:
-    """Return what a search needs, and a model that is never asked."""
+    """Return what a search needs, and a model that is never called."""
     return Dependencies(
         retriever=bootstrap.retriever_for(settings),
         model=ExtractiveModel(),
@@ -214,7 +214,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
         yield Finding("age of rights", "hint", text, "Set security.revocations.file")
     changed = _index_changed(settings)
     if changed is None:
-        yield Finding("index", "hint", "does not tell when it was changed", "Allow the reading of /admin/luke")
+        yield Finding("index", "hint", "does not report when it was changed", "Allow the reading of /admin/luke")
     else:
         yield Finding("index", "ok", f"last changed {_ago(changed)}")
     for name in names or (None,):

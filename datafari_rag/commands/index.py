@@ -174,7 +174,7 @@ def manifest_of(solr_url: str) -> Path:
     """
     Return the file of what was put into the engine *solr_url*.
 
-    It stands in an embedded index's own folder, so that the two are removed together; for Solr in the user's folder
+    It is in the folder of an embedded index, so that both are removed together; for Solr in the user's folder
     for program state (XDG).
     """
     if solr_url.startswith(EMBEDDED):

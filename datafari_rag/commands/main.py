@@ -1,4 +1,4 @@
-"""The command line: one group, each command in a file of its own that is only read when it is called."""
+"""The command line: one group, each command in a separate file that is only imported when it is called."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     settings = snapshot.settings
-    # One secret for all workers, made before they part: a form that one of them gave out, another one takes.
+    # One secret for all workers, made before the fork: each worker accepts forms from the others.
     overrides.setdefault("server.secret", settings.server_secret or secrets.token_urlsafe(32))
     configure(settings, request_id)
     listening = server.ListenOptions(

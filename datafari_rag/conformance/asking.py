@@ -1,7 +1,7 @@
 """
-Asks a running service row by row, and says of each whether what was seen is what the contract says.
+Sends the request of each row to a running service, and compares the response with the contract.
 
-A row that cannot be asked fails with the reason. Nothing is repeated: what fails now and then is a failure.
+A row that cannot be sent fails with the reason. Nothing is repeated: an occasional failure is a failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIMEOUT_S = 30.0
 @dataclass(frozen=True, slots=True)
 class KitTarget:
     """
-    What is under test: the *service*, beside it the *model* (a stub model's address) and an llm-service to *invoke*.
+    What is under test: the *service*, also the *model* (a stub model's address) and an llm-service to *invoke*.
 
     *user_header* is the header by which the service believes who asks. None is not there.
     """

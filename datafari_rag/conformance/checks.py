@@ -102,4 +102,4 @@ TOGETHER: Mapping[str, Callable[[list[Any], Any], bool]] = {
     "within": lambda values, wanted: all(value in wanted for value in values),
     "same": lambda values, wanted: all(value == values[0] for value in values),
 }
-"""Operators that take all values at a path at once."""
+"""Operators that take all values at a path together."""

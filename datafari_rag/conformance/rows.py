@@ -1,5 +1,5 @@
 """
-The rows of the kit as values: what is asked, and what must be seen. Reads the packaged data, and nothing else.
+The rows of the kit as values: the request and the expected response. Reads only the packaged data.
 
 A version is frozen when it is released: what a row asks for never changes under its name. New rows make a new version.
 """
@@ -14,7 +14,6 @@ from importlib import resources
 from typing import Any, Literal
 
 Severity = Literal["must", "should", "may"]
-Need = Literal["demo", "model", "invoke"]
 
 NEEDS: Mapping[str, str] = {
     "demo": "the documents and users of `datafari-rag demo`",
@@ -35,12 +34,12 @@ _LONG = {
 
 
 class UnknownVariable(LookupError):
-    """A row speaks of a value that neither the data nor an earlier reply has."""
+    """A row refers to a value that neither the data nor an earlier reply has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One thing that must be seen: what stands at *path* stands in the relation *operator* to *value*."""
+    """One expected fact: the value at *path* has the relation *operator* to *value*."""
 
     path: str
     operator: str

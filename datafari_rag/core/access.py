@@ -82,7 +82,7 @@ def usable_tokens(tokens: Iterable[str]) -> tuple[frozenset[str], int]:
 
 
 def require_known(user: User, anonymous: Literal["public", "refuse"]) -> None:
-    """Let only those go on who may ask at all. Raises: NotAuthenticated."""
+    """Reject a user who may not send questions. Raises: NotAuthenticated."""
     if user.name is None and anonymous == "refuse":
         raise NotAuthenticated
 

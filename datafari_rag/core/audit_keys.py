@@ -1,7 +1,7 @@
 """
-Keys of the audit chain: with one, whoever can write the files cannot write a line that `audit verify` takes for ours.
+Keys of the audit chain: with a key, write access to the files is not enough to forge a line.
 
-A key is known by a short id that tells nothing of it. The newest key signs; older ones still verify what they signed.
+A key has a short id that reveals nothing about it. The newest key signs; older ones still verify what they signed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 ID_CHARS = 12
-MIN_CHARS = 32
-"""Shortest key: 16 random bytes, written in hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,5 +1,5 @@
 """
-The audit trail as values: what is said of one answer, how lines are chained, and how a chain is checked.
+The audit trail as values: what is recorded of one answer, how lines are chained, and how a chain is checked.
 
 A line holds who, when, which documents and what came of it; never a question, a text, an answer or a token. Each
 line carries the hash of the one before it, so that a line cannot be changed or taken out without all after it. Pure:
@@ -49,7 +49,7 @@ class ChainHead:
     """
     The end of a chain: how many lines it has, and the hash of the last one; *key* is the id of the key that signed it.
 
-    Without a key the hash is SHA-256, which whoever changes a line can make again for all after it.
+    Without a key the hash is SHA-256: after changing a line, an attacker can compute it again for all later lines.
     """
 
     lines: int = 0
@@ -117,7 +117,7 @@ def chained(record: Mapping[str, object], head: ChainHead, key: AuditKey | None 
 
 
 def head_line(head: ChainHead, key: AuditKey | None = None) -> bytes:
-    """Return *head* as it stands beside the chain, signed with *key*."""
+    """Return the file form of *head*, signed with *key*."""
     text = f"{head.lines} {head.last}"
     signature = "" if key is None else f" {key.id} {key.signed('head', text)}"
     return f"{text}{signature}\n".encode("ascii")
@@ -143,7 +143,7 @@ def broken(
     """
     Yield what is wrong with a chain: the number of the line (from 1) and a sentence; nothing when it is whole.
 
-    *head* is what stands beside the chain, None when that is gone. A chain may be longer than its head by lines that
+    *head* is the stored head of the chain, None when it is missing. A chain may be longer than its head by lines that
     were written just before the process ended, and never shorter.
     """
     proofs = proofs or ChainProofs()
@@ -190,7 +190,7 @@ def _checked(line: bytes, before: ChainHead, proofs: ChainProofs) -> tuple[str |
 
 
 def _unproved(signer: object, before: ChainHead, proofs: ChainProofs) -> str | None:
-    """Return why a line by *signer*, None for nobody, cannot be believed; None when it can be checked."""
+    """Return why a line by *signer* (None: unsigned) cannot be trusted; None when it can be checked."""
     if signer is not None and (not isinstance(signer, str) or signer not in proofs.keys):
         return f"This line was signed with a key that is not given (audit.key, audit.keys.old): {str(signer)[:40]!r}."
     if signer is None and before.key is not None:
@@ -215,7 +215,7 @@ def _document(extract: Extract) -> dict[str, object]:
 
 
 def _support(found: Support | None) -> dict[str, object] | None:
-    """Return how much of an answer was proved, and what its policy changed; None where nobody looked."""
+    """Return how much of an answer was proved, and what its policy changed; None if it was not checked."""
     if found is None:
         return None
     told = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
@@ -236,4 +236,4 @@ def _access(outcome: str) -> str:
 
 
 REFUSALS = frozenset({"notAuthenticated", "notAllowed", "authorityUnavailable", "authorityTimeout", "tooManyRequests"})
-"""Outcomes in which nothing was searched because of who asked."""
+"""Outcomes without a search because of the user."""

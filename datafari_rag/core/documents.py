@@ -40,7 +40,7 @@ class Document:
     meta: Mapping[str, object] = dataclasses.field(default_factory=dict)
     origins: OffsetMap = NO_ORIGINS
     """
-    Where *text* stood in the stored text when it is only parts of it, `GAP` between them; `NO_ORIGINS` when it is all.
+    The position of *text* in the stored text when it has only parts of it, joined by `GAP`; `NO_ORIGINS` for all.
     """
     near: tuple[Nearness, ...] = ()
     """Its pieces that were compared with the question, in order; empty where the search was by words alone."""
@@ -51,11 +51,11 @@ class Document:
 
 
 GAP = "\n" * 4
-"""Stands between two parts of a stored text that do not follow each other: longer than what joins two passages."""
+"""Separates two parts of a stored text that do not follow each other: longer than the separator of two passages."""
 
 
 def stored_span(document: Document, start: int, end: int) -> tuple[int, int]:
-    """Return where the characters *start* to *end* of the text of *document* stand in its stored text."""
+    """Return the position in the stored text of the characters *start* to *end* of the text of *document*."""
     if document.origins is NO_ORIGINS or start >= end:
         return start, end
     first, last = document.origins.at(start), document.origins.at(end - 1)
@@ -117,7 +117,7 @@ class Citation:
     ``document.text[start:end] == quote`` whenever they are not None. *status* is verified, supported, unsupported or
     unknown. The mark itself is ``answer[answer_start:answer_end]``, in code points, brackets included, with the target
     behind them where it is a link; a mark with several numbers is the place of several citations. *claim* is what the
-    mark speaks for: its sentence, or the part of it between two marks.
+    mark belongs to: its sentence, or the part of it between two marks.
     """
 
     label: str
@@ -133,6 +133,6 @@ class Citation:
     end: int | None = None
     quote: str | None = None
     place: str | None = None
-    """Where in its file the quote stands, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
+    """The place of the quote in its file, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
     page: int | None = None
     """The page number alone, for opening the file there."""

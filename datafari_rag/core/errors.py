@@ -99,7 +99,7 @@ class ContextTooLong(BadRequest):
 
 
 class NoRoomForDocuments(ContextTooLong):
-    """Documents were found, and question, history and the answer's own tokens leave none of them any room."""
+    """Documents were found, but question, history and the tokens of the answer leave no room for them."""
 
     sentence = (
         "The question and the tokens reserved for the answer leave no room for documents in the model's context window."
@@ -155,7 +155,7 @@ class NotAllowed(RagError):
 
 
 class NotFound(RagError):
-    """No such path, or no such document for this user: the two are not told apart."""
+    """No such path, or no such document for this user: the two are not distinguished."""
 
     label, code, sentence = "notFound", 404, "Nothing was found at this address."
 
@@ -236,7 +236,7 @@ class BadSetting(RagError):
 
 
 class SearchError(RagError):
-    """The search failed; never taken for "nothing found"."""
+    """The search failed; never treated as "nothing found"."""
 
 
 class SearchUnavailable(SearchError):
@@ -268,7 +268,7 @@ class AuthorityTimeout(AuthorityError):
 
 
 class ModelError(RagError):
-    """The model failed; which way is told apart by the subclass."""
+    """The model failed; the subclass says how."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ class ModelError(RagError):
 
 
 class ContentFiltered(ModelError):
-    """`finish_reason` content_filter, or the provider's 400 saying so (sentence of the RAG chat protocol)."""
+    """`finish_reason` content_filter, or the provider's 400 for it (sentence of the RAG chat protocol)."""
 
     label, code = "contentFiltered", 400
     sentence = "Your message contains content that was flagged by the OpenAI content filter."
@@ -327,7 +327,7 @@ class ModelTimeout(ModelError):
 
 
 class EmbeddingError(RagError):
-    """Vectors could not be made or used; a search goes on with words alone, indexing stops."""
+    """Vectors could not be made or used; a search continues with words alone, indexing stops."""
 
     def __init__(self, reason: str | None = None, *, log: str = "", can_repeat: bool = False) -> None:
         """Hold what every error holds; *can_repeat* says that the same request may succeed in a moment."""
@@ -391,7 +391,7 @@ class Internal(RagError):
 
 
 def leaves(root: type[RagError] = RagError) -> tuple[type[RagError], ...]:
-    """Return every class of the tree that has a label of its own, in the order of definition."""
+    """Return every class of the tree that has its own label, in the order of definition."""
     found: list[type[RagError]] = []
     for child in root.__subclasses__():
         if "label" in child.__dict__ or child is Internal:

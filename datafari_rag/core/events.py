@@ -64,7 +64,7 @@ class Sources:
     skipped: tuple[SkippedDocument, ...] = ()
     """Documents that the caller named and that are not among the extracts."""
     estimate: WorkEstimate | None = None
-    """What work on whole documents will cost, told before the first call of the model."""
+    """What work on whole documents will cost, sent before the first call of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Finished:
     extracts: tuple[Extract, ...] = ()
     """Those of `Sources` again, so that their texts need not be kept while the model writes."""
     support: Support | None = None
-    """How much of it the documents prove; None where there are none, or nobody looked."""
+    """How much of it the documents prove; None if there are none, or it was not checked."""
     activity: Activity | None = None
     """What was done for the answer and what it took; None where one search was all that was wanted."""
 
@@ -146,7 +146,7 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class StepBegun:
     """
-    A step of the search begins; a `StepEnded` with the same *id* follows, unless the answer fails or nobody reads on.
+    A step of the search begins; a `StepEnded` with the same *id* follows, unless the answer fails or the reader stops.
 
     *id* is unique within the answer. *kind* says what is done, *name* is the tool's where a tool is called (search,
     fetch, readNext, check), and *text* is what is searched for or given to the tool.

@@ -10,12 +10,12 @@ MAX_NAME_BYTES = 200
 MAX_ENDING_CHARS = 16
 
 MAX_READ_CHARS = 4000
-"""Of a longer name the end is read, where the ending stands."""
+"""Of a longer name only the end is read, because it has the extension."""
 
 
 def file_name_of(named: str) -> str | None:
     """
-    Return the name for a file that its sender calls *named*; None where nothing of it can be one.
+    Return the name for a file that its sender calls *named*; None where no part of it is usable.
 
     It has no folder, is never hidden, has no character that cannot be seen (ends of lines, commands to a terminal,
     marks that turn the direction of writing), and at most `MAX_NAME_BYTES` in UTF-8; of a longer one the stem is cut.

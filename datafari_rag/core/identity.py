@@ -38,7 +38,7 @@ class VerifiedIdentity:
 
 def mapped_name(name: str, domain: str = "") -> str:
     r"""
-    Return the principal that the source of rights knows: `DOMAIN\` is stripped, `@domain` appended when none is there.
+    Return the principal that the source of rights knows: `DOMAIN\` is stripped, `@domain` appended when it has none.
 
     The empty string when nothing is left of *name*. Case is kept, as Datafari keeps it.
     """
@@ -47,7 +47,7 @@ def mapped_name(name: str, domain: str = "") -> str:
 
 def qualified_name(name: str, domain: str = "") -> str:
     r"""
-    Return *name* with `@domain` appended when it names no domain of its own; nothing is stripped but white space.
+    Return *name* with `@domain` appended when it names no domain; nothing is stripped but white space.
 
     For names that an issuer signed: `EVIL\alice` and `alice` are two users of his, and only he knows which is ours.
     """
@@ -106,7 +106,7 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
 
 def is_trusted(peer_address: str, trusted: Iterable[Network]) -> bool:
     """
-    Say whether *peer_address*, the other end of the connection, lies in one of the networks.
+    Return whether *peer_address*, the other end of the connection, is in one of the networks.
 
     An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address. What is no address (a socket's
     path, nothing) is not trusted.
@@ -125,7 +125,7 @@ def client_address(peer_address: str, forwarded_for: str, trusted: Iterable[Netw
     Return the address that a request came from, for limits alone: the last one before our trusted proxies.
 
     *forwarded_for* is `X-Forwarded-For`; it counts only when the peer is trusted, and only back to the first address
-    that is not, because what stands before that is the caller's own to write.
+    that is not, because the caller can write anything before that.
     """
     networks_trusted = tuple(trusted)
     address = peer_address

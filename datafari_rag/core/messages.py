@@ -18,7 +18,7 @@ class Message(str):
 
 
 def message(template: str, **values: str) -> Message:
-    """Return *template* with *values* in its places; without values it is the text itself, whatever stands in it."""
+    """Return *template* with *values* in its places; without values it is the unchanged text."""
     made = Message(template.format_map(values) if values else template)
     made.template, made.values = template, values
     return made

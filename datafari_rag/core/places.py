@@ -1,8 +1,8 @@
 """
-Where in its file a stretch of a document's text stands: page, slide, or the row of a sheet; values and their spelling.
+The place of a stretch of text in its file: page, slide, or the row of a sheet; values and their encoding.
 
 Marks are kept as one stored text, a line for each: offset, kind, number, name of the sheet. The rows of a sheet need
-one mark for each run of them, since every row is a line of its own.
+one mark for each run of them, since every row is a separate line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_MARKS = 10_000
 """Most marks of one document; behind the last one that is kept no place is known."""
 
 MAX_STORED_CHARS = 1_000_000
-"""A longer field is none of ours, and is not read."""
+"""A longer field was not written by this program, and is not read."""
 
 MAX_SHEET_CHARS = 100
 
@@ -44,7 +44,7 @@ class Place:
 
 
 class PlaceMark(NamedTuple):
-    """From the character *offset* of the text on, everything stands at *place*; nothing is known where it is None."""
+    """From the character *offset* of the text on, the text is at *place*; None means that its place is unknown."""
 
     offset: int
     place: Place | None
@@ -63,7 +63,7 @@ def written(marks: Iterable[PlaceMark]) -> str:
 
 def place_at(stored: str | None, text: str | None, offset: int) -> Place | None:
     """
-    Return where the character *offset* of the stored *text* stands, None where *stored*, its marks, does not say.
+    Return the place of the character *offset* of the stored *text*; None where *stored*, its marks, has none.
 
     What is not in the form of `written` says nothing. Without the text (None) no rows are counted: a row is then its
     sheet, and none where the sheet has no name.

@@ -55,7 +55,7 @@ def line_of(name: str | None, *, at_s: float, by: str) -> bytes:
 
 
 def read_line(line: bytes) -> tuple[str | None, float]:
-    """Return whom *line* revokes, None for everybody, and when. Raises: ValueError: it is no such line."""
+    """Return whom *line* revokes, None for everyone, and when. Raises: ValueError: it is not such a line."""
     data = json.loads(line)
     if not isinstance(data, Mapping) or "user" not in data:
         raise ValueError("no revocation")

@@ -28,7 +28,7 @@ BGE_QUERY = "Represent this sentence for searching relevant passages: "
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """One model: the *artifact* and its *version*, the *stem* of its files there, and what its card says of it."""
+    """One model: the *artifact* and its *version*, the *stem* of its files there, and the facts of its card."""
 
     title: str
     artifact: str

@@ -1,9 +1,9 @@
 """
 A reader that obeys every instruction it can see, for measuring prompt injection. Pure.
 
-It sees what a real model must take for the sender's own words: all that does not stand inside a proper fence. A fence
+It sees what a real model must take for the sender's words: all text outside a proper fence. A fence
 is proper when its word cannot be guessed (at least twelve letters and digits, with a digit); it ends where its closing
-mark first stands, even in the middle of a document's text, so that a text which closes its fence itself is obeyed.
+mark first occurs, even in the middle of a document's text. So a text that closes its own fence is obeyed.
 Text fenced with triple backticks, quotes or well-known tags is not protected.
 """
 
@@ -25,7 +25,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 
 
 def visible(text: str) -> str:
-    """Return *text* without what stands inside proper fences."""
+    """Return *text* without the contents of proper fences."""
     seen, position = [], 0
     while found := _OPENING.search(text, position):
         if not _is_unguessable(found[1]):

@@ -35,7 +35,7 @@ def fetched(coordinates: str, into: Path, say: Say) -> Path:
     if maven is None:
         raise CannotFetch("`mvn` is needed to fetch a model and was not found: install Maven (Debian: maven).")
     command = [maven, "-B", "-C", "dependency:copy", f"-Dartifact={coordinates}", f"-DoutputDirectory={into}"]
-    # A folder of its own: a pom.xml of the folder that this was called from must have no part in it.
+    # A separate folder: a pom.xml in the current folder must not be used.
     with tempfile.TemporaryDirectory() as place:
         run = subprocess.Popen(  # noqa: S603 - our own command
             command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

@@ -46,7 +46,7 @@ def cache_folder() -> Path:
 
 def jars(say: Say) -> Path:
     """
-    Return the folder with Solr's jars, fetched when they are not there yet; two callers at once fetch once.
+    Return the folder with Solr's jars, downloading missing ones; two simultaneous callers download once.
 
     Raises:
         CannotRunSolr: Maven is absent or cannot reach a repository.

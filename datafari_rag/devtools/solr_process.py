@@ -47,7 +47,7 @@ _ZOOKEEPER = (
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One program of ours: *began* tells it from a later one with the same *pid*."""
+    """A program started here: *began* distinguishes it from a later one with the same *pid*."""
 
     role: str
     pid: int
@@ -69,7 +69,7 @@ def started(
     """
     Start what *folder* holds, or make it first, and return when the collection can be searched.
 
-    *nodes* 0 is a Solr without ZooKeeper; from 1 on it is a SolrCloud of so many. *port* is the first node's; None
+    *nodes* 0 is a Solr without ZooKeeper; from 1 on it is a SolrCloud of that size. *port* is the first node's; None
     takes the one of the last time, or a free one. With *owner* all of them end when the process of that number does.
     What runs already is returned as it is.
 
@@ -99,7 +99,7 @@ def started(
 
 def revived(folder: Path, *, owner: int | None = None) -> Running:
     """
-    Start again the nodes of *folder* that have ended, while the others go on; return when they take searches.
+    Start again the nodes of *folder* that have ended, while the others continue; return when they answer searches.
 
     Raises:
         CannotRunSolr: nothing was started there, or a node does not come up.
@@ -182,7 +182,7 @@ class _Starter:
         child.returncode = 0
         process = Process(role, child.pid, _began(child.pid), port)
         self.processes.append(process)
-        # Written down at once: a start that is broken off can still be stopped.
+        # Written immediately, so that an interrupted start can still be stopped.
         _write(self.folder, Running("", tuple(self.processes)))
         return process
 
@@ -273,7 +273,7 @@ def _check_kind(folder: Path, nodes: int) -> None:
 
 
 def _ports(folder: Path, wanted: int | None, nodes: int) -> list[int]:
-    """Return ZooKeeper's port (with *nodes*) and each node's: those of the last time, when nothing else is asked."""
+    """Return ZooKeeper's port (with *nodes*) and each node's: those of the last time by default."""
     book, number = folder / "ports.json", 1 + nodes if nodes else 1
     last: list[int] = []
     with suppress(OSError, ValueError):
@@ -362,7 +362,7 @@ def _end(processes: Sequence[Process]) -> int:
     """Ask each program to end, the last started first, and insist after a while; return how many were there."""
     alive = [process for process in reversed(processes) if _is_alive(process)]
     for process in alive:
-        # ZooKeeper last, when the nodes have said good-bye to it.
+        # ZooKeeper last, after the nodes have disconnected from it.
         os.kill(process.pid, signal.SIGTERM)
         limit = time.monotonic() + STOP_LIMIT_S
         while _is_alive(process):
@@ -381,7 +381,7 @@ def _is_alive(process: Process) -> bool:
 def _began(pid: int) -> str:
     """Return when the process began, "" when there is none (or only what its parent has not yet looked at)."""
     try:
-        # The program's name stands in brackets and may hold anything; fields 3 (state) and 22 (start) follow it.
+        # The program's name is in brackets and may contain any text; fields 3 (state) and 22 (start) follow it.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]
     except OSError:

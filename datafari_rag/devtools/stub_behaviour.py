@@ -1,5 +1,5 @@
 """
-What the stub model does, by the name of the model that is asked for. Pure: a name and messages in, values out.
+What the stub model does, by the requested model name. Pure: a name and messages in, values out.
 
 A name is any number of the words of `RULES`, joined by "-" or "+": `first-500ms-words-40-gap-20ms`. A name without
 any of them cites the first document, or says the question when there is none.
@@ -61,7 +61,7 @@ def said(behaviour: Behaviour, messages: Sequence[Mapping[str, object]]) -> str:
     """
     Return the text of the answer to *messages*; empty for a voice that declines.
 
-    What the system says is left aside: it is no document, and obeying it is no news.
+    System messages are ignored: they are no documents, and obeying them proves nothing.
     """
     heard = [_text_of(message) for message in messages if message.get("role") != "system"]
     return VOICES[behaviour.voice](behaviour, heard)
@@ -123,7 +123,7 @@ def _followups(behaviour: Behaviour, texts: Sequence[str]) -> str:
 
 
 def _gullible(behaviour: Behaviour, texts: Sequence[str]) -> str:
-    # The question itself is the sender's; obeying it is no news.
+    # The question itself is the sender's; obeying it proves nothing.
     followed = obeyed(texts[:-1])
     return "\n".join(["I obey: " + order for order in followed] or [_cite(behaviour, texts)])
 
@@ -146,7 +146,7 @@ VOICES: Mapping[str, Callable[[Behaviour, Sequence[str]], str]] = {
     "empty": _nothing,
     "tools": _nothing,
 }
-"""What is said, by the name that asks for it."""
+"""The reply for each model name."""
 
 Change = Callable[[re.Match[str]], dict[str, object]]
 

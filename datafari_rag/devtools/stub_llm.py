@@ -2,7 +2,7 @@
 An OpenAI-compatible server for tests and demonstrations, whose model *name* sets its behaviour (`stub_behaviour`).
 
 Whole and streamed answers, `/v1/models`, `/invoke`; it keeps the last requests for `GET /requests`. Asynchronous, so
-that thousands of slow streams cost little. Not for the open network: it shows everybody what it was asked.
+that thousands of slow streams cost little. Not for the open network: it shows its requests to everyone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RecordedRequest:
 
 @dataclass(slots=True)
 class RequestRecords:
-    """The requests so far, and how often each name was asked for a status."""
+    """The requests so far, and how often each name had to return a status."""
 
     kept: deque[RecordedRequest] = field(default_factory=lambda: deque(maxlen=MOST_KEPT))
     asked: Counter[str] = field(default_factory=Counter)
@@ -83,7 +83,7 @@ def application(token: str = "") -> web.Application:
 
 async def serve(port: int, *, host: str = "127.0.0.1", token: str = "") -> tuple[web.AppRunner, int]:
     """Start the server and return its runner (for `cleanup`) and its port; *port* 0 takes a free one."""
-    # handler_cancellation: a handler that waits learns at once that its caller left.
+    # handler_cancellation: a waiting handler is cancelled as soon as its caller disconnects.
     runner = web.AppRunner(application(token), handler_cancellation=True, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, host, port, backlog=4096)
@@ -195,7 +195,7 @@ async def _streamed(
 
 
 async def _before_piece(request: web.Request, behaviour: Behaviour, number: int, *, is_last: bool = False) -> None:
-    """Wait, stall or cut before piece *number*; at the end only what was asked for later than that."""
+    """Wait, stall or cut before piece *number*; at the end only what the name requests after that piece."""
     if behaviour.gap_ms and number and not is_last:
         await asyncio.sleep(behaviour.gap_ms / 1000)
     if behaviour.stall_after is not None and (number == behaviour.stall_after or is_last):

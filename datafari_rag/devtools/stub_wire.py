@@ -11,7 +11,7 @@ from datafari_rag.devtools.stub_behaviour import Behaviour, pieces, said
 from datafari_rag.services.prompt_contexts import documents_in
 
 UNNAMED = "stub_error"
-"""The type of an error that the stub was asked for by its number alone."""
+"""The type of an error that a model name requests by its number alone."""
 
 CREATED = 1_700_000_000
 """Every reply's time: a stub's answers are the same each time."""
@@ -27,7 +27,7 @@ class StubAnswer:
 
 
 def whole(behaviour: Behaviour, answer: StubAnswer) -> dict[str, object]:
-    """Return the reply to a request that asked for no stream."""
+    """Return the reply to a request without a stream."""
     if behaviour.error_after is not None:
         return error_body(behaviour.error_code, UNNAMED, "the stub was asked for an error inside a 200")
     choice = {
@@ -126,4 +126,4 @@ DECLINED: Mapping[str, Mapping[str, object]] = {
     "null": {"content": None},
     "tools": {"content": None, "tool_calls": [_CALL]},
 }
-"""What stands in place of a text, by the voice that declines."""
+"""The fields that replace a text, by the model name that declines."""

@@ -1,4 +1,4 @@
-"""What was measured as Markdown, and where it stands in a page: docs/quality.md is written by the command it names."""
+"""The measurements as Markdown, and their place in a page: the command that docs/quality.md names writes its tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoPlaceholder(ValueError):
 
 def written_into(page: str, report: Mapping[str, Any]) -> str:
     """
-    Return *page* with the tables of *report* (as in eval.json) in the place of what stood between the marks.
+    Return *page* with the tables of *report* (as in eval.json) between the marks, replacing the old ones.
 
     Raises:
         NoPlace: a mark is missing.
@@ -45,7 +45,7 @@ def check_marks(page: str) -> None:
 
 
 def tables(report: Mapping[str, Any]) -> str:
-    """Return one section for each variant, with how it was asked."""
+    """Return one section for each variant, with its parameters."""
     which = "All questions" if report["every"] == 1 else f"Every {report['every']}th question"
     said = f"{which}; the whole run took {report['took_s'] / 60:.1f} minutes with {report['jobs']} processes.\n"
     return "\n".join([said, *(_section(name, of["sets"]) for name, of in report["variants"].items())])

@@ -12,7 +12,7 @@ BUDGETS = (1000, 2000, 4000, 8000)
 RANKS = (1, 3, 10)
 
 FIVE = 5
-"""Among so many a question that needs several documents should have all of them: as many as an answer in steps has."""
+"""A question that needs several documents should have them among this many, as many as an answer in steps has."""
 
 UNFOUND = 10_000
 """Rank of a document that was not found."""
@@ -59,7 +59,7 @@ def folded(text: str) -> str:
 
 
 def holds(texts: Iterable[str], answers: Iterable[str]) -> bool:
-    r"""Say whether one of *answers* stands as a whole in one of *texts*, both folded; cleaning makes `\\` a `/`."""
+    r"""Return whether one of *texts* contains the whole of one of *answers*, both folded; cleaning makes `\\` a `/`."""
     haystacks = [folded(text) for text in texts]
     return any(folded(answer.replace("\\", "/")) in haystack for answer in answers for haystack in haystacks)
 
@@ -129,7 +129,7 @@ def gate_curve(trials: Sequence[Trial], steps: int = 20) -> list[dict[str, float
     """
     Return for each threshold what share of unanswerable questions it would stop, and of answers it would lose.
 
-    An answer is lost when the question is stopped although the answer stands in the context of the largest budget.
+    An answer is lost when the question is stopped although the context of the largest budget contains the answer.
     """
     idle = [t.evidence for t in trials if not t.is_answerable]
     good = [t.evidence for t in trials if t.has_answer and t.hits.get("passages", (False,))[-1]]

@@ -13,7 +13,7 @@ from datafari_rag.evaluation.measures import BUDGETS
 
 def draw(variants: Mapping[str, Mapping[str, Any]], curve: Sequence[Mapping[str, float]], path: Path) -> None:
     """
-    Write a PNG to *path*: for each variant (its "all" summary) one line a way; beside it the gate's curve.
+    Write a PNG to *path*: for each variant (its "all" summary) one line a way; next to it the gate's curve.
 
     Raises:
         OSError: the file cannot be written.

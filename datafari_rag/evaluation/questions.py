@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 REWORDED = "reworded"
-"""The group of questions in other words, which is counted apart: its questions stand in their own sets already."""
+"""The group of questions in other words, counted separately: its questions already belong to their own sets."""
 
 
 class UnreadableQuestions(ValueError):
@@ -23,7 +23,7 @@ class Question:
     A question that the collection cannot answer has *is_answerable* False; one without verbatim answers has none;
     one that *needs_all* has found its document when it has found the last of them. *group* is the set that it is
     counted in, *language* what its file says of it, "" mostly. *unit* is the row, item or step that answers, as it
-    stands in the document, *kind* which of these it is; "" where the answer is in running text.
+    is in the document, *kind* which of these it is; "" where the answer is in running text.
     """
 
     id: str

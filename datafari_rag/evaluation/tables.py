@@ -42,7 +42,7 @@ def documents_table(summaries: Summaries) -> Table:
 
 
 def context_table(summaries: Summaries) -> Table:
-    """Return how often the answer stands in what the model sees, by set, way and budget."""
+    """Return how often the model's input contains the answer, by set, way and budget."""
     ways = list(dict.fromkeys(way for summary in summaries.values() for way in summary["in_context"]))
     table = _table("Answer in the context, percent (" + " / ".join(map(str, BUDGETS)) + " characters)", "set")
     for way in ways:

@@ -31,7 +31,7 @@ Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 
 class CachingRetriever:
-    """A retriever that asks another one once for the same search: a question is asked with several budgets."""
+    """A retriever that calls another one once for the same search: each question runs with several budgets."""
 
     def __init__(self, inner: Retriever) -> None:
         """Remember nothing yet."""
@@ -153,7 +153,7 @@ def _language(whole: Answer | None) -> str:
 
 
 def _rank(documents: Sequence[Document], question: Question, found: Sequence[Document]) -> int:
-    """Return the right document's place; one of *found* that says the same word for word stands for it."""
+    """Return the right document's place; a document in *found* with the same text counts as well."""
     right = {one.text for one in found if one.text and one.id in question.document_ids}
     ranks = [rank for rank, one in enumerate(documents) if one.id in question.document_ids or one.text in right]
     if question.needs_all:
@@ -172,7 +172,7 @@ def _hits(
     Return for each way whether the answer is in the context at each budget, the window being no limit.
 
     Passages and heads are chosen as `fit` chooses them, from what one search found (of which *weighed* was made);
-    snippets need one of their own.
+    snippets need a separate one.
     """
     most = setup.settings.rag_max_files
     found = sorted((one.document for one in weighed.order), key=lambda document: (-document.score, document.id))

@@ -18,7 +18,7 @@ PREVIEW_CHARS = 500
 MAX_ID_CHARS = 4096
 MAX_PREVIEW_CHARS = 10_000
 FIELD_LANGUAGES = ("en", "fr", "de", "es")
-"""Languages whose text also goes into a field of their own, stemmed."""
+"""Languages with a separate stemmed field for their text."""
 
 Document = dict[str, object]
 
@@ -26,7 +26,7 @@ Document = dict[str, object]
 @dataclass(frozen=True, slots=True)
 class Rights:
     """
-    Tokens of the command line, for documents that set no rights of their own on the level document.
+    Tokens of the command line, for documents that set no rights on the level document.
 
     Where *is_bound* is set, they hold for the others as well, whose own rights then only narrow them.
     """

@@ -1,8 +1,8 @@
 """
-Which files a PATH stands for, and how they are opened: itself, or everything below it that a parser knows.
+Which files belong to a PATH, and how they are opened: itself, or everything below it that a parser supports.
 
 Others than who runs the command may write below PATH. So no link is followed on the way to a file, not even one that
-takes the place of a folder meanwhile: each folder is opened by its name in the one above, as no link (`O_NOFOLLOW`),
+replaces a folder during the run: each folder is opened by its name in the one above, as no link (`O_NOFOLLOW`),
 and what is read is what was opened.
 """
 
@@ -51,7 +51,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """Something below PATH that is no file to read, and *why*; *is_gone* when nothing of it may stay in the engine."""
+    """An entry below PATH that cannot be read, and *why*; *is_gone* when its documents must leave the engine."""
 
     path: Path
     why: str
@@ -119,7 +119,7 @@ def opened(root: Path, file: File) -> Iterator[int]:
 
 
 def _open_below(root: Path, way: Path, flags: int) -> int:
-    """Return *way*, relative, opened from *root* on, one name after the other, none of them a link."""
+    """Return *way*, relative, opened from *root* on, one name after the other, without following links."""
     *folders, last = way.parts or (".",)
     above = os.open(root, _FOLDER)
     try:

@@ -21,7 +21,7 @@ MAX_LINE_BYTES = 100_000_000
 """Longest line that is taken."""
 
 MAX_RATIO = 200
-"""A packed file that unpacks to more than this many times its size, and to more than a line, is taken for an attack."""
+"""A packed file that unpacks to more than this many times its size, and to more than a line, counts as an attack."""
 
 MAX_VALUES = 10_000
 """Most texts in one list."""
@@ -46,7 +46,7 @@ def lines(file: BinaryIO, name: str) -> Iterator[JsonlLine]:
     """
     Yield the lines of *file* that are not blank, unpacked when *name* ends in .gz.
 
-    A file that grows meanwhile is read up to the size that it had.
+    A file that grows during the run is read up to its first size.
 
     Raises:
         OSError: the file cannot be read.

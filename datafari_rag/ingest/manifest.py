@@ -37,7 +37,7 @@ class Manifest:
         """
         Open *file*, made when absent; what a crash left on its way counts as not known.
 
-        No second run may use it meanwhile: each would take the notes of the other for its own. Names of files are
+        No second run may use it at the same time: each would use the notes of the other. Names of files are
         nothing for other users of the machine.
 
         Raises:
@@ -144,7 +144,7 @@ class Manifest:
         """
         Note that *ids* are gone from *path*, and so from the engine.
 
-        Return the other files of this root that hold one of them: they have to be taken again, since nobody knows
+        Return the other files of this root that hold one of them: they have to be read again, since it is unknown
         which file's version the engine had. Those of other roots are taken again in their own next run.
         """
         others: set[str] = set()

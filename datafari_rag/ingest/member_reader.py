@@ -18,7 +18,7 @@ from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 
 CONTAINER_SHARE = 10
-"""All files in one file together may take so many times what one may."""
+"""All files in one file together may take this many times the limit of one file."""
 
 
 @dataclass(frozen=True, slots=True)

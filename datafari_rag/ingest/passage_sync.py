@@ -1,7 +1,7 @@
 """
 Brings a collection of passages to what the collection of documents holds, and names what it could not take.
 
-What is there already is told by comparing versions, so a run can be broken off at any moment, and several can go on at
+Comparing versions shows what exists already, so a run can be interrupted at any moment, and several can run at
 once: whatever they leave, the next one finds and repairs. At most a few documents are in memory.
 """
 
@@ -19,24 +19,24 @@ from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.ports import Embedder, PassageStore
 
 DOCUMENTS = 8
-"""Documents that are read at once; each may have megabytes."""
+"""Documents in one read; each may have megabytes."""
 
 TEXTS = 64
-"""Passages that are embedded at once."""
+"""Passages in one call of the embedding model."""
 
 COMMIT_PASSAGES = 5_000
 """Passages after which what was written can be found, and is not lost when the run is broken off."""
 
 
 class SyncListener(Protocol):
-    """Hears how far a run is."""
+    """Receives the progress of a run."""
 
     def started(self, documents: int) -> None:
-        """Begin; so many documents there are."""
+        """Begin; *documents* is the total."""
         ...
 
     def advanced(self, documents: int, passages: int) -> None:
-        """Go on by so many documents looked at, and passages written."""
+        """Add the documents that were read and the passages that were written."""
         ...
 
     def failed(self, where: str, why: str) -> None:

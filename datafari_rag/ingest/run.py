@@ -2,7 +2,7 @@
 One run: what changed below a PATH goes into the search engine, what is gone leaves it.
 
 A run ends with one commit, so that a crash leaves what was there before; a run of minutes commits in between, so that
-the next one goes on from there. A file that cannot be read is told and passed over; what was taken from it stays.
+the next one goes on from there. A file that cannot be read is reported and skipped; its earlier documents stay.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RunListener(Protocol):
         ...
 
     def advanced(self, size_bytes: int, documents: int) -> None:
-        """Say that so many bytes were looked through, and so many documents written, since the last call."""
+        """Report the bytes that were read and the documents that were written since the last call."""
         ...
 
     def failed(self, where: str, why: str) -> None:
@@ -359,7 +359,7 @@ class IndexRun:
             self.listener.failed(path, f"{told.count - MAX_TOLD_LINES} more lines could not be indexed.")
 
     def _is_unread(self, path: str) -> bool:
-        """Say whether *path* is, or lies below, what could not be read now: that is not gone."""
+        """Return whether *path* is, or is below, what could not be read now: that was not removed."""
         return any(str(place) in self._unread for place in (Path(path), *Path(path).parents))
 
 

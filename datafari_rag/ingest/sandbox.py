@@ -1,5 +1,5 @@
 """
-Files are read in a process of their own, within bounds of time, memory and output, so that one file stops no other.
+Files are read in a separate process, within limits of time, memory and output, so that one file stops no other.
 
 The process (`sandbox_child`) has no environment, and of all files only the one that it reads. It is used again for the
 next file as long as it behaves, since a new one costs a tenth of a second. Its answers are JSON, which cannot run
@@ -29,7 +29,7 @@ MAX_ANSWER_BYTES = 256_000_000
 """Longest answer: 20 million characters of text are less, and so is a batch of lines."""
 
 NOT_AGAIN = "It is not read again until it changes."
-"""What is said of a file that reached a bound."""
+"""The problem that is reported for a file that reached a limit."""
 
 _START = (
     "import runpy, sys; sys.path += [one for one in sys.argv[4:] if one not in sys.path];"

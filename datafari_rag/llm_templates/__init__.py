@@ -1,4 +1,4 @@
-"""The dialects that models speak, pure: each a module with `body`, `answer` and `delta`; and their table."""
+"""The dialects of models, pure: each a module with `body`, `answer` and `delta`; and their table."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 The "Datafari External LLM" dialect (Datafari RagAPI): one context, one question; one output. It does not stream.
 
-The conversation, which this API has no place for, stands between the instructions and the documents. Takes and gives
+The conversation, which this API has no place for, is between the instructions and the documents. Takes and gives
 plain JSON values; it sends nothing and knows no HTTP.
 """
 
@@ -33,7 +33,7 @@ def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
 
 
 def answer(reply: Mapping[str, object]) -> ReplyChunk:
-    """Return what a reply says; an empty output beside an error's text is a failure of the service."""
+    """Return what a reply says; an empty output with an error's text is a failure of the service."""
     output = reply.get("output")
     if not output and reply.get("error"):
         return ReplyChunk(failure=ModelUnavailable(log="an error in place of an output", status=200))

@@ -33,7 +33,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the whole answer, in both shapes at once unless `chat.both_shapes` is off."""
+    """Return the whole answer, in both forms together unless `chat.both_shapes` is off."""
     body = bare_reply(answer) | _with_state(session_state(context, answer.finished.text))
     return {**chat_completion.reply(answer, context), **body} if context.settings.chat_both_shapes else body
 
@@ -78,5 +78,5 @@ def failure_line(error: RagError) -> Json:
 
 
 def _with_state(state: object) -> Json:
-    """Return the path's own key, and the later spelling beside it when there is a state."""
+    """Return the path's own key, and also the later name when there is a state."""
     return {"session_state": state} if state is None else {"session_state": state, "sessionState": state}

@@ -23,7 +23,7 @@ Json = dict[str, object]
 
 MAX_LINE_BYTES = 130_000
 """The published client copies a line once for each piece it comes in: above about 200 kB it stalls (measured).
-The rest is for the client's own session state, which may stand in the same line."""
+The rest is for the client's own session state, which may be in the same line."""
 
 COPIED = ("system_fingerprint", "usage", "prompt_filter_results")
 """Keys of the model's reply that the RAG chat protocol with choices copies at the top."""
@@ -52,7 +52,7 @@ def opening_context(sources: Sources) -> Json:
 
 
 def partial(sources: Sources) -> Json:
-    """Return the key that tells of a shard that did not answer (`solr.shards.tolerant`); nothing where all did."""
+    """Return the key for a shard that did not answer (`solr.shards.tolerant`); nothing where all did."""
     return {"partial_results": True} if sources.is_partial else {}
 
 
@@ -136,7 +136,7 @@ def session_state(context: ReplyContext, text: str) -> object:
     """
     Return the state that goes back: a signed memory of the last turns where that is on, else the client's own.
 
-    *text* is the whole answer. A client that has a state of its own keeps it.
+    *text* is the whole answer. A client with its own state keeps it.
     """
     sent, settings = context.ask.session_state, context.settings
     if not settings.chat_memory_enabled or not (sent is None or memory.is_ours(sent)):
@@ -146,7 +146,7 @@ def session_state(context: ReplyContext, text: str) -> object:
 
 
 def is_state_issued(context: ReplyContext) -> bool:
-    """Say whether the state can be told only after the answer."""
+    """Return whether the state is known only after the answer."""
     sent = context.ask.session_state
     return context.settings.chat_memory_enabled and (sent is None or memory.is_ours(sent))
 

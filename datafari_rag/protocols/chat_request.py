@@ -37,7 +37,7 @@ STATE_KEYS = ("session_state", "sessionState")
 """Both spellings are read on every path (the protocol's own pages disagree)."""
 
 MAX_STATE_BYTES = 65_536
-"""Largest session state of a client's own: it stands in the first line of a stream, beside the context."""
+"""Largest session state of a client: it is in the first line of a stream, together with the context."""
 
 _STATE_FRAME_BYTES = 100
 

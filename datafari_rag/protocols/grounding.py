@@ -3,7 +3,7 @@
 grounding).
 
 The request carries the text, and the facts or the ids of documents; the reply lists each sentence with what proves it.
-Places in the text are counted in bytes of UTF-8 where Google counts them so, and in code points beside that.
+Places in the text are counted in bytes of UTF-8 where Google counts them so, and also in code points.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_FACTS_CHARS = 1_000_000
 
 MAX_ATTRIBUTES = 20
 MAX_ATTRIBUTE_CHARS = 2_000
-"""Characters of one fact's attributes, names and values: they stand in the reply at each place of the fact."""
+"""Characters of one fact's attributes, names and values: the reply repeats them at each place of the fact."""
 
 MAX_NUMBER_CHARS = 20
 MAX_DOCUMENTS = 20
@@ -140,7 +140,7 @@ def proofs_of(one: CheckedSentence, wanted: Wanted) -> list[Citation]:
 
 
 def status_of(one: CheckedSentence, wanted: Wanted) -> str | None:
-    """Return what is said of a sentence when weaker proofs than are wanted do not count."""
+    """Return the result for a sentence when weaker proofs than required do not count."""
     return UNSUPPORTED if one.proofs and not proofs_of(one, wanted) else one.status
 
 

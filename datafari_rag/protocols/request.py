@@ -33,7 +33,7 @@ class Incoming:
     now_s: float = 0.0
     """Seconds since 1970 when the request came."""
     base_url: str = ""
-    """The address under which the caller reached this service, without a path; empty where it cannot be told."""
+    """The address under which the caller reached this service, without a path; empty if it is unknown."""
     count_tokens: Callable[[str], int] = estimate
     """Tokens of a text as the model counts them; set by the edge."""
     signing: Signing = NO_SIGNING
@@ -56,7 +56,7 @@ class ReplyContext:
     user_name: str | None = None
     """As in `Incoming`. The client's session state is in the ask."""
     base_url: str = ""
-    """Under which address readers reach this service's pages, without a slash at its end."""
+    """The address under which readers reach this service's pages, without a final slash."""
     clock: Callable[[], float] | None = None
     """Seconds since the epoch, for dialects that date each line; None means all at *now_s*."""
     signing: Signing = NO_SIGNING
@@ -73,7 +73,7 @@ class PassThrough:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a chat program asks the model about a conversation: no documents; *answer* is said where no model is."""
+    """What a chat program asks the model about a conversation: no documents; *answer* is the reply without a model."""
 
     ask: Ask
     answer: str

@@ -1,4 +1,4 @@
-"""Secure plain search: `search/select` without `action` speaks Solr's own JSON, errors as Datafari's search does."""
+"""Secure plain search: `search/select` without `action` returns Solr's JSON, errors as Datafari's search does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
         raise QueryTooLong
     if not is_unicode(text):
         raise BadRequest("The parameter q is not valid Unicode text.")
-    # The page sends the language of its own words as `lang`: it only decides where those of the search tell none.
+    # The page sends the language of its texts as `lang`: it only decides if the search has no clear language.
     language = detect(text, parameters.language or "en")
     return replace(browse_of(parameters), language=language), parameters.ignored
 

@@ -1,1 +1,1 @@
-"""Programs of their own: the /invoke service and the stub model."""
+"""Separate programs: the /invoke service and the stub model."""

@@ -65,7 +65,7 @@ def reply(text: str, run_id: str) -> dict[str, object]:
 
 
 def failure(error: RagError) -> dict[str, object]:
-    """Return the body of a bad one: an empty output beside the error's text, as the API's last generation has it."""
+    """Return the body of a failure: an empty output and the error's text, as in the API's last version."""
     return {"output": "", "error": error.reason, "label": error.label, "code": error.code}
 
 

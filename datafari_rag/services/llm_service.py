@@ -2,7 +2,7 @@
 `POST /invoke`: the "Datafari External LLM" service, in front of any model, as a WSGI application and its server.
 
 The form of requests and replies is `invoke`'s; what fails is JSON too, with the status of its label. The log has
-labels and numbers, never what was asked or answered.
+labels and numbers, never questions or answers.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def application(model: Model, defaults: ServiceDefaults, *, token: str = "") -> 
 
 def serve(app: Application, port: int, *, host: str, on_ready: Callable[[int], object]) -> None:
     """
-    Serve *app* until SIGINT or SIGTERM; several requests at once need gevent's patches.
+    Serve *app* until SIGINT or SIGTERM; parallel requests need gevent's patches.
 
     *port* 0 is any free port. *on_ready* is called with the port once it is open.
 

@@ -26,10 +26,10 @@ class PromptDocument:
 
 def documents_in(context: str) -> tuple[str, tuple[PromptDocument, ...]]:
     r"""
-    Return what stands before the first document, and the documents in order.
+    Return the text before the first document, and the documents in order.
 
     A context without any "Document N. " is one document of number 1 without words before it; a blank one has none.
-    In bare contexts a line end may be the two characters `\n`. A document begins on a line of its own, or behind the
+    In bare contexts a line end may be the two characters `\n`. A document begins on a separate line, or after the
     end of a sentence when its number is the next one.
     """
     fenced = tuple(PromptDocument(int(found[1]), found[3], found[4]) for found in _FENCED.finditer(context))

@@ -47,11 +47,11 @@ def stepped(
     ask: Ask, access: Filter, *, language: str, settings: Settings, parts: StepParts
 ) -> Generator[StepEvent, None, Stepped]:
     """
-    Search for *ask*, in as many steps as its effort and budget allow, and tell of each.
+    Search for *ask*, in as many steps as its effort and budget allow, and report each.
 
     Raises:
         SearchError: the search for the question itself failed.
-        NotFound: the ask names documents, and none of them is there for this user.
+        NotFound: the ask names documents, and this user can see none of them.
     """
     if ask.document_ids:
         found = searched_in(
@@ -81,7 +81,7 @@ def stepped(
 
 
 def returned_by(steps: Generator[StepEvent, None, Stepped]) -> Stepped:
-    """Return what *steps* return at their end, and tell nobody of each."""
+    """Return the result of *steps* without reporting each."""
     while True:
         try:
             next(steps)

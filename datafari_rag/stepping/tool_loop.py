@@ -29,7 +29,7 @@ NO_CALL, REPEATED, NO_SUCH_DOCUMENT, OVER_BUDGET = "noToolCall", "repeatedToolCa
 """What the activity calls a reply that moved nothing."""
 
 Outcome = Generator[StepEvent, None, str]
-"""What a tool does: its events, then what the model is told."""
+"""What a tool does: its events, then its result for the model."""
 
 
 class ToolLoop:
@@ -136,7 +136,7 @@ class ToolLoop:
 
     def _place(self, document: Document, at: int) -> str:
         end = min(len(document.text), at + PIECE_CHARS)
-        return f"Characters {at} to {end} of {len(document.text)} stand below."
+        return f"Characters {at} to {end} of {len(document.text)} are below."
 
     def _with_piece(self, extract: Extract) -> Extract:
         """Return *extract* with the part of the document that was read last, where one was."""

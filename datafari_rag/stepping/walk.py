@@ -87,7 +87,7 @@ class StepMeter:
         return self.budget.seconds - (self._clock() - self._began)
 
     def may_search(self) -> bool:
-        """Say whether one more search is within the budget; none is after a step that failed."""
+        """Say whether one more search is within the budget; not after a step that failed."""
         is_well = not any(step.failure for step in self.steps if step.searches)
         return is_well and self.left_s > 0 and spent_on(self.steps).searches < self.budget.searches
 
@@ -180,7 +180,7 @@ class StepWalk:
         self, text: str, question: str, words: Sequence[str], *, tool: str = ""
     ) -> Generator[StepEvent, None, tuple[Document, ...] | None]:
         """
-        Search for any of *words*, nearest in meaning to *question*, and tell of it as *text*.
+        Search for any of *words*, nearest in meaning to *question*, and report it as *text*.
 
         Returns what was found, None where no search was possible.
         """
@@ -233,7 +233,7 @@ class StepWalk:
     def called(
         self, prompt: Prompt, read: Callable[[str], tuple[str, ...]]
     ) -> Generator[StepEvent, None, SaidByModel | None]:
-        """Return what the model says to *prompt*, None where it may not be called; *read* tells what is noted of it."""
+        """Return the model's reply to *prompt*, None if it may not be called; *read* returns what is noted of it."""
         input_tokens = tokens_in(prompt, self._parts.count)
         left = min(planning.MAX_TOKENS, self.meter.tokens_left(input_tokens))
         is_model = self._settings.rag_api_endpoint != BUILTIN_MODEL
@@ -255,7 +255,7 @@ class StepWalk:
         return () if said is None or said.failure else queries_in(said.text, known)
 
     def aside(self, work: Callable[[], T], documents: Sequence[Document]) -> T:
-        """Return what *work* on the texts of *documents* returns, done where it holds up nobody else."""
+        """Return what *work* on the texts of *documents* returns, in a place where it does not delay other requests."""
         return self._parts.offload(work, sum(len(document.text) for document in documents))
 
 
@@ -280,7 +280,7 @@ def said_by(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_ove
                 return SaidByModel("".join(words), tokens, None if piece.failure is None else piece.failure.label)
             size = count(piece.text)
             if tokens + size > most:
-                # A server that sends its whole reply at once, or heeds no limit: what fits is a plan as well.
+                # Some servers send the reply in one part, or ignore the limit: the part that fits is a plan as well.
                 return SaidByModel("".join(words), most) if words else SaidByModel(piece.text[:most], most)
             tokens += size
             words.append(piece.text)

@@ -29,7 +29,7 @@ UNCOUNTED = frozenset({"static", "openapi", "/health/live", "/health/ready", "/m
 
 def admit(request: Request, worker: WorkerContext) -> None:
     """
-    Let *request* go on to its path, and bound what of its body may be read.
+    Pass *request* on to its path, and limit what may be read of its body.
 
     Raises:
         UnknownHost: it is for a name that is not in `server.hosts`.
@@ -52,7 +52,7 @@ def admit(request: Request, worker: WorkerContext) -> None:
 
 
 def _hosts_of(request: Request) -> list[str]:
-    """Return what the request says to whom it is: its `Host`, and the authority of an absolute target."""
+    """Return the host names of the request: its `Host`, and the authority of an absolute target."""
     target = authority_of(str(request.environ.get("RAW_URI", "")))
     return [*request.headers.getlist("Host"), *([] if target is None else [target])]
 

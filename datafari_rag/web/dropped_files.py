@@ -1,5 +1,5 @@
 """
-Files that the one at this machine drops on the page of `datafari-rag demo FOLDER`: kept in a folder of their own.
+Files that the one at this machine drops on the page of `datafari-rag demo FOLDER`: kept in a separate folder.
 
 Nothing here reads what is in a file. The demo's watcher does, as it reads every other file: in a process that is ended
 at its bounds.
@@ -31,7 +31,7 @@ _LOCK = ".lock"
 
 def keep(folder: Path, files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
     """
-    Write *files* into *folder*, all or none of them; return their names. A file of the same name is replaced.
+    Write *files* into *folder*, all or none; return their names. A file of the same name is replaced.
 
     *endings* are those of the files that can be read, with their dots.
 
@@ -70,7 +70,7 @@ def _names(files: Sequence[FileStorage], endings: Collection[str]) -> list[str]:
 
 
 def _check_room(folder: Path, waiting: Path, names: Collection[str]) -> None:
-    """Raise BodyTooLarge where what is in *waiting* has no room beside what stays in *folder*."""
+    """Raise BodyTooLarge where what is in *waiting* has no room next to what stays in *folder*."""
     stays = [size for name, size in _sizes(folder) if name not in names]
     comes = [size for _, size in _sizes(waiting)]
     if len(stays) + len(comes) > MAX_KEPT or sum(stays) + sum(comes) > MAX_KEPT_BYTES:

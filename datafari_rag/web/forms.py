@@ -18,7 +18,7 @@ FORM_BYTES = 1_000_000
 """Largest form, and largest field of a multipart one; files may be as large as the body."""
 
 MAX_PAIRS = 1000
-"""Most pairs of a query or a form: the settings page, the largest of ours, sends some 200."""
+"""Most pairs of a query or a form: the settings page, the largest form, sends about 200."""
 
 MAX_PARTS = 100
 """Most fields and files of a multipart form."""
@@ -43,7 +43,7 @@ class CountedForms(FormDataParser):
             # A length that was announced is checked before; chunks are counted here.
             most = self.max_content_length if content_length is None else None
             stream = _CountedParts(stream, (options or {}).get("boundary", ""), most)
-        # Not silent: half a form would be taken for a whole one.
+        # Not silent: half a form would be treated as a whole one.
         self.silent = False
         try:
             return super().parse(stream, mimetype, content_length, options)

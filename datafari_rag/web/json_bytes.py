@@ -14,7 +14,7 @@ from datafari_rag.core.settings.table import Settings
 Encode = Callable[[Mapping[str, object]], bytes]
 
 _LINE_ENDS = ((b"\xc2\x85", rb"\u0085"), (b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
-"""NEL and the two separators of Unicode: Python's `splitlines` on text ends a line there, in JSON they stand only in
+"""NEL and the two separators of Unicode: Python's `splitlines` on text ends a line there, in JSON they occur only in
 strings."""
 
 
@@ -68,7 +68,7 @@ def _named_event(value: Mapping[str, object]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How one dialect's answers are written: *whole* for one body, *line* for each of a stream, *last* at its end."""
+    """How one dialect's answers are written: *whole* for one body, *line* for each of a stream, *last* to end it."""
 
     whole: Encode
     line: Encode

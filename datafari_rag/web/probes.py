@@ -13,7 +13,7 @@ Problems = Mapping[str, str | None]
 
 
 class Probes:
-    """The last result of *probe*; one request at a time looks, and those that come meanwhile wait for it."""
+    """The last result of *probe*; one request at a time runs it, and parallel requests wait for it."""
 
     def __init__(self, probe: Callable[[], Problems], clock: Callable[[], float]) -> None:
         """Look at nothing yet. *clock* gives seconds."""

@@ -23,7 +23,7 @@ _OF_HTTP = frozenset({403, 405, 413, 415, 421})
 
 
 def refused(worker: WorkerContext, error: RagError) -> Response:
-    """Return *error* in the shape of the present path: its dialect's, a page, or JSON."""
+    """Return *error* in the form of the current path: its dialect's, a page, or JSON."""
     route = _route_of(request.path)
     if route is not None:
         return _by_dialect(worker, route, error)

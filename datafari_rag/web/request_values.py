@@ -89,7 +89,7 @@ def _with_body(request: Request, bare: Incoming, takes: frozenset[str]) -> Incom
 
 
 def _multipart(request: Request, bare: Incoming) -> Incoming:
-    """Read the published client's form: a JSON part, and files beside it (reference: AI Chat Protocol)."""
+    """Read the published client's form: a JSON part and files (reference: AI Chat Protocol)."""
     body = _json(request.form["json"].encode("utf-8", "surrogatepass")) if "json" in request.form else None
     files = tuple(_attachment(file) for _, file in request.files.items(multi=True))
     return replace(bare, form=_params(request.form), body=body, files=files)

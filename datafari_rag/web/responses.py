@@ -1,4 +1,4 @@
-"""Responses as every path sends them: JSON that is not cached, and the headers beside an answer or a failure."""
+"""Responses as every path sends them: JSON that is not cached, and the headers of an answer or a failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering"
 
 
 def told_when(error: RagError, response: Response) -> Response:
-    """Return *response* with what HTTP wants beside *error*: when a repeat can help, and how to sign in."""
+    """Return *response* with the headers that HTTP requires for *error*: when a repeat can help, and how to sign in."""
     if response.status_code == NotAuthenticated.code:
         response.headers["WWW-Authenticate"] = (
             f"Bearer {INVALID}" if isinstance(error, InvalidSignIn) else 'Bearer realm="datafari_rag"'

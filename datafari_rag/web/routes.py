@@ -1,4 +1,4 @@
-"""Which dialect answers which path: one row each, and the test that tells two dialects of one path apart."""
+"""Which dialect answers which path: one row each, and the test that distinguishes two dialects of one path."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from datafari_rag.ports import Identity, Model, Relay, Revocations, RightsSource
 
 
 class NoRevocations:
-    """Nobody's rights were revoked: for commands, which remember nothing."""
+    """No rights were revoked: for commands, which cache nothing."""
 
     def latest(self, name: str | None) -> Revocation:
         """Return none."""
@@ -35,7 +35,7 @@ class ServiceSnapshot:
     """
     One snapshot: *settings* and all that was built from them; a request takes one and keeps to it.
 
-    *bad_setting* is what every answer fails with while a value cannot be used; plain search goes on.
+    *bad_setting* is what every answer fails with while a value cannot be used; plain search continues.
     """
 
     settings: Settings
@@ -76,7 +76,7 @@ class EditableSettings(Protocol):
         ...
 
     def written(self) -> Mapping[str, str]:
-        """Return the texts of the file by key, references unresolved; secrets stand in it as they do there."""
+        """Return the texts of the file by key, references unresolved; it contains secrets as the file does."""
         ...
 
     def fixed(self) -> Collection[str]:
@@ -104,7 +104,7 @@ class Service(Protocol):
     """The running service, as one worker sees it."""
 
     def snapshot(self) -> ServiceSnapshot:
-        """Return the present snapshot; a changed settings file is taken up within two seconds."""
+        """Return the current snapshot; a changed settings file takes effect within two seconds."""
         ...
 
     def problems(self) -> Sequence[Mapping[str, object]]:

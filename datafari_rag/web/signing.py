@@ -87,7 +87,7 @@ class Signer:
 
     def is_own_form(self, user_name: str, token: str | None, headers: Mapping[str, str]) -> bool:
         """
-        Say whether a POST comes from a page of ours that this user opened.
+        Say whether a POST comes from a page of this service that this user opened.
 
         The token must be his, and the browser must not say that another site sent it. *headers* have lower-case
         names.

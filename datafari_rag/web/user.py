@@ -83,7 +83,7 @@ class RightsOfRequest:
 
     def require_held(self) -> None:
         """
-        Let an answer go on whose reader still has the rights that it began with.
+        Continue an answer while its reader has the rights that it began with.
 
         Revocations count immediately; the source of rights is read again when what it said is as old as
         `security.cache_s`, and `RECHECK_S`.

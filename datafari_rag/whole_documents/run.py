@@ -1,4 +1,4 @@
-"""One work on its way: what it needs, documents read as its user, what the model is told, and what it wrote."""
+"""One running work: what it needs, documents read with its user's rights, its prompts, and what it wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from datafari_rag.pipeline import Dependencies, fetch
 from datafari_rag.ports import Ending, IsWanted
 
 FRAME_TOKENS = 200
-"""What question, label and fences of a request take, at most, beside instructions and the summary so far."""
+"""Most tokens of question, label and fences of a request, without instructions and the summary so far."""
 
 LEAST_ROOM_TOKENS = 100
 
@@ -40,7 +40,7 @@ class ModelText:
 
 @dataclass(frozen=True, slots=True)
 class WorkRun:
-    """One work with all that it needs; nothing of it is kept afterwards."""
+    """One work with all that it needs; nothing is kept afterwards."""
 
     ask: Ask
     work: DocumentWork
@@ -73,7 +73,7 @@ class WorkRun:
 
     def prompt(self, question: str, extracts: tuple[Extract, ...], *, instructions: str, language: str) -> Prompt:
         """
-        Return what the model is told, within its window: what does not fit is left out from the end.
+        Return the prompt, within the model's window: what does not fit is left out from the end.
 
         Raises:
             NoRoomForDocuments: not even one of *extracts* fits.
@@ -112,7 +112,7 @@ class WorkRun:
         ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
         if not is_wanted():
             return ModelText("")
-        # A stream, so that a work which nobody waits for closes the connection at the next word.
+        # A stream, so that an abandoned work closes the connection at the next word.
         with closing(self.dependencies.model.generate(prompt, is_streamed=True)) as pieces:
             for piece in pieces:
                 if isinstance(piece, Ending):

@@ -39,7 +39,7 @@ class SummaryPart:
     finish_reason: str = "stop"
     facts: ModelFacts = UNKNOWN_MODEL
     gap: str = "\n\n"
-    """What stands between these sentences and those before."""
+    """The separator of these sentences and those before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _extractive(run: WorkRun, subject: Subject, sentences: Sequence[str], shown:
 
 
 def _refined(run: WorkRun, subject: Subject) -> Parts:
-    """Yield the summary piece after piece: each call knows what was said, and goes on from there."""
+    """Yield the summary piece after piece: each call knows the text so far, and continues it."""
     total, so_far = len(subject.spans), ""
     for number, span in enumerate(subject.spans, 1):
         extract = _seen(run, subject, span)
@@ -152,7 +152,7 @@ def _refined(run: WorkRun, subject: Subject) -> Parts:
 
 
 def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
-    """Yield one summary of the summaries of all pieces, which are made beside each other."""
+    """Yield one summary of the summaries of all pieces, which are made in parallel."""
     seen = [extract for span in subject.spans if (extract := _seen(run, subject, span)) is not None]
     total = len(seen)
     works = [partial(_part_written, run, subject, extract, (number, total)) for number, extract in enumerate(seen, 1)]

@@ -1,8 +1,8 @@
 """
 Several documents in one answer: of each its share of passages, together in one request; documents left out are named.
 
-Each document has the same room, however much it says of the question, so that none is lost. Without a model, each
-answers with sentences of its own.
+Each document gets the same share, however relevant it is to the question, so that none is lost. Without a model, each
+contributes sentences of its text.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ RETRIEVAL = "retrieval"
 """The step in which the documents are read."""
 
 OWN_SENTENCES = 2
-"""Sentences of each document when nothing is asked and no model writes."""
-
-Chosen = tuple[Document, tuple[Passage, ...]]
+"""Sentences of each document without a question and without a model."""
 
 
 def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
@@ -44,7 +42,7 @@ def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
     Yield what the documents of the ask say together.
 
     Raises:
-        NotFound: none of them is there for this user.
+        NotFound: this user can see none of them.
         EmptyDocument: those that are there have no text.
         RagError: search, rights or model failed.
     """
@@ -135,7 +133,7 @@ def _by_model(
 def _extractive(
     run: WorkRun, extracts: tuple[Extract, ...], language: str, stopwatch: Stopwatch
 ) -> Generator[WorkEvent, None, None]:
-    """Yield of each document its label, and under it sentences of its own with its mark."""
+    """Yield for each document its label, and below it some of its sentences with its mark."""
     written = ""
     for extract in extracts:
         told = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)

@@ -729,7 +729,7 @@ def test_the_same_question_finds_the_same_documents_whatever_is_read_of_them(
     assert ids(retriever, asked("pump", content=content)) == ids(retriever, asked("pump"))
 
 
-# --- words spelt nearly so, titles that begin so ----------------------------------------------------------------------
+# --- words spelled similarly, titles that begin so --------------------------------------------------------------------
 
 
 def test_near_words_are_those_of_documents_that_the_user_may_see(retriever: Retriever, load: Load) -> None:

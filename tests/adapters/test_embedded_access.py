@@ -1,4 +1,4 @@
-"""Nobody sees what he may not: the golden table of ManifoldCF's component, and what lies beside it."""
+"""No user sees a document without the right to it: the golden table of ManifoldCF's component, and related cases."""
 
 from __future__ import annotations
 

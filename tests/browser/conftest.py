@@ -41,7 +41,7 @@ def zoo_service(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="package")
 def workbench(browser: Browser, demo_service: Running) -> Iterator[Page]:
-    """A page of ours on which functions of our scripts can be called; nothing of it is kept."""
+    """A page of the service on which tests can call functions of its scripts; nothing of it is kept."""
     page = browser.new_page()
     page.goto(demo_service.url)
     yield page

@@ -75,7 +75,7 @@ def settings(reader: Surfer) -> None:
 
 
 def live(reader: Surfer) -> None:
-    """The settings page while somebody asks: each question is one tick of its clock."""
+    """The settings page while questions arrive: each question is one tick of its clock."""
     page = reader.open()
     reader.be("admin")
     page.clock.install()
@@ -148,7 +148,7 @@ def take(browser: Browser, home: str, shots: tuple[Shot, ...]) -> None:
 
 
 def main() -> None:
-    """Write every picture anew."""
+    """Write every picture again."""
     if shutil.which("chromium") is None:
         raise SystemExit("chromium is missing: run make programs")
     IMAGES.mkdir(parents=True, exist_ok=True)

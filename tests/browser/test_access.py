@@ -136,7 +136,7 @@ LISTEN = """() => {
 
 
 def listened(zoo_service: Zoo, come: Come, question: str) -> tuple[list[dict[str, Any]], Page]:
-    """Return what a reader who listens is told of an answer that repeats *question* word by word, and the page."""
+    """Return the announcements of a screen reader for an answer that repeats *question* word by word, and the page."""
     zoo_service.behave("echo-gap-10ms")
     reader = come(zoo_service.url)
     page = reader.open()

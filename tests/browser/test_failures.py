@@ -173,7 +173,7 @@ def failing(label: str) -> Callable[[Route], None]:
 
 
 def test_every_label_has_its_own_words(zoo_service: Zoo, come: Come) -> None:
-    """The service's replies are stood in for here, so that every label is seen, also those that are hard to make."""
+    """The service's replies are simulated here, so that every label is seen, including those that are hard to cause."""
     page = come(zoo_service.url).open()
     for label in OTHERS:
         page.unroute_all()

@@ -144,7 +144,7 @@ def test_earlier_questions_are_nothing_for_the_next_reader(demo_service: Running
     reader.be("alice")
     reader.ask("secret plan of alice")
     assert "secret plan" in page.evaluate(everything)
-    # The menu keeps a question that stands in the address; the next reader begins with the first page.
+    # The menu keeps a question that is in the address; the next reader begins with the first page.
     reader.open()
     reader.be("bob")
     assert "secret plan" not in page.evaluate(everything)

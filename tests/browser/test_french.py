@@ -31,7 +31,7 @@ SEEN = """() => {
   }
   return [...said].filter((text) => /\\p{L}{2}/u.test(text));
 }"""
-"""Texts and spoken names of a page without those that are somebody's own: what has a direction of its own is a
+"""Texts and spoken names of a page without those of a user or document: what has a direction of its own is a
 document's or a reader's word."""
 
 ALIKE = re.compile(

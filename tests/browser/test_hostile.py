@@ -58,7 +58,7 @@ BEFORE = {
         }
     """,
 }
-"""What the page around does before the widget comes, or somebody who may write markup into it."""
+"""What the surrounding page does before the widget loads, or an attacker who can write markup into it."""
 
 
 @dataclass
@@ -168,7 +168,7 @@ SELECTORS = ["[", "body", "script", "*", ":has(:has(*))", "#none", "form", "ifra
 
 
 def test_hostile_attributes(record_property: Record, visit: Visit) -> None:
-    """Whoever may write markup and no script into the page writes the element too."""
+    """An attacker who can write markup but no script into the page writes the element too."""
     holes, tried = [], 0
     reader = visit("<form><input name=q value=x></form>", lines_of("nine"))
     for name, text in [*product(ATTRIBUTES, HOSTILE), *(("form", one) for one in SELECTORS)]:
@@ -266,7 +266,7 @@ def found_with(text: str) -> Mapping[str, object]:
 
 
 def streams_with(text: str) -> list[str]:
-    """Return streams that a server of ours never sends: unknown and torn events, names of every object, other types."""
+    """Return streams that the service never sends: unknown and torn events, names of every object, other types."""
     events: list[list[Any]] = [
         [{"type": text, "data": text}, {"type": "__proto__", "data": {"__proto__": {"onclick": text}}}],
         [{"type": "error", "data": {"label": "__proto__", "reason": text}}],
@@ -325,7 +325,7 @@ def answering(page: Page, stream: str, found: Mapping[str, object]) -> None:
 
 
 def test_a_page_that_was_kept_is_asked_for_again(zoo_service: Zoo, come: Come) -> None:
-    """Whoever goes back after another one signed out sees what he himself may see."""
+    """A user who goes back after another user signed out sees only what he may see."""
     reader = come(zoo_service.url)
     for path in ("/", "/documents?id=plain", "/documents?id=none"):
         page = reader.open(path)

@@ -1,4 +1,4 @@
-"""An administrator changes settings without fear; nobody else gets near them."""
+"""An administrator can change settings safely; no other user can open them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = DEMO["rag.api.token"]
 
 @pytest.fixture(scope="module")
 def own_demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A demo of this module's own: its settings change. Two workers: whoever answers must say the same."""
+    """A separate demo for this module: its settings change. Two workers: both must give the same answers."""
     with demo(tmp_path_factory.mktemp("settings"), workers=2) as found:
         conf = conf_of(found)
         conf.write_text("# kept: the first line\n" + conf.read_text("utf-8") + "# kept: the last line\n", "utf-8")
@@ -46,7 +46,7 @@ def administrator(service: Running, come: Come) -> Surfer:
     return reader
 
 
-@pytest.mark.parametrize("name", ["", "alice"], ids=["nobody", "a user who is no administrator"])
+@pytest.mark.parametrize("name", ["", "alice"], ids=["anonymous", "a user who is no administrator"])
 def test_the_page_is_closed_to(own_demo: Running, come: Come, name: str) -> None:
     reader = come(own_demo.url)
     reader.open()
@@ -213,7 +213,7 @@ LIVE = """async ([counts, at]) => {
         pytest.param([4, 8], 0.5, 2, 0.5, id="a difference"),
         pytest.param([4, 8], 1.0, 2, 1.0, id="all of them"),
         pytest.param([8, 8], 0.5, 2, None, id="nothing happened"),
-        pytest.param([8, 2, 4], 0.5, 2, 0.5, id="a service that started again begins anew"),
+        pytest.param([8, 2, 4], 0.5, 2, 0.5, id="a restarted service begins again"),
         pytest.param(range(500), 0.5, 121, 0.5, id="no more than ten minutes are kept"),
     ],
 )

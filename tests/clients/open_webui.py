@@ -77,7 +77,7 @@ def open_webui(folder: Path, api: str) -> Iterator[str]:
         "FORWARD_USER_INFO_HEADER_JWT_SECRET": JWT_SECRET,
         "BYPASS_MODEL_ACCESS_CONTROL": "true",
         "DEFAULT_USER_ROLE": "user",
-        # No models of its own, and nobody else's servers.
+        # No built-in models, and no external servers.
         "RAG_EMBEDDING_ENGINE": "openai",
         "BYPASS_EMBEDDING_AND_RETRIEVAL": "true",
         "AUDIO_STT_ENGINE": "openai",

@@ -1,7 +1,7 @@
 """
 The official conformance suite against /mcp, at both revisions: the product, and a build with its diagnostic tools.
 
-What is expected to fail stands in `conformance/`, each group with its reason; the suite itself refuses a line that no
+Expected failures are listed in `conformance/`, each group with its reason; the suite itself refuses a line that no
 longer fails. What a revision requires is frozen in the suite; what it only reports (extensions) does not count.
 """
 
@@ -33,7 +33,7 @@ def node_22() -> str:
 
 
 def run(build: str, url: str, folder: Path, saw: Saw) -> None:
-    """Run the suite at both revisions at once and judge each by its exit code."""
+    """Run the suite at both revisions in parallel and judge each by its exit code."""
     suite = present(NODE_MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js", "run make clients")
     running = {}
     for revision in REVISIONS:

@@ -105,7 +105,7 @@ def test_what_the_model_refuses_is_the_callers_error_with_its_code(
     assert refused.value.code == code
 
 
-# A model of ours: nothing but the name is needed.
+# A model of this service: only the name is needed.
 
 
 def test_our_model_answers_from_documents_whole_and_streamed(client: OpenAI, saw: Saw) -> None:

@@ -62,7 +62,7 @@ BROKEN = [
     pytest.param("rag.api.token=file:gone.txt", 1, "The file gone.txt cannot be read.", id="no file of the token"),
     pytest.param("rag.instructions.file=gone.txt", 1, "Valid values are paths of text files", id="no instructions"),
     pytest.param("log.level=INFO\nlog.file=C:\\users\\log", 2, "Write a backslash twice", id="a bad escape"),
-    pytest.param("log.file=C:\\temp", 1, "Write a backslash twice.", id="an escape nobody meant"),
+    pytest.param("log.file=C:\\temp", 1, "Write a backslash twice.", id="an unintended escape"),
     pytest.param("llm.fallback=builtin:extractive,http://a/", 1, "of which the last may be", id="a fallback too early"),
     pytest.param("llm.retries=-1", 1, "A number between 0 and 20 is expected.", id="less than no retry"),
     pytest.param(

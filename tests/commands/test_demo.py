@@ -73,7 +73,7 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
 
 
 class Counting:
-    """Stands for the model whose vectors come with the package; remembers what it had to embed."""
+    """Replaces the model of the vectors in the package; remembers what it had to embed."""
 
     def __init__(self) -> None:
         told = json.loads((DEMO / VECTORS).read_bytes().partition(b"\n")[0])

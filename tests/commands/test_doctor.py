@@ -287,4 +287,4 @@ def test_solr_says_when_its_index_was_changed(tmp_path: Path) -> None:
     assert "index: last changed 2026-01-01T00:00:00Z (" in said.output
     with serving(solr(luke=Reply(b"", 403))) as loopback:
         said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", more=("--freshness",))
-    assert "HINT    index: does not tell when it was changed" in said.output
+    assert "HINT    index: does not report when it was changed" in said.output

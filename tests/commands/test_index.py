@@ -159,7 +159,7 @@ def on_a_terminal(*arguments: str) -> tuple[str, str]:
         os.close(its)
         assert child.stdout is not None
         shown = b""
-        # Linux ends the reading with EIO when nobody holds the terminal any more.
+        # Linux ends the reading with EIO when no process holds the terminal any more.
         with contextlib.suppress(OSError):
             while part := os.read(ours, 4096):
                 shown += part

@@ -1,4 +1,4 @@
-"""The list of commands, and what is said when the extra of one is not installed."""
+"""The list of commands, and the message when the extra of one is not installed."""
 
 from __future__ import annotations
 

@@ -404,7 +404,7 @@ _AI = {
     "an empty answer": "is an error by Datafari 7",
     "content filtered": "is HTTP 200 by Datafari 7",
 }
-_AT_ONCE = "begins its stream at once: what fails afterwards is an event (tests/protocols/ai)"
+_AT_ONCE = "begins its stream immediately: what fails afterwards is an event (tests/protocols/ai)"
 _AI_STREAM = {
     **_AI,
     **dict.fromkeys(("failure", "model down", "model slow", "model busy"), _AT_ONCE),

@@ -97,7 +97,7 @@ def see(dialect: Dialect, at: ServiceSnapshot, question: str = QUESTION, **more:
 
 
 def marks_of(seen: Seen) -> list[str]:
-    """Return what stands in the answer where each citation says that its mark is."""
+    """Return the text of the answer at the place where each citation says that its mark is."""
     return [seen.text[slice(int(str(one["answer_start"])), int(str(one["answer_end"])))] for one in seen.citations]
 
 
@@ -173,7 +173,7 @@ def test_a_missing_shard(dialect: Dialect) -> None:
 
 
 def test_nothing_in_what_is_left_of_the_shards(dialect: Dialect) -> None:
-    """Nobody knows what the missing one holds: that is not "there are no documents"."""
+    """The content of the missing one is unknown: that is not "there are no documents"."""
     model = FakeModel("never asked")
     response = ask(dialect, line(model, FakeRetriever(is_partial=True)))
 
@@ -328,7 +328,7 @@ def test_rights_are_the_same(dialect: Dialect) -> None:
 
 def test_a_reader_who_hangs_up_frees_the_model(dialect: Dialect) -> None:
     if dialect.how == "whole":
-        pytest.skip("has nothing to hang up on before the answer is there")
+        pytest.skip("has no stream to close before the answer is there")
     model = FakeModel("one ", "two ", "three")
     response = ask(dialect, line(model))
     next(iter(response.response))

@@ -1,4 +1,4 @@
-"""Texts written for the purpose and split by hand: a bar stands where a sentence ends."""
+"""Texts written for this purpose and split by hand: a bar marks the end of a sentence."""
 
 SAMPLES = {
     "en": """Dr. Ada Moss arrived at 9 a.m. on Jan. 5.| She paid $3.50 for a coffee, i.e. less than at home.|

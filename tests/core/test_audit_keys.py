@@ -1,4 +1,4 @@
-"""A signed chain: whoever has the files and not the key cannot write, change or cut one unseen."""
+"""A signed chain: without the key, write access to the files is not enough to add, change or cut lines undetected."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WRONG = {
     "written again without the key": (forged(), ChainHead(4, "0" * 64), 1),
     "the end written again without the key": (LINES[:2] + chain(None, 2, start=ChainHead(2, HEAD.last))[0], HEAD, 3),
     "signed with another key": (chain(FOREIGN)[0], chain(FOREIGN)[1], 1),
-    "cut, with a head that nobody signed": (LINES[:3], ChainHead(3, chain(NEW, 3)[1].last), 3),
+    "cut, with an unsigned head": (LINES[:3], ChainHead(3, chain(NEW, 3)[1].last), 3),
     "cut": (LINES[:3], HEAD, 4),
     "with a head that cannot be believed": (LINES, None, 4),
 }

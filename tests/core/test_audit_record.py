@@ -112,7 +112,7 @@ DAMAGES = {
     "a cut last line": ([*LINES[:4], LINES[4][:20]], HEAD, 5),
     "no head": (LINES, None, 5),
     "a head of another chain": (LINES, ChainHead(5, "1" * 64), 5),
-    "a line changed and everything after it made anew": (
+    "a line changed and everything after it computed again": (
         [*LINES[:4], chained({"id": "forged"}, read_head(head_line(chain(4)[1])) or ChainHead())[0]], HEAD, 5),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 """
 The table of true and changed claims: how often words that were changed are still called supported.
 
-Plain words cannot tell everything; what they can is held here, in numbers. A changed quotation is never proved.
+Words alone cannot decide everything; this test records what they can, in numbers. A changed quotation is never proved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def shown(text: Text, other: Text) -> tuple[Extract, ...]:
 
 
 def lines(text: Text) -> list[str]:
-    """Return the sentences of *text*, none that are several in one: a mark stands for the last alone."""
+    """Return the sentences of *text*, without those that contain several: a mark belongs only to the last."""
     return [one for one in sentences_of(text.content) if "。" not in one]
 
 

@@ -1,4 +1,4 @@
-"""Names of files that somebody else chose, and what they become."""
+"""File names from other people, and what they become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in its file a quote stands: what is stored, and how it is named."""
+"""The place of a quote in its file: what is stored, and how it is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stub over the wire: whole, streamed, its faults, its memory, and a thousand slow streams at once."""
+"""The stub over the wire: whole, streamed, its faults, its memory, and a thousand simultaneous slow streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the fault matrix: everything that the service stands on, as real processes, each with a way to break."""
+"""The parts of the fault matrix: everything that the service depends on, as real processes, each with faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ROOMY = {
 """The same for every part."""
 
 CANARY = "canary-7f3a"
-"""Stands in every document, token and bad answer: no failure, log line or metric may repeat it."""
+"""Part of every document, token and bad answer: no failure, log line or metric may repeat it."""
 
 SECRET = "sesame-of-the-model"  # made up, to be looked for
 
@@ -65,7 +65,7 @@ QUESTION = "/search/select?action=rag&q=What+does+the+pump+need"
 @dataclass
 class Scene:
     """
-    A service and what it stands on, each behind a wire that can be cut and a face that can tell lies.
+    A service and the parts that it depends on, each behind a proxy that can cut connections and alter replies.
 
     *patient* is the same service with limits that no fault but silence reaches: where a limit is not what ends a
     request, a short one would only measure how busy the machine is, and take a cut for a time-out.

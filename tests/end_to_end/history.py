@@ -100,7 +100,7 @@ def _latest(history: Sequence[Write], read: Read) -> Write | None:
 
 
 STALE = frozenset({"too old", "deleted", "lost"})
-"""What a replica of before a fault may answer until it has recovered: Solr lets it, and nobody who asks can tell."""
+"""What a replica of before a fault may answer until it has recovered: Solr allows it, and a caller cannot notice."""
 
 
 def unexcused(found: Iterable[Anomaly], faults: Sequence[tuple[float, float]]) -> list[Anomaly]:

@@ -39,7 +39,7 @@ def free_port() -> int:
 
 @dataclass
 class Running:
-    """A process of ours that answers on *url*; *session* is without proxies and the environment."""
+    """A started process that answers on *url*; *session* is without proxies and the environment."""
 
     url: str
     process: subprocess.Popen[bytes]

@@ -47,7 +47,7 @@ ANY_TIME_S = 25.0
 
 @dataclass(frozen=True)
 class Fault:
-    """One way in which *part* breaks; *label* and *code* are what the caller must be told."""
+    """One way in which *part* breaks; *label* and *code* are what the caller must receive."""
 
     part: str
     name: str

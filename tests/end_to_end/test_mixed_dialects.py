@@ -1,4 +1,4 @@
-"""Fifty questions at once in all dialects, whole and streamed, against real processes: each answer is its own."""
+"""Fifty simultaneous questions in all dialects, whole and streamed, against real processes: each answer is its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fifty answers at once that never mix, and fifty readers who leave and leave nothing behind."""
+"""Fifty simultaneous answers that never mix, and fifty readers who disconnect and leave nothing open."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def open_files() -> int:
 
 
 def prompt(number: int, name: str) -> Prompt:
-    """Return a prompt of which every part tells whose it is."""
+    """Return a prompt with the name of its caller in every part."""
     return Prompt(
         question=f"question {number} of user{number}",
         extracts=(),

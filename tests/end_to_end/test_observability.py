@@ -1,4 +1,4 @@
-"""What operators see of a run: traces, logs, metrics of several workers, readiness; and what nobody may see."""
+"""What operators see of a run: traces, logs, metrics of several workers, readiness; and what must not be visible."""
 
 from __future__ import annotations
 

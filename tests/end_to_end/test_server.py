@@ -229,7 +229,7 @@ def test_sigterm_lets_open_streams_finish_refuses_new_ones_and_exits_with_zero(
 
 
 def is_refused(found: Running) -> bool:
-    """Say whether new requests come to be refused within some seconds, by nobody listening or by a 503."""
+    """Say whether new requests come to be refused within some seconds, by a closed port or by a 503."""
     limit = time.monotonic() + 60
     while time.monotonic() < limit:
         try:

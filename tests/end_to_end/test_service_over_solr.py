@@ -133,7 +133,7 @@ def test_the_openai_request_has_the_seeds_keys_roles_and_order(
     assert [message["role"] for message in body["messages"]] == ["system", *["user"] * len(shown), "user"]
     assert body["messages"][1]["content"].startswith("Document 1. ")
     told = [message["content"] for message in body["messages"][1:-1]]
-    # The headings that a passage stands under are named between the passages, on lines of their own.
+    # The headings above a passage are named between the passages, on separate lines.
     without_headings = [re.sub(r"^# .*$", "", text, flags=re.MULTILINE) for text in told]
     for document, text in zip(shown, without_headings, strict=True):
         assert " ".join(document["content"].split()) in " ".join(text.split())

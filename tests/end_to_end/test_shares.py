@@ -28,7 +28,7 @@ The system shares them out by chance: that 15 or fewer of 80 are with one comes 
 
 @contextmanager
 def waiting(port: int) -> Iterator[list[socket.socket]]:
-    """Connect `READERS` to *port* as soon as somebody listens, and keep them connected."""
+    """Connect `READERS` to *port* as soon as a process listens, and keep them connected."""
     found: list[socket.socket] = []
     is_over = threading.Event()
 
@@ -83,7 +83,7 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path) -> N
 
 
 def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path) -> None:
-    """Nobody who connects meanwhile is refused, whichever worker the system gives him to."""
+    """No connection in the meantime is refused, whichever worker the system selects."""
     port = free_port()
     with started(tmp_path, port) as found:
         for _ in range(2):
@@ -96,7 +96,7 @@ def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path
 
 
 def test_a_server_that_stops_refuses_readers(tmp_path: Path) -> None:
-    """A socket that the parent kept open would take them, and nobody would answer."""
+    """A socket that the parent kept open would accept them without an answer."""
     port = free_port()
     with started(tmp_path, port) as found:
         found.process.send_signal(signal.SIGTERM)

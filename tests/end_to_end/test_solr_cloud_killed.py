@@ -1,5 +1,5 @@
 """
-A real SolrCloud whose nodes are killed while it is asked: nobody notices one; all of them are said to be gone.
+A real SolrCloud with nodes that are killed under load: callers do not notice one; the loss of all is reported.
 
 Two nodes, two shards of two replicas each. What each kill cost is printed.
 """

@@ -151,7 +151,7 @@ def test_a_taken_port_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("java", "mvn"):
-        # This Maven makes the folder, and so stands in for a good one.
+        # This Maven makes the folder, and so replaces a working one.
         (tools / name).write_text("#!/bin/sh\nmkdir -p lib\n")
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/bin:/usr/bin")

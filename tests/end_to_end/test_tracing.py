@@ -148,7 +148,7 @@ def test_nothing_of_documents_answers_questions_tokens_and_secrets_is_sent(scene
 
 
 def test_spans_that_wait_are_sent_when_the_service_stops(tmp_path: Path) -> None:
-    """The address is the setting's here; nobody sends within the hour, so that what comes is what was held."""
+    """The address is the setting's here; nothing is sent within the hour, so that what arrives is what was held."""
     to = {"OTEL_BSP_SCHEDULE_DELAY": "3600000"}
     with served(
         tmp_path, to=lambda url: {"server.traces.endpoint": f"{url}/v1/traces"}, environ=lambda url: to

@@ -43,7 +43,7 @@ class Embedded(FakeWriter):
 
 
 class Lengths:
-    """A model that tells texts apart by their length, and remembers them."""
+    """A model that distinguishes texts by their length, and remembers them."""
 
     def __init__(self, error: RagError | None = None) -> None:
         self.model = EmbeddingModel("lengths", "k1", 2, frozenset({"en"}))

@@ -81,7 +81,7 @@ def test_what_unpacks_to_more_than_it_says_is_named(reader: Sandbox, tmp_path: P
         changed(path, PARTS[kind], lambda raw: raw + b" " * 20_000_000)
     else:
         zip_of(path, ("a.txt", b" " * 20_000_000))
-    # The size stands before the entry and in the list at the end.
+    # The size is before the entry and in the list at the end.
     path.write_bytes(path.read_bytes().replace((20_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little")))
     found = read(reader, path, (0, ".txt")) if kind == "zip" else read(reader, path)
     assert isinstance(found, str) or len(found.text) < MAX_CHARS

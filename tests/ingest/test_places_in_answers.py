@@ -1,4 +1,4 @@
-"""From a file in a folder to a citation that says where in it the quote stands."""
+"""From a file in a folder to a citation with the place of the quote in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run writes, leaves and removes: a writer that remembers stands for the search engine."""
+"""What a run writes, leaves and removes: a recording writer replaces the search engine."""
 
 from __future__ import annotations
 

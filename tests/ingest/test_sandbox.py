@@ -1,4 +1,4 @@
-"""One process for many files: what ends it ends one file alone, and nothing of ours goes into it."""
+"""One process for many files: what ends it ends only one file, and no secret of the service goes into it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def text_of(reader: Sandbox, path: Path) -> str:
 
 
 def processes(parent: int | None = None) -> set[int]:
-    """Return the processes that *parent*, or this one, started for reading, with those that nobody waited for."""
+    """Return the processes that *parent*, or this one, started for reading, including zombies."""
     numbers = {number for number in running() if parent_of(number) == (parent or os.getpid())}
     return {number for number in numbers if (command := command_of(number)) is None or b"sandbox_child" in command}
 

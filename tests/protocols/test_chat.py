@@ -49,7 +49,7 @@ def test_both_shapes_stand_in_one_body() -> None:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        pytest.param(None, {"session_state": None}, id="none is null"),
+        pytest.param(None, {"session_state": None}, id="null counts as absent"),
         pytest.param({"id": 1}, {"session_state": {"id": 1}, "sessionState": {"id": 1}}, id="both spellings"),
     ],
 )

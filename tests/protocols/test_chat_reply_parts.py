@@ -98,7 +98,7 @@ MEMORY = replace(Settings(), chat_memory_enabled=True, chat_memory_secret="a sec
         pytest.param(Settings(), None, False, id="no memory, no state"),
         pytest.param(Settings(), {"id": 1}, False, id="no memory, the client's own"),
         pytest.param(MEMORY, None, True, id="memory, no state"),
-        pytest.param(MEMORY, {KEY: "v1.old"}, True, id="memory, one of ours"),
+        pytest.param(MEMORY, {KEY: "v1.old"}, True, id="memory, made by this service"),
         pytest.param(MEMORY, {"id": 1}, False, id="memory, the client's own"),
     ],
 )

@@ -95,7 +95,7 @@ def test_attributes_name_a_fact_and_come_back() -> None:
 
 
 def test_a_reply_stays_in_proportion_to_its_request() -> None:
-    """The attributes of a fact stand at each of its places: once 318 MB for a request of 0.9 MB."""
+    """A reply repeats the attributes of a fact at each of its places: it was 318 MB for a request of 0.9 MB."""
     names = ["".join(letters) for letters in islice(product("bdfgklmn", repeat=4), 380)]
     text = " ".join(f"Gate {name} opens beside harbour lamps." for name in names)
     facts = [{"factText": text, "attributes": {"a": "x" * (MAX_ATTRIBUTE_CHARS - 1)}}] * 20

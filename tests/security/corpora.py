@@ -19,7 +19,7 @@ TOKENS = (
 
 @dataclass(frozen=True)
 class Doc:
-    """One document: *key* is a word that users ask for, *canary* one that nobody asks for and only readers may see."""
+    """One document: *key* is a word that users ask for, *canary* one that is in no question and only for readers."""
 
     id: str
     key: str
@@ -27,7 +27,7 @@ class Doc:
     acl: Mapping[str, Sequence[str]]
 
     def fields(self) -> dict[str, object]:
-        """Return it as a writer takes it; the canary stands in text, title, address and facet value."""
+        """Return it as a writer takes it; the canary is in text, title, address and facet value."""
         text = f"Common {self.key} {self.canary} report. The pump of {self.key} was mended; see {self.canary}."
         return {
             "id": self.id,

@@ -52,7 +52,7 @@ def answer(running: World, one: Case) -> tuple[int, str, object]:
     return status, body.decode(), said(one, body)
 
 
-# What a plain search may be told (rows, facets, sorting…) is no forgery there and may change its answer.
+# Options of a plain search (rows, facets, sorting…) are no forgery there and may change its answer.
 CHANGING = ("title asc", "last_modified desc", "true", "source", "extension", "fr", "bulletpoint", "1000", "0")
 
 

@@ -40,7 +40,7 @@ def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 def told(running: World, corpus: Corpus, case: Case) -> tuple[object, ...]:
-    """Return all that the user of *case* is told, without what differs each time."""
+    """Return all that the user of *case* receives, without what differs each time."""
     target = corpus.docs[case.target % len(corpus.docs)]
     request = request_for(case, words_of(case, corpus, target, corpus.visible(case.user)), target.id)
     service = running.services[case.variant]

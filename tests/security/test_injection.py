@@ -1,7 +1,7 @@
 """
 What hostile documents reach: every attack of the collection, with each layer of defence off and on.
 
-The models are the worst there could be: one obeys every instruction that it can see, one repeats whatever it was told.
+The models are the worst there could be: one obeys every instruction that it can see, one repeats its whole prompt.
 Layers: *fences* (a nonce for each request), *cleaning* (invisible characters), *links* (the answer's targets). The
 closing table is what docs/security.md shows. Runs where the collection is.
 """
@@ -54,7 +54,7 @@ _FOREIGN = re.compile(
 
 @dataclass(frozen=True)
 class Layers:
-    """Which defences stand."""
+    """Which defences are on."""
 
     has_fences: bool = True
     has_cleaning: bool = True
@@ -131,12 +131,12 @@ def retriever(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedRetriever:
 
 
 def uncleaned(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, OffsetMap]:
-    """Stand in for cleaning: nothing is dropped but what JSON cannot carry."""
+    """Replaces cleaning: nothing is dropped but what JSON cannot carry."""
     return text, OffsetMap((OffsetRun(0, 0, len(text)),))
 
 
 class Unfiltered:
-    """Stands in for the filter of links: everything passes."""
+    """Replaces the filter of links: everything passes."""
 
     def __init__(self, urls: object, labels: object) -> None:
         """Take what the filter takes."""

@@ -1,7 +1,7 @@
 """
 Proof that the property would notice: with the filter broken in each of these ways it fails.
 
-A mutant stands in for one function of the real code; the property is run as it is, on few cases, until it fails.
+A mutant replaces one function of the real code; the unchanged property runs on few cases, until it fails.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-The promise of contract §5 as a property: nobody learns anything of a document that he may not read, and everybody finds
+The promise of contract §5 as a property: no user learns anything about a document that he may not read, and each finds
 what he may.
 
 Random corpora with random rights, users, dialects, parameters and overrides, over HTTP through the whole service. The
-closing line tells how many cases there were; `make rights` runs 100,000 new ones.
+closing line reports how many cases there were; `make rights` runs 100,000 new ones.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def check(running: World, corpus: Corpus, case: Case) -> None:
         assert not leaked, f"{place} of {case.dialect} told {case.user} of {leaked}: {case}"
     spoken = [line for line in log.splitlines() for doc in corpus.docs if doc.canary in line and doc.canary not in text]
     assert not spoken, f"a document's words in the log: {spoken[:3]}"
-    assert "DEAD_AUTHORITY" not in body + head + log + told, "a token was told"
+    assert "DEAD_AUTHORITY" not in body + head + log + told, "a token was revealed"
     assert status < 500, f"{status} {body[:300]} {log[-2000:]}"
     if case.dialect == "select":
         assert not [name for name in ACL_NAMES if name in body], "an ACL field in the answer"
@@ -138,7 +138,7 @@ def count_is_right(case: Case, reply: dict[str, dict[str, object]], visible: tup
 
 
 def found_what_he_may(case: Case, target: Doc, visible: tuple[Doc, ...], *, body: str, status: int) -> None:
-    """Check that a reader who asks for his document gets it, and that another is told as if it were not there."""
+    """Check that a reader who asks for his document gets it, and that for another user it does not exist."""
     if case.dialect == "documents":
         assert (status == 200) is (target in visible), f"{status} for {case.user}"
         assert (target.canary in body) is (target in visible)

@@ -1,5 +1,5 @@
 """
-`security.mode=plugin`: Solr's own ManifoldCF component filters, and is told the user's name as it expects it.
+`security.mode=plugin`: Solr's own ManifoldCF component filters, and receives the user's name in its own format.
 
 The real component cannot be had here (it is in no public repository of artifacts), so a stub records what it would
 read: `AuthenticatedUserName`, alone, of the mapped user, and nothing that a caller wrote.

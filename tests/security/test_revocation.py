@@ -160,7 +160,7 @@ def test_a_revoked_right_is_out_of_reach_on_every_path_with_the_next_request(
         assert reached(place) == dict.fromkeys(PATHS, True), "what is remembered counts for security.cache_s"
         assert place.revoke().startswith("200 ")
         assert reached(place) == dict.fromkeys(PATHS, False)
-        assert reached(place, "bob") == dict.fromkeys(PATHS, True), "nobody else is concerned"
+        assert reached(place, "bob") == dict.fromkeys(PATHS, True), "no other user is affected"
         assert place.revoke("*").startswith("200 ")
         assert reached(place, "bob") == dict.fromkeys(PATHS, False)
 

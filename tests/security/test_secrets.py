@@ -1,4 +1,4 @@
-"""Secrets: none is in what any of our objects shows of itself, whatever ends in a log or a trace."""
+"""Secrets: no object shows one in its representation, so none can end in a log or a trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def secret_keys() -> list[str]:
 
 
 def shown(thing: object, depth: int = 6) -> Iterator[str]:
-    """Yield what *thing* and every object of ours that it holds show of themselves."""
+    """Yield the representations of *thing* and of every object of this package that it holds."""
     yield repr(thing)
     held = vars(thing).values() if hasattr(thing, "__dict__") and depth else ()
     for one in held:

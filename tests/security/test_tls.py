@@ -1,4 +1,4 @@
-"""TLS to Solr and to the model: an own authority, our certificate, and nothing unchecked that nobody was told of."""
+"""TLS to Solr and to the model: a private certificate authority, a client certificate, no silently skipped check."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
         "chat.prompt_template.allowed": "true",
     },
 }
-"""Settings of the three services that stand over one index."""
+"""Settings of the three services over one index."""
 
 
 class Ears(logging.Handler):
@@ -105,7 +105,7 @@ class Service:
 
 @dataclass
 class World:
-    """One engine with an index, three services over it, the model that repeats what it was told, and the ears."""
+    """One engine with an index, three services over it, the model that repeats its prompt, and what records them."""
 
     engine: str
     load_documents: Callable[[Sequence[Mapping[str, object]]], None]
@@ -138,13 +138,13 @@ class World:
         return "\n".join(body.decode() for _, _, body in answers)
 
     def overheard(self) -> tuple[str, str]:
-        """Return what was logged and what the model was told since the last call."""
+        """Return the log and the prompts since the last call."""
         asked, self.model.asked[:] = list(self.model.asked), []
         return self.ears.drain(), "\n".join(one.body.decode("utf-8", "replace") for one in asked)
 
 
 def repeating(asked: Asked) -> Reply:
-    """Answer as a model that repeats all it was told, whole or as a stream."""
+    """Answer as a model that repeats its prompt, whole or as a stream."""
     body = json.loads(asked.body)
     told = " ".join(str(message.get("content")) for message in body["messages"])
     if not body.get("stream"):

@@ -76,7 +76,7 @@ class ScriptedModel:
 
 
 class Clock:
-    """Goes on by what it is told."""
+    """Continues with the given value."""
 
     def __init__(self, step: float = 0.0) -> None:
         self.now, self.step = 0.0, step

@@ -246,7 +246,7 @@ def test_models_and_indexes_are_listed(path: str) -> None:
     "line",
     [
         pytest.param(fake_snapshot(identity=FakeIdentity(NotAuthenticated())), id="a wrong credential"),
-        pytest.param(fake_snapshot(settings=replace(Settings(), security_anonymous="refuse")), id="nobody"),
+        pytest.param(fake_snapshot(settings=replace(Settings(), security_anonymous="refuse")), id="no user"),
     ],
 )
 def test_models_are_listed_only_to_those_who_may_ask(line: ServiceSnapshot) -> None:

@@ -24,24 +24,36 @@ _FOOTER = struct.Struct("<II")
 _FOOTER_MAGIC = 1337
 _PARTS = ("term", "idx", "pos", "store", "fieldnorm", "fast")
 
+Stamp = tuple[int, int, int]
+"""Of a file that is replaced whole: inode, time of the last change in nanoseconds, and size in bytes."""
+
 State = list[int]
 """Of a file: its size in bytes, and when it was last changed in nanoseconds."""
 
 
+def stamp_of(path: Path) -> Stamp | None:
+    """Return the stamp of the file, None without one; a replaced file has another stamp."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
 def are_whole(directory: Path) -> bool:
-    """Say whether every file that the index in *directory* stands on is there, and neither cut nor changed."""
+    """Return whether every file of the index in *directory* exists and is neither truncated nor changed."""
     before = None
     while (meta := _bytes_of(directory / META_FILE)) != before:
         if meta is not None and _are_named_files_whole(directory, meta):
             return True
-        # A writer may have put others in the place of these files meanwhile: then the list is another one by now.
+        # A writer may have replaced these files in the meantime: then the list is a new one.
         before = meta
     return False
 
 
 def write_whole(path: Path, text: str) -> None:
     """Write *text* so that a crash leaves the old file or the new one. Raises: OSError."""
-    # Several processes may write the same file: each needs a draft of its own.
+    # Several processes may write the same file: each needs a separate draft.
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)

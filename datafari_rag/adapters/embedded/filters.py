@@ -49,7 +49,7 @@ def restriction_query(restriction: Restriction, schema: Schema, values_of: Calla
     Return what one restriction narrows to: nothing, for a field that cannot be filtered or a value that is none.
 
     *values_of* returns the values of a field, sorted, that documents of this user have: `values_in`, remembered. A
-    range is made of them and of no others, so that what it costs does not tell of other documents.
+    range is made of them and of no others, so that what it costs reveals nothing about other documents.
     """
     found = _restricted(restriction, schema, values_of)
     if not restriction.is_excluded:

@@ -2,7 +2,7 @@
 Exact nearest neighbours among quantised vectors, by numpy.
 
 Rows and question are whole numbers, and every product of them is exact in four-byte floats: so a row's cosine is the
-same whatever other rows are beside it, and leaving rows out changes nothing for the others, to the last bit.
+same whatever other rows there are, and leaving rows out changes nothing for the others, to the last bit.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ questions): with 165 and 1 64.2 / 68.9 / 76.4 / 83.0, with these 65.1 / 71.7 / 8
 """
 
 SURE = 1000.0
-"""What puts a passage above all others: a document's first one, which tells what it is, and its nearest."""
+"""Ranks a passage above all others: a document's first passage, which introduces it, and its nearest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def parts_of(blocks: Sequence[BlockScores], search: NearSearch, texts: PassageTe
     words, held = np.array([*matched], dtype=np.uint64), np.array([*matched.values()], dtype=np.float64)
     order = np.argsort(keys)
     places = order[np.minimum(np.searchsorted(keys, words, sorter=order), len(keys) - 1)]
-    # A passage without a vector beside it is none of these documents as they are now.
+    # A passage without a vector does not belong to the current version of these documents.
     is_known = keys[places] == words
     worth[places[is_known]] += held[is_known]
     # Of equals the first: a stable order that depends on nothing but what is compared.

@@ -212,7 +212,7 @@ def check(documents: Iterable[tuple[str, int]], pieces: Iterable[tuple[str, Sequ
         if document_id not in chars:
             raise EmbeddingsGarbled(log="pieces came without their document")
         if any(not 0 <= piece.start < piece.end <= chars[document_id] for piece in own):
-            raise EmbeddingsGarbled(log="a piece lies outside of its document's text")
+            raise EmbeddingsGarbled(log="a piece is outside its document's text")
         for piece in own:
             if len(piece.vector) != size:
                 raise EmbeddingsGarbled(log=f"a vector has {len(piece.vector)} numbers, {size} were expected")

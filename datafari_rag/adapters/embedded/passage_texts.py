@@ -1,9 +1,9 @@
 """
-The words and the texts of passages beside an embedded index, in an index of their own: so whole documents stay unread.
+The words and the texts of passages beside an embedded index, in a separate index: whole documents need not be read.
 
 A passage is known by its key, the block of its document and its number there, as its vector is. It has no rights:
 nothing here is searched or read but by blocks and keys of documents that the search under the user's filter let
-through. A word counts the same wherever it stands, so that what is hidden changes nothing. A document's first passage
+through. A word counts the same in every passage, so hidden passages change nothing. A document's first passage
 carries its card, which is all that a hit shows besides the text. What no document names any more nothing finds.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from tantivy import Document, Index, Occur, Order, Query, Schema, SchemaBuilder, Searcher
 
-from datafari_rag.adapters.embedded.files import META_FILE
+from datafari_rag.adapters.embedded.files import META_FILE, Stamp
 from datafari_rag.adapters.embedded.filters import narrowed
 from datafari_rag.adapters.embedded.schema import (
     LANGUAGES,
@@ -43,7 +43,7 @@ CARD_FIELDS = ("id", "title", "url", "last_modified", PLACES_FIELD, *RAW_FIELDS)
 """What a card holds: all that is stored of a document but its texts."""
 
 MAX_NUMBER = 1 << 16
-"""Passages of one document: a key has so many bits for their numbers."""
+"""Most passages of one document: a key has this many bits for their numbers."""
 
 MAX_MATCHES = 1000
 """Passages with words of the question that are looked at, those with most words first."""
@@ -64,7 +64,7 @@ class PassageText:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    stamp: tuple[int, int, int]
+    stamp: Stamp
     index: Index
     searcher: Searcher
     analyze: Any
@@ -201,7 +201,7 @@ def _card(raw: bytes) -> Stored:
 
 
 def _word_query(word: str, language: str, view: _View) -> Query | None:
-    """Return the query for *word* as it is written, or stemmed in *language*: one, however often it stands there."""
+    """Return the query for *word* as it is written, or stemmed in *language*: one, however often it occurs."""
     fields = ("plain", f"words_{language}") if language in LANGUAGES else ("plain",)
     parts = []
     for field in fields:
@@ -212,7 +212,7 @@ def _word_query(word: str, language: str, view: _View) -> Query | None:
     return Query.const_score_query(Query.boolean_query(parts), 1.0) if parts else None
 
 
-def _viewed(index: Index, stamp: tuple[int, int, int]) -> _View:
+def _viewed(index: Index, stamp: Stamp) -> _View:
     tools = analyzers()
     analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
     return _View(stamp, index, index.searcher(), analyze)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from tantivy import Order, Query
 
+from datafari_rag.adapters.embedded.files import stamp_of
 from datafari_rag.adapters.embedded.filters import blocks_of, is_term, narrowed
 from datafari_rag.adapters.embedded.nearest import best, cosines
 from datafari_rag.adapters.embedded.part_reading import BlockScores, parts_of
@@ -45,7 +46,7 @@ from datafari_rag.core.meaning.stored_parts import favourites, with_parts
 from datafari_rag.core.query.search_request import Search
 
 MAX_NEAR = 256
-"""Most pieces of one document that are told, the nearest ones."""
+"""The most pieces of one document that are reported, the nearest first."""
 
 MAX_MASKS = 64
 """Users whose visible rows are remembered for one state of the index, an eighth of a byte for each row."""
@@ -105,7 +106,7 @@ class EmbeddedPassages:
         return tuple(document for document in found if document is not None)
 
     def reads_texts(self, search: Search) -> bool:
-        """Say whether texts come out of the passages; no where an earlier version wrote them."""
+        """Return whether texts are read from the passages; false if an earlier version wrote them."""
         return self._reads_parts(search.content)
 
     def compared(self, documents: Sequence[Document], search: NearSearch, access: Filter) -> tuple[Document, ...]:
@@ -188,7 +189,7 @@ class EmbeddedPassages:
         stored = stored_of(view.searcher.doc(hits[0][1]))
         near = _near(vectors, scores, *vectors.places_of(block))
         if search.content == "highlighting":
-            # A snippet has places of its own: the nearest piece is the snippet here.
+            # A snippet has its own offsets: the nearest piece is the snippet here.
             nearest = max(near, key=lambda one: one.cosine)
             text = (text_of(stored, "exactContent") or "")[nearest.start : nearest.end]
             return document_of(stored, field="highlighting", text=text, score=0.0)
@@ -216,7 +217,7 @@ class EmbeddedPassages:
         view = self._retriever.view()
         directory = self._retriever.directory
         with self._lock:
-            stamp = (view.stamp, _stamp(directory), key)
+            stamp = (view.stamp, stamp_of(directory / LIST_FILE), key)
             if self._held is None or self._held[0] != stamp:
                 self._held = (stamp, self._opened(view, key))
             return self._held[1]
@@ -316,11 +317,3 @@ def _none_yet(directory: Path) -> SearchUnavailable:
         "There are no vectors beside the search index: index the documents again with embeddings.endpoint.",
         log=str(directory),
     )
-
-
-def _stamp(directory: Path) -> tuple[int, int, int] | None:
-    try:
-        status = (directory / LIST_FILE).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -24,15 +24,15 @@ from datafari_rag.core.text.sentences import bounds_around, index_at
 from datafari_rag.core.text.tokenizer import words_of
 
 JOINT = " … "
-"""Stands between snippets of one document that are not the same, as with Solr."""
+"""Separates different snippets of one document, as with Solr."""
 
 SENTENCE_CHARS = 1000
-"""How far from a word the sentence that it stands in may begin and end."""
+"""How far from a word its sentence may begin and end."""
 
 BROWSE_FRAGMENT_CHARS = 200
 
 NEAR_CHARS = 20_000
-"""How far into a text words that are spelt nearly as another are looked for."""
+"""How far into a text similarly spelled words are searched."""
 
 COUNTED_FIELDS = (*RAW_FIELDS, "last_modified")
 
@@ -165,7 +165,7 @@ def iso_of(stored: Mapping[str, Sequence[Any]]) -> str | None:
 
 
 def near_words_marked(words: Sequence[str], text: str) -> dict[str, list[str]]:
-    """Return the words of *text* that are spelt nearly as one of *words*, each marked, as Solr's highlighter does."""
+    """Return the words of *text* that resemble one of *words*, each marked, as Solr's highlighter does."""
     seen = {word.text.lower(): word.text for word in words_of(text[:NEAR_CHARS], "") if word.text.isalpha()}
     near = (one for word in words for one in get_close_matches(word.lower(), list(seen), n=3))
     found = [f"{MARK_START}{html.escape(seen[one])}{MARK_END}" for one in near]

@@ -1,7 +1,7 @@
 """
 The retriever over an index in a folder of this machine: no server, the same fields and rights as on Solr.
 
-Opens the index when it is first asked, sees every commit of a writer at the next call, and never writes. Under gevent
+Opens the index at the first call, sees every commit of a writer at the next call, and never writes. Under gevent
 a search holds the worker for its few milliseconds.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from tantivy import Index, Order, Query, Searcher
 
-from datafari_rag.adapters.embedded.files import META_FILE
+from datafari_rag.adapters.embedded.files import META_FILE, Stamp, stamp_of
 from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
 from datafari_rag.adapters.embedded.passage_texts import PassageTexts, Stored
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
@@ -52,11 +52,11 @@ SORT_FIELDS = {"title": "title_sort", "last_modified": "last_modified"}
 class IndexView:
     """One state of the index, as one search sees it."""
 
-    stamp: tuple[int, int, int]
+    stamp: Stamp
     index: Index
     vocabulary: Vocabulary
     rights: Callable[[Filter], Query | None]
-    """`rights_query` for this state, remembered for the filters asked for last."""
+    """`rights_query` for this state, cached for the most recent filters."""
 
     @property
     def searcher(self) -> Searcher:
@@ -171,7 +171,7 @@ class EmbeddedRetriever:
         try:
             known = self._texts.cards([int(block) for block in blocks if block is not None])
         except SearchUnavailable:
-            # Passages that cannot be read: then nothing of them is used.
+            # Passages that cannot be read: then none of them is used.
             return {}
         return {
             number: known[int(block)] for number, block in enumerate(blocks) if block is not None and block in known
@@ -194,7 +194,7 @@ class EmbeddedRetriever:
         survive a worker's fork.
         """
         with self._lock:
-            stamp = _stamp(self._directory)
+            stamp = stamp_of(self._directory / META_FILE)
             if self._view is None or stamp is None:
                 self._view = _viewed(opened(self._directory), stamp or (0, 0, 0))
             elif stamp != self._view.stamp:
@@ -203,21 +203,13 @@ class EmbeddedRetriever:
             return self._view
 
 
-def _viewed(index: Index, stamp: tuple[int, int, int]) -> IndexView:
+def _viewed(index: Index, stamp: Stamp) -> IndexView:
     searcher, schema = index.searcher(), index.schema
     rights = lru_cache(MAX_FILTERS)(lambda access: rights_query(access, schema, searcher))
     tools = analyzers()
     # The same few analysers look at each word for eleven fields.
     analyze = lru_cache(MAX_WORDS)(lambda name, word: tuple(tools[name].analyze(word)))
     return IndexView(stamp, index, Vocabulary(searcher, schema, analyze), rights)
-
-
-def _stamp(directory: Path) -> tuple[int, int, int] | None:
-    try:
-        status = (directory / META_FILE).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _document(stored: dict[str, list[Any]], score: float, search: Search, snippets: Snippets) -> Document:

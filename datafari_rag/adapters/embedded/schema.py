@@ -24,13 +24,13 @@ SCHEMA_VERSION = 5
 """Counts changes after which an index has to be made again: fields, analysers, what is stored."""
 
 LANGUAGES = {"en": "english", "fr": "french", "de": "german", "es": "spanish"}
-"""Languages with a field of their own, as in Datafari's schema, and the names of their stemmers."""
+"""Languages with a separate field, as in Datafari's schema, and the names of their stemmers."""
 
 RAW_FIELDS = ("extension", "language", "source")
 """Fields that can be filtered, ranged over and counted on, as raw terms."""
 
 SHOWN_FIELDS = ("title", "url", "preview_content", PLACES_FIELD)
-"""Fields that are kept to be shown, or to say where in its file something stands, and have no terms of their own."""
+"""Fields that are stored for display or for positions in the file, and have no terms."""
 
 STORED_FIELDS = ("id", "title", "url", "exactContent", "preview_content", "last_modified", *RAW_FIELDS)
 """What a hit can show. `content_<language>` holds the same text as exactContent and is answered from it."""
@@ -44,7 +44,7 @@ BLOCK_FIELD = "block"
 VERSION_FILE = "datafari-rag.json"
 
 _MAX_WORD_BYTES = 120
-# A character of a script without spaces is a word of its own, so that any stretch of them is found as a phrase.
+# A character of a script without spaces is a separate word, so that any stretch of them is found as a phrase.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Myanmar}\p{Khmer}"
 _WORD_PATTERN = rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{_UNSPACED}]]+"
 
@@ -62,7 +62,7 @@ def schema() -> Schema:
     builder.add_text_field("title_sort", tokenizer_name="raw", index_option="basic", fast=True)
     for code in LANGUAGES:
         builder.add_text_field(f"content_{code}", tokenizer_name=code)
-        # A title is too short to tell its language, so every analysis has it.
+        # A title is too short to detect its language, so every analysis has it.
         builder.add_text_field(f"title_{code}", tokenizer_name=code)
     for name in RAW_FIELDS:
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic", fast=True)

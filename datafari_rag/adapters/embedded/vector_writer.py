@@ -82,7 +82,7 @@ class VectorWriter:
 
     def tidy(self, live_blocks: Callable[[], Sequence[int]]) -> bool:
         """
-        Leave out what no document names any more, and say so, where that is worth it: other models, many files.
+        Drop what no document refers to any more, and log it, if it is worth it: other models, many files.
 
         Raises:
             SearchUnavailable, OSError: a file cannot be read or written; the list is as it was then.

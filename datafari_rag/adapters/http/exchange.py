@@ -1,7 +1,7 @@
 """
 One request and its reply: pieces of the body as they come, and every foreign exception as one of a few failures.
 
-What a failure means to callers is each part's own: a function from `HttpFailure` to an exception of ours is handed in.
+Each part passes in what a failure means to its callers: a function from `HttpFailure` to an exception of this project.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import urllib3
 from datafari_rag.adapters.http.timed_reply import HeadTooLong, NoLength, ReplyTooLong, TimedReply
 
 READ_BYTES = 65_536
-"""Most bytes taken at once; a read returns what is there and never waits for more."""
+"""Most bytes of one read; a read returns the available bytes and never waits for more."""
 
 
 class Fault(enum.Enum):
@@ -48,13 +48,13 @@ class HttpFailure:
 
 
 Fail = Callable[[HttpFailure], Exception]
-"""Turns a failure into an exception of ours."""
+"""Converts a failure into an exception of this project."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """
-    What is sent, with its limits; nothing of it is shown in a log.
+    A request, with its limits; no part of it appears in a log.
 
     *timeout_s* is the longest time to connect and the longest until the reply's head. *max_bytes* is the most of the
     body, as it is on the wire.

@@ -1,5 +1,5 @@
 """
-Sessions of requests, made in one place: nothing is sent but what was asked for, and nothing is trusted but what is set.
+Sessions of requests, made in one place: they send only what the caller passes, and trust only what is configured.
 
 No redirect is followed, no cookie is kept, no proxy and no password of the environment is used, no content coding is
 requested. Certificates come from an SSL context of our own, so that a key with a password is refused in place of
@@ -83,7 +83,7 @@ def session_for(url: str, tls: Tls, *, proxy: str = "", pool: int = POOL) -> req
 
 def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
     """
-    Return the address, and the user and password that stand in it, decoded, None where there are none.
+    Return the address, and the user and password that it contains, decoded, or None.
 
     Raises:
         ValueError: *url* is no http or https URL.
@@ -122,12 +122,12 @@ class _Transport(HTTPAdapter):
         super().__init__(pool_maxsize=pool)
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Make the pools, of connections of ours."""
+        """Create the pools with the connection classes of this module."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = _POOLS
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        """Return the pools for what goes through *proxy*, of connections of ours."""
+        """Return the pools for requests through *proxy*, with the connection classes of this module."""
         manager = super().proxy_manager_for(proxy, proxy_ssl_context=self._context, **options)
         manager.pool_classes_by_scheme = _POOLS
         return manager
@@ -160,7 +160,7 @@ class _Timed(HTTPConnection):
         return self.timed
 
     def connect(self) -> None:
-        """Connect. Raises: ConnectTimeoutError, also where it is the handshake that takes too long."""
+        """Connect. Raises: ConnectTimeoutError, also if the TLS handshake takes too long."""
         try:
             super().connect()
         except TimeoutError as error:
@@ -185,7 +185,7 @@ class _TimedTls(_Timed, HTTPSConnection):
     @property
     def is_connected(self) -> bool:
         """Say the same, and that TLS holds no bytes back: urllib3 looks at the socket, which has none of those."""
-        # What cannot say so (TLS through the TLS of a proxy) is not used again.
+        # A connection that cannot report it (TLS through the TLS of a proxy) is not used again.
         return super().is_connected and getattr(self.sock, "pending", lambda: 1)() == 0
 
 

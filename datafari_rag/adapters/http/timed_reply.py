@@ -24,7 +24,7 @@ MAX_HEAD_BYTES = 262_144
 """Longest head that is read, interim replies included."""
 
 TURN_BYTES = 65_536
-"""After so many bytes others get their turn."""
+"""After this many bytes other greenlets run."""
 
 _BODILESS = frozenset({204, 205, 304})
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -102,7 +102,7 @@ class TimedReply(http.client.HTTPResponse):
 
         Both at once "might indicate an attempt to perform request smuggling or response splitting" (RFC 9112, §6.3).
         A reply without a body by its status is in doubt because not every server knows that it has none. A length that
-        is none is "an unrecoverable error" (same place). Raises: NoLength.
+        is none is "an unrecoverable error" (same section). Raises: NoLength.
         """
         codings = [one.strip().lower() for one in self.headers.get_all("Transfer-Encoding", [])]
         lengths = self.headers.get_all("Content-Length", [])

@@ -2,7 +2,7 @@
 The key of a calling application: `Authorization: Bearer KEY`, one of `server.api.keys`.
 
 A key proves an application and no user: who asks is proved by the configured way, from the other headers. So a chat
-program can have a key and send each of its users in a signed token of his own.
+program can have a key and send each of its users with his own signed token.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class KeyedIdentity:
     """
     Takes a known key out of the headers, and asks *proved* for the user.
 
-    *reads_tokens* says that *proved* reads `Authorization` itself, where a user's own token may stand.
+    *reads_tokens* says that *proved* reads `Authorization` itself, which may contain a user's token.
     """
 
     proved: Identity
@@ -45,6 +45,6 @@ class KeyedIdentity:
     def _is_known(self, value: str) -> bool:
         scheme, _, key = value.strip().partition(" ")
         given = key.strip().encode("utf-8", "surrogatepass")
-        # All are compared, so that the time tells nothing of which came near.
+        # All are compared, so that the time reveals nothing about similar keys.
         matches = [hmac.compare_digest(given, known.encode("utf-8")) for known in self.keys]
         return scheme.lower() == "bearer" and any(matches)

@@ -27,7 +27,7 @@ class HeaderIdentity:
     """
     Believes one header from some networks: `security.identity=header`.
 
-    *header* is compared without regard to case, with `-` and `_` told apart: a proxy strips `X-Remote-User` and not
+    *header* is compared without regard to case, but `-` and `_` are different: a proxy strips `X-Remote-User` and not
     `X_Remote_User`, which a WSGI server may hand over under the same name.
     """
 

@@ -82,7 +82,7 @@ class JwkSet:
 
     def _current(self) -> tuple[float, tuple[Jwk, ...]]:
         held, now = self._held, self._clock()
-        # A provider that fails or hangs is not asked by each request: those that come meanwhile use what is known.
+        # Not every request calls a provider that fails or hangs: other requests use the known keys.
         is_just_asked = now - self._asked_at < MIN_REFETCH_S
         if held is not None and now - held[0] < (max(STALE_S, self._fresh_s) if is_just_asked else self._fresh_s):
             return held

@@ -196,7 +196,7 @@ def _tokens(claims: Mapping[str, Any], path: str | None) -> tuple[str, ...]:
     value = _claim(claims, path)
     elsewhere = claims.get("_claim_names")
     if value is None and (claims.get("hasgroups") or (isinstance(elsewhere, dict) and path in elsewhere)):
-        # Entra ID leaves the groups out when there are too many and says so in this way.
+        # Entra ID leaves the groups out when there are too many and signals it in this way.
         raise AuthorityUnavailable(log="the token leaves the groups out")
     if isinstance(value, str):
         value = [value]

@@ -67,6 +67,6 @@ class Breaker:
             self._is_probed = False
 
     def gave_up(self) -> None:
-        """Note a request that says nothing of the endpoint, because its reader left."""
+        """Note a request without a result for the endpoint, because its reader disconnected."""
         with self._lock:
             self._is_probed = False

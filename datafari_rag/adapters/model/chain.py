@@ -1,8 +1,8 @@
 """
-Several endpoints as one model: each guarded by its breaker and asked again with care, the next one in turn.
+Several endpoints as one model: each guarded by its breaker and retried within limits, then the next one.
 
 Passing on happens only before the first word. What is tried, and how it fails, is decided by the outcomes that the
-endpoints give; nothing here speaks HTTP. The log has names, numbers and labels.
+endpoints give; nothing here uses HTTP. The log has names, numbers and labels.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ModelChain:
         return [(link.name, link.breaker.is_open) for link in self._links]
 
     def close(self) -> None:
-        """Close the idle connections of all endpoints; answers on their way go on."""
+        """Close the idle connections of all endpoints; running answers continue."""
         for link in self._links:
             link.asked.close()
 

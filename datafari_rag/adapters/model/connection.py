@@ -1,5 +1,5 @@
 """
-One endpoint of a model: a request out, a reply in, every failure told apart.
+One endpoint of a model: a request out, a reply in, with a distinct error for every failure.
 
 What holds for all HTTP is in `adapters/http`. Every foreign exception ends here as a core error.
 """

@@ -168,7 +168,7 @@ class HttpModel:
             said = read(chunk)
             tally.add(said)
             if not is_stream and tally.failure() is not None:
-                return  # filtered or declined as a whole: nothing of it is handed on
+                return  # filtered or declined as a whole: no part of it is passed on
             text = characters.feed(said.text) if said.text else ""
             if not text:
                 continue
@@ -225,7 +225,7 @@ class ReadDeadline:
         """
         Yield *said*, and measure the next silence from when the reader comes back for more.
 
-        How long a slow reader takes for it says nothing of the model.
+        The time of a slow reader says nothing about the model.
         """
         given_at = self._clock()
         yield said
@@ -336,7 +336,7 @@ def _check_ended(tally: ReplyTotals, log: str) -> None:
 
 
 def _choices_asked(body: Mapping[str, object]) -> int:
-    """Return how many answers a relayed body asks for at once: all must be finished."""
+    """Return how many answers a relayed body requests: all must be finished."""
     wanted = body.get("n")
     return wanted if isinstance(wanted, int) and wanted > 0 else 1
 

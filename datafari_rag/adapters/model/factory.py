@@ -27,9 +27,9 @@ def chain_for(
     machine: Machine = MACHINE,
 ) -> ModelChain:
     """
-    Return what `rag.api.endpoint` and `llm.fallback` name, in order; *extractive* stands for `builtin:extractive`.
+    Return the models of `rag.api.endpoint` and `llm.fallback`, in order; *extractive* is `builtin:extractive`.
 
-    What comes after `builtin:extractive` is never asked, because that never fails. Nothing is opened yet. *headers*
+    Endpoints after `builtin:extractive` are never called, because that never fails. Nothing is opened yet. *headers*
     go along with each request.
 
     Raises:
@@ -54,7 +54,7 @@ def chain_for(
 
 
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
-    """Return all endpoints in order; a fallback without a token of its own is sent none."""
+    """Return all endpoints in order; a fallback without its own token is sent none."""
     tls = Tls(settings.llm_tls_ca, settings.llm_tls_cert, settings.llm_tls_key, settings.llm_tls_verify)
     proxy = settings.llm_proxy
     first = Endpoint(settings.rag_api_endpoint, settings.rag_api_token, tls=tls, proxy=proxy)

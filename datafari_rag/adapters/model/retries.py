@@ -20,7 +20,7 @@ Answering = Generator[T | Ending, None, None]
 
 @dataclass(frozen=True, slots=True)
 class StartedAttempt(Generic[T]):
-    """An attempt that has said its first thing: *first*, and the *rest* of it; *tries* is how many it took."""
+    """An attempt that yielded its first item, *first*, and the *rest*; *tries* is the number of attempts."""
 
     first: T | Ending
     rest: Answering[T]
@@ -34,7 +34,7 @@ def retried(attempt: Callable[[], Answering[T]], patient: RetryPolicy) -> Starte
 
 
 def begin(answering: Answering[T]) -> StartedAttempt[T]:
-    """Return *answering* when it has said its first thing; one that ended with that is closed."""
+    """Return *answering* after its first item; an answer that ended with that item is closed."""
     first = next(answering)
     if isinstance(first, Ending):
         answering.close()

@@ -1,8 +1,8 @@
 """
-The audit trail on disk: one chain of lines for each worker's file, written by a thread of its own.
+The audit trail on disk: one chain of lines for each worker's file, written by a separate thread.
 
-A request hands its record over and goes on; a slow, full or missing disk delays and fails no request. What could not
-be written is said by `problem`, which readiness reports, and counted in the chain when writing works again.
+A request queues its record and continues; a slow, full or missing disk delays and fails no request. What could not
+be written is reported by `problem` and by readiness, and counted in the chain when writing works again.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class AuditTrail:
 
     def append(self, record: Record, *, question: str | None = None) -> None:
         """
-        Hand *record* over to be written; returns at once, whatever the disk does.
+        Queue *record* for writing; returns immediately, whatever the disk does.
 
         Of *question* the line has `question_hmac`, made with the folder's key; the text itself is never written.
         """
@@ -78,7 +78,7 @@ class AuditTrail:
             atexit.register(self.close)
 
     def problem(self) -> str | None:
-        """Return None while every record is written, else one sentence; a folder that cannot be used counts at once."""
+        """Return None while every record is written, else one sentence; an unusable folder counts immediately."""
         if self._problem is None and not os.access(_existing(self._folder), os.W_OK | os.X_OK):
             return message("The audit folder (audit.folder) cannot be written to.")
         return self._problem
@@ -121,7 +121,7 @@ class AuditTrail:
             self._problem = f"The audit trail cannot be written: {os.strerror(error.errno or 0)}."
             return False
         except (TypeError, ValueError):
-            # A record that is no JSON is a defect of ours; the next ones must not wait for it.
+            # A record that is not JSON is a defect of this program; the next records must not wait for it.
             self._lost += 1
         self._problem = None
         return True
@@ -141,7 +141,7 @@ def key_in(folder: Path) -> bytes:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             _write_whole(handle, secrets.token_hex(KEY_BYTES).encode("ascii"))
-            # Whole or not at all, and never over one that another worker has made meanwhile.
+            # Completely or not at all, and never over a key that another worker has written in the meantime.
             with suppress(FileExistsError):
                 os.link(new, path)
         finally:
@@ -180,7 +180,7 @@ class _ChainFile:
         except OSError:
             os.ftruncate(self._line_file, self._size)
             raise
-        # The line stands before its head does: a chain may be longer than its head, never shorter.
+        # The line is written before its head: a chain may be longer than its head, never shorter.
         self._head, self._size = head, self._size + len(line)
         # The next line's head replaces one that is behind, so this line is not written twice.
         with suppress(OSError):

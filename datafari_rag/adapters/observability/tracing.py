@@ -1,7 +1,7 @@
 """
 Spans for OpenTelemetry: the request, and in it rights, search, passages and model. Only made when they are asked for.
 
-The ports are wrapped and what stands behind them knows nothing of it, so that it costs nothing when off. A span holds
+The ports are wrapped and the adapters behind them are unchanged, so that tracing costs nothing when off. A span holds
 names of closed lists, ids, counts and milliseconds; never a text, a right, a filter, a secret or a model's own word.
 """
 
@@ -47,7 +47,7 @@ OUR_FAULTS = ("search", "authority", "model", "internal", "badSetting", "overloa
 FINISHES = frozenset({"stop", "length", "content_filter"})
 
 Carry = Callable[[str, str], AbstractContextManager[None]]
-"""Sends this `traceparent` and `tracestate` along with what is asked of others meanwhile."""
+"""Adds this `traceparent` and `tracestate` to outgoing requests within the block."""
 
 Environ = dict[str, Any]
 Wsgi = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -74,7 +74,7 @@ class WrappedModel(Model, Relay, Protocol):
 
 
 class _Exporter(OTLPSpanExporter):
-    """Sends spans; one that fails says so in our words, for the library's hold what the collector answered."""
+    """Sends spans; a failure has a fixed message, because the library's message contains the collector's reply."""
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         result = super().export(spans)
@@ -165,7 +165,7 @@ class Tracing:
 
     @contextmanager
     def current(self, span: Span) -> Iterator[None]:
-        """Send *span* along as the parent of whatever is asked of others meanwhile."""
+        """Send *span* as the parent of all outgoing requests within the block."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, trace.set_span_in_context(span, Context()))
         with self._carry(carrier.get("traceparent", ""), carrier.get("tracestate", "")):
@@ -175,7 +175,7 @@ class Tracing:
         """Make the span of the passages: from the answer of the search until the prompt was ready, which is now."""
         traced = _COURSE.get()
         if traced is None or traced.searched_ns is None:
-            return  # nothing was searched yet: the model is asked to word the search
+            return  # no search yet: the model words the search
         span = self._tracer.start_span("passages", traced.context, start_time=traced.searched_ns)
         span.set_attribute("datafari_rag.documents", len(prompt.extracts))
         span.set_attribute("datafari_rag.chars", sum(len(extract.text) for extract in prompt.extracts))
@@ -206,7 +206,7 @@ class Tracing:
 
 
 def named(route: str, request_id: str) -> None:
-    """Name the present request's span by its *route* (a rule of ours, never a caller's path) and its id."""
+    """Name the present request's span by its *route* (a rule of the router, never a caller's path) and its id."""
     traced = _COURSE.get()
     if traced is not None:
         traced.span.update_name(f"{getattr(traced.span, 'name', '')} {route}".strip())

@@ -131,7 +131,7 @@ def _tokens(body: bytes) -> tuple[tuple[str, ...], bool]:
     """
     Return the tokens of an answer, and whether all authorities behind the service have spoken.
 
-    An authority that could not be reached is made up for by a DEAD_AUTHORITY token, which every document of that
+    An authority that could not be reached is represented by a DEAD_AUTHORITY token, which every document of that
     authority denies; without one the answer cannot be used, because deny tokens are missing in it.
     """
     try:

@@ -14,7 +14,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import RightsSource
 
 Headers = Callable[[], Mapping[str, str]]
-"""Returns the headers that go along with a request of ours: its id, and its trace."""
+"""Returns the headers for an outgoing request: its id and its trace."""
 
 
 def rights_source(

@@ -2,7 +2,7 @@
 Revocations in a file that all workers read: one line each, the newest last.
 
 Every request looks at the file's size and reads only what was added. A file that was replaced or became shorter voids
-all that is remembered; one that cannot be read is a failure, because a revocation could stand in it.
+all that is remembered; one that cannot be read is a failure, because it could contain a revocation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RevocationFile:
             if self._path is not None:
                 self._read_on(self._path)
             own, all_users = (self._latest.get(key, NEVER) for key in (same_user(name or _EVERYBODY), _EVERYBODY))
-            # Under a new generation nothing counts that was remembered under an old file, whoever stands in the new.
+            # Under a new generation, nothing cached under an old file counts, whichever users the new file names.
             serial = max(own.serial, all_users.serial, (self._generation, 0))
             times = [one.at_s for one in (own, all_users) if one.at_s is not None]
             return Revocation(serial, max(times, default=None))

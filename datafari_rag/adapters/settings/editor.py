@@ -1,5 +1,5 @@
 """
-The settings file as the administration keeps it: what stands in it, what a change would do, who changed what.
+The settings file as the administration keeps it: its contents, what a change would do, who changed what.
 
 The log of changes is a file beside the settings file, one JSON line for each saving; it never holds a secret's value.
 """
@@ -34,7 +34,7 @@ class SettingsEditor:
         return self._file.path.name if self._file.path else ""
 
     def written(self) -> Mapping[str, str]:
-        """Return the texts of the file by key, as they stand there; the last of several counts."""
+        """Return the unresolved texts of the file by key; the last of several counts."""
         return self._file.written()
 
     def fixed(self) -> Collection[str]:

@@ -100,7 +100,7 @@ class SettingsFile:
         return self._rejected or (None if bad is None else f"{self._current.name}: {bad.reason}")
 
     def written(self) -> Mapping[str, str]:
-        """Return the file's texts by key as they stand there, references unresolved; the last of several counts."""
+        """Return the file's texts by key with unresolved references; the last of several counts."""
         entries = entries_of(decoded(self._bytes()).text)
         return {ALIASES.get(entry.key, entry.key): entry.value for entry in entries}
 
@@ -171,7 +171,7 @@ class SettingsFile:
         for line, problem in lines.items():
             if line not in self._told:
                 _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
-        # What stays as it was is not said again when something else of the file changes.
+        # Unchanged problems are not logged again when another part of the file changes.
         self._told = frozenset(lines)
         _log.info("settings read from %s", snapshot.name)
 

@@ -69,7 +69,7 @@ class SettingsSnapshot:
 
     def require(self, *prefixes: str) -> None:
         """
-        Refuse to go on when a setting that begins with one of *prefixes* cannot be used.
+        Fail when a setting with one of *prefixes* cannot be used.
 
         Raises:
             StartRefused: with the lines of those problems.
@@ -91,7 +91,7 @@ class SettingsSnapshot:
 
 
 def located(problem: Problem, name: str) -> str:
-    """Return *problem* as `FILE:LINE: message`; a warning says so."""
+    """Return *problem* as `FILE:LINE: message`; a warning is marked as such."""
     place = f"{name}:{problem.line}" if problem.line else name
     return f"{place}: {'warning: ' if problem.severity == 'warning' else ''}{problem.message}"
 

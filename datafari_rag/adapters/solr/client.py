@@ -1,5 +1,5 @@
 """
-One Solr node: searches and updates by pysolr, limits on time and size, every failure told apart and named.
+One Solr node: searches and updates by pysolr, limits on time and size, a named error for every failure.
 
 What Solr or a library says on a failure is never shown and never logged: it holds the whole query, the user's filter
 included.
@@ -78,7 +78,7 @@ class Node:
             tls = Tls(connection.ca_file, connection.cert_file, connection.key_file, connection.verifies)
             session = connection.machine.session(url, tls)
         except ValueError as error:
-            # One of two sentences of ours.
+            # One of two fixed sentences.
             raise SearchUnavailable(log=str(error)) from error
         parts = urlsplit(bare)
         self.place = parts.netloc
@@ -189,7 +189,7 @@ def _literal(path: str) -> str:
     """
     Return *path* with the parameter that stops Solr from expanding `${name}` in every other parameter.
 
-    Values of callers stand in parameters, and one that is expanded becomes another value, syntax, or gigabytes. Solr
+    Parameters contain values of callers. An expanded value becomes another value, syntax, or gigabytes. Solr
     reads the address before the form and believes the first value: nothing after this one can switch it on again.
     """
     name, _, query = path.partition("?")
@@ -197,6 +197,6 @@ def _literal(path: str) -> str:
 
 
 def _credentials(in_address: tuple[str, str] | None, connection: SolrConnection) -> dict[str, str]:
-    """Return the header that proves who we are; what stands in the address goes before the settings."""
+    """Return the authorization header; a user and password in the address override the settings."""
     found = in_address or ((connection.user, connection.password) if connection.user else None)
     return {"Authorization": basic(*found)} if found else {}

@@ -18,7 +18,7 @@ COMPONENT = "manifoldcf"
 
 def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFacts, Schema]:
     """
-    Return what the collection says of itself, and *named* with what it has of it.
+    Return the facts about the collection, and those of the fields *named* that it has.
 
     Raises:
         SearchUnavailable, SearchTimeout: Solr does not answer.
@@ -43,7 +43,7 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
 
 
 def changed_at(nodes: Nodes) -> str | None:
-    """Return when the index was last changed, in ISO 8601; None when this Solr does not tell that to us."""
+    """Return when the index was last changed, in ISO 8601; None when this Solr does not report it."""
     reply = _optional(nodes, "admin/luke?numTerms=0&show=index&wt=json")
     index = reply.get("index") if reply else None
     found = index.get("lastModified") if isinstance(index, Mapping) else None
@@ -77,7 +77,7 @@ def _has_component(nodes: Nodes, handler: str) -> bool | None:
 
 
 def _expands(nodes: Nodes, handler: str) -> bool:
-    """Say whether *handler* expands a macro although every request forbids it: its invariants stand above that."""
+    """Return whether *handler* expands a macro although every request forbids it: its invariants override that."""
     sent = {"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "all", "probe": "${nothing:expanded}"}
     try:
         reply = nodes.ask(lambda node: node.search(handler, sent))

@@ -124,7 +124,7 @@ def schema_of(settings: Settings) -> Schema:
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:
     """
-    Return where the nodes of *url* are: asked of ZooKeeper, or those that are written there, by commas.
+    Return where the nodes of *url* are: from ZooKeeper, or those in the address, separated by commas.
 
     Raises:
         BadSetting: a SolrCloud is named and the library for ZooKeeper is not installed.

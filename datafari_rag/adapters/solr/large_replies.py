@@ -1,5 +1,5 @@
 """
-One large answer at a time: reading and taking apart one costs three times its size, and several at once that for each.
+One large answer at a time: reading and parsing an answer takes three times its size, and each parallel one as much.
 
 What is left of it afterwards, the texts of the documents that are used, is the request's own.
 """

@@ -1,7 +1,7 @@
 """
-Which of several Solr nodes is asked, and which one next when that fails.
+Which of several Solr nodes gets a request, and which one next when that fails.
 
-A failed node is asked last for a while; nothing here knows what is asked.
+A failed node comes last for a while; nothing here knows the request.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Nodes:
         """
         Return what *question* gets from the first node that answers.
 
-        A node that failed is asked last for a while. A time-out is not repeated: the time is gone.
+        A node that failed comes last for a while. A time-out is not repeated: the time is gone.
 
         Raises:
             SearchUnavailable: no node answers.
@@ -101,7 +101,7 @@ class Nodes:
         urls = self._in_order(self._addresses.current())
         yield from urls
         for _ in range(self._connection.retries if urls else 0):
-            # A node's neighbour may just have died, which it learns in a moment; and another may have come meanwhile.
+            # Another node may just have failed, which this one notices soon; and a new one may have joined since.
             self._connection.machine.sleep(AGAIN_S)
             yield from self._in_order(self._addresses.anew())[:1]
 
@@ -124,7 +124,7 @@ class Nodes:
 
 def described(schema: Schema, nodes: Nodes) -> Schema:
     """
-    Return *schema* with what the collection itself says it has; one that does not tell is taken to have all.
+    Return *schema* with the fields that the collection reports; without a report, it is assumed to have all.
 
     Raises:
         SearchUnavailable, SearchTimeout: no node answers.

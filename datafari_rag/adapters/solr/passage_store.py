@@ -57,7 +57,7 @@ class SolrPassageStore:
 
     def require(self, made: EmbeddingModel) -> None:
         """
-        Check that the collection is one of ours and has a field for vectors of *made*; keep the model's spread.
+        Check that this program made the collection and that it has a field for vectors of *made*; store the spread.
 
         Raises:
             SearchUnavailable: it is not, and the reason says what to do; or Solr does not answer.
@@ -147,7 +147,7 @@ class SolrPassageStore:
                 batch = []
         if batch:
             self._post(batch)
-        # Only now: until then what is there of an older version is told by its version.
+        # Only now: until then, the version identifies the documents of an older version.
         self._post({"delete": {"query": f'+parent_doc:"{numbered(parent.id)}" -stamp:{stamp}'}})
 
     def remove(self, parents: Sequence[str]) -> None:

@@ -68,7 +68,7 @@ class Collections:
 @dataclass(frozen=True, slots=True)
 class _State:
     """
-    What the collections said of themselves, and the spreads of the models whose vectors are there, by mark.
+    The facts about the collections, and the spreads of the models with vectors in them, by mark.
 
     *is_joinable* says that one request can look at both.
     """
@@ -92,7 +92,7 @@ class SolrPassages:
         self._known: tuple[float, _State | SearchError] | None = None
 
     def reads_texts(self, search: Search) -> bool:
-        """Say whether texts come out of the passages; no where the collection cannot be reached."""
+        """Return whether texts are read from the passages; false if the collection cannot be reached."""
         try:
             return search.content == "exactContent" and self._state().is_ours
         except SearchError:

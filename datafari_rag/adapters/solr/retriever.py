@@ -1,7 +1,7 @@
 """
 The retriever over a real Solr: one node, several, or a SolrCloud known by its ZooKeeper.
 
-Spells searches with `core.solr_params`, sends each once, and reads the answer. It makes no filter of its own and has
+Encodes searches with `core.solr`, sends each once, and reads the answer. It makes no filter of its own and has
 no search without one.
 """
 
@@ -30,7 +30,7 @@ class SolrRetriever:
     """
     A `ports.Retriever` over a Solr collection.
 
-    *schema* has the configured names; which of them the collection has is asked of Solr itself. *tolerates_partial*
+    *schema* has the configured names; Solr reports which of them the collection has. *tolerates_partial*
     takes an answer without some shards, and says so in it.
     """
 
@@ -111,7 +111,7 @@ class SolrRetriever:
         return reply
 
     def _schema(self) -> Schema:
-        """Return the names with what the collection has of them; a Solr that does not tell is taken to have all."""
+        """Return those of the names that the collection has; without a report from Solr, it is assumed to have all."""
         known = self._known
         if known is None or self._nodes.clock() - known[1] > SCHEMA_S:
             known = (described(self._named, self._nodes), self._nodes.clock())

@@ -1,7 +1,7 @@
 """
-Where the nodes of a SolrCloud are, asked of its ZooKeeper.
+The addresses of a SolrCloud's nodes, from its ZooKeeper.
 
-Only addresses come from here. While ZooKeeper is away the last known nodes are asked: Solr goes on answering searches
+Only addresses come from here. While ZooKeeper is unavailable the last known nodes are used: Solr still answers searches
 without it.
 """
 
@@ -52,7 +52,7 @@ class CloudAddresses:
     """
     The live nodes of a collection, those that hold a part of it first, in turn. Safe for many threads.
 
-    Connects when it is first asked, so that every worker has a connection of its own. The connection ends when nothing
+    Connects at the first call, so that every worker has its own connection. The connection ends when nothing
     uses these addresses any more: a reload replaces them while requests may still need them.
     """
 
@@ -75,7 +75,7 @@ class CloudAddresses:
         return self._turned(self._urls())
 
     def anew(self) -> Sequence[str]:
-        """Return the same from a list that was read after this was asked. Raises: as `current`."""
+        """Return the same from a list that is read after this call. Raises: as `current`."""
         asked_at = time.monotonic()
         with self._lock:
             return self._turned(self._known_since(asked_at))
@@ -95,7 +95,7 @@ class CloudAddresses:
         urls, looked_at = self._known
         if urls and time.monotonic() - looked_at < FRESH_S:
             return urls
-        # One looks; the others go on with what is known, so that a ZooKeeper that hangs holds up one request.
+        # One request looks; the others use the known nodes, so that a hanging ZooKeeper delays only one request.
         if not self._lock.acquire(blocking=not urls):
             return urls
         try:
@@ -125,7 +125,7 @@ class CloudAddresses:
         scheme = self._json(client, "/clusterprops.json").get("urlScheme", "http")
         state = self._json(client, f"/collections/{self._ensemble.collection}/state.json")
         hosting = _hosts(state.get(self._ensemble.collection))
-        # An alias has no state of its own; every node knows where its collections are.
+        # An alias has no state; every node knows where its collections are.
         ordered = sorted(nodes, key=lambda node: (node not in hosting, node))
         found = (_NODE.fullmatch(node) for node in ordered if node in hosting or not hosting)
         return tuple(
@@ -141,7 +141,7 @@ class CloudAddresses:
             if not event.wait(self._timeout_s):
                 _end(client)
                 raise KazooTimeoutError
-            # In a thread of its own: it waits for the client's threads, and this may run wherever memory is freed.
+            # In a separate thread: it waits for the client's threads, and this may run wherever memory is freed.
             weakref.finalize(self, lambda: threading.Thread(target=_end, args=(client,), daemon=True).start())
             self._client = client
         return self._client

@@ -25,7 +25,7 @@ from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vecto
 from datafari_rag.core.text.cleaning import encodable
 
 MAX_NUMBER_BYTES = 32
-"""Most bytes of one number of a vector in JSON, with what stands around it."""
+"""Most bytes of one number of a vector in JSON, with its separators."""
 
 MAX_HEAD_BYTES = 65_536
 """Bytes of a reply besides its vectors."""
@@ -130,7 +130,7 @@ class EndpointEmbedder:
         try:
             return session_for(self._url, Tls(options.ca_file, *options.certificate, options.is_checked))
         except ValueError as error:
-            # One of two sentences of ours.
+            # One of two fixed sentences.
             raise EmbeddingsUnavailable(log=str(error), can_repeat=False) from error
 
 

@@ -47,7 +47,7 @@ def meaning_for(
     """
     Return what searches by meaning over *retriever*'s documents; None where vectors are not configured.
 
-    What keeps a model from being used is logged, and search goes on by words: it is never a reason not to start.
+    If a model cannot be used, the reason is logged and search is by words: the service starts in any case.
     *headers* and *offload* are those of a Solr's retriever.
     """
     main = retriever.main if isinstance(retriever, Indexes) else retriever

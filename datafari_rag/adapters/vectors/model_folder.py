@@ -3,7 +3,7 @@ The folder of a local embedding model: which file is the model, and what its oth
 
 Two forms are read: `embedding.json`, which `datafari-rag model get` writes, and the files of Sentence Transformers
 (`modules.json`, `1_Pooling/config.json`, `config_sentence_transformers.json`) as models are published with. What cannot
-be told from the files is refused, never guessed: wrong pooling gives vectors that look right and find nothing.
+be derived from the files is rejected, never guessed: wrong pooling gives vectors that look right and find nothing.
 """
 
 from __future__ import annotations

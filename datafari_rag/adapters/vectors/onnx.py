@@ -30,7 +30,7 @@ _QUIET = 4
 
 @dataclass(frozen=True, slots=True)
 class OnnxOptions:
-    """What the settings say of a local model; what they leave open its folder says."""
+    """The settings of a local model; its folder has the others."""
 
     threads: int = 1
     dimensions: int | None = None

@@ -15,7 +15,7 @@ class RememberingEmbedder:
     """A `ports.Embedder` over what makes the vectors."""
 
     def __init__(self, model_now: Callable[[], EmbeddingModel], embed: Embed) -> None:
-        """Hand on to *embed*; *model_now* tells what is known of the model."""
+        """Pass calls on to *embed*; *model_now* returns what is known about the model."""
         self._model_now, self._embed = model_now, embed
         self._failure: EmbeddingError | None = None
 

@@ -12,7 +12,7 @@ from datafari_rag.core.errors import EmbeddingsUnavailable
 from datafari_rag.core.text.cleaning import encodable
 
 CHARS_PER_TOKEN = 12
-"""Far more than a token has on average: what lies beyond the model's limit need not be cut into tokens at all."""
+"""Far more than a token has on average: text beyond the model's limit need not be tokenized."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class SilentListener:
 
 def build_demo_index(directory: Path, embedder: Embedder | None = None) -> None:
     """
-    Put the shipped pages, with their rights, into an embedded index in *directory*; return at once when it has them.
+    Index the shipped pages, with their rights, in *directory*; return immediately when the index has them.
 
     With *embedder* they have vectors: the shipped ones, where its model made them. A demo index of another version is
     created again.

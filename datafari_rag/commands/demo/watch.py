@@ -1,7 +1,7 @@
 """
 The watcher of `datafari-rag demo FOLDER`: reads the folder, then takes up what changes in it, until its parent ends.
 
-A process of its own: the server's first page does not wait for it. It polls, since notices of changes do not come from
+A separate process: the server's first page does not wait for it. It polls, since notices of changes do not come from
 network drives; a look costs one status of each file, at most `MAX_LOOKED_AT` of them and a tenth of its time.
 """
 

@@ -27,7 +27,7 @@ MERGED = (
 """Sets that are merged into one collection."""
 
 ALONE = ("xquad", "multihop", "structure")
-"""Sets measured beside, each in an index of its own: six languages; several documents; rows, items and slides."""
+"""Sets measured separately, each in its own index: six languages; several documents; rows, items and slides."""
 
 PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
 """Sets that come with the package, and the sets of the folder that are indexed with them: they ask about these too."""

@@ -1,4 +1,4 @@
-"""What work on whole documents prints: its words as they come, then what they stand on; progress to stderr."""
+"""What work on whole documents prints: its words as they arrive, then their sources; progress to stderr."""
 
 from __future__ import annotations
 

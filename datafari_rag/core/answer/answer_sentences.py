@@ -1,7 +1,7 @@
 """
 An answer cut into its sentences while it is written, the marks behind a sentence with it.
 
-Where it is cut depends on the text alone, not on the pieces that it came in: it is looked at where so many characters
+The cuts depend only on the text, not on the pieces of the stream: the text is examined where so many characters
 have come since the last time, and a sentence ends only when enough of the next one is known.
 """
 
@@ -76,7 +76,7 @@ def _cuts(text: str, *, is_last: bool) -> list[int]:
 
 
 def _behind_marks(text: str, start: int) -> int:
-    """Return where the marks end that stand at *start* and speak for the sentence before; *start* where none do."""
+    """Return the end of the marks at *start* that belong to the sentence before; *start* where there are none."""
     marks = _MARKS.match(text, start)
     return start if marks is None or text[marks.end() : marks.end() + 1].islower() else marks.end()
 
@@ -87,7 +87,7 @@ def _is_in_mark(text: str, cut: int) -> bool:
 
 
 def _quotations(text: str) -> list[tuple[int, int]]:
-    """Return where quotations begin and end in *text*; one that does not end there goes on behind it."""
+    """Return where quotations begin and end in *text*; one that does not end there continues after it."""
     # What opens a quotation in English closes one in German.
     closings = {'"': '"', "«": "»", "„": "“"} if "„" in text else {'"': '"', "«": "»", "“": "”"}
     found: list[tuple[int, int]] = []

@@ -30,7 +30,7 @@ def answered(
     events: Generator[Event, None, None], softened: tuple[type[RagError], ...], *, language: str
 ) -> Generator[Event, None, None]:
     """
-    Yield *events*, with a failure that is one of *softened* turned into an answer that says so.
+    Yield *events*, with a failure in *softened* replaced by an answer that explains it.
 
     Sources are held back until the first words, since such an answer has none; *language* is used when the line
     failed before it knew the answer's. Closing the generator closes *events*.

@@ -23,7 +23,7 @@ class Followups:
     """
     A filter that text runs through in pieces of any size; use it only when follow-up questions were asked for.
 
-    What comes out does not depend on how the text was cut. *questions* grows as marks are found.
+    The output does not depend on how the text was cut. *questions* grows as marks are found.
     """
 
     def __init__(self) -> None:

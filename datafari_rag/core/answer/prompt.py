@@ -1,7 +1,7 @@
 """
-What the model is told: instructions, fenced documents, the conversation, the question last and word for word.
+What the model receives: instructions, fenced documents, the conversation, the question last and word for word.
 
-A document's text is data. It stands between fences with a nonce that is new for each request, it is never a format
+A document's text is data. It is between fences with a nonce that is new for each request, it is never a format
 string, and only the two slots `{language}` and `{format}` of the instructions are replaced.
 """
 
@@ -64,7 +64,7 @@ LANGUAGES: Mapping[str, str] = {
     "ru": "Russian",
     "zh": "Chinese",
 }
-"""What `{language}` becomes; a code that is not here stands for itself."""
+"""What `{language}` becomes; an unknown code is used unchanged."""
 
 _SLOTS = re.compile(r"\{language\}|\{format\}")
 

@@ -2,7 +2,7 @@
 Ranks in place of scores, for everybody but administrators.
 
 A score counts how many documents hold a word, those included that its reader may not see: from one visible document
-and its exact score the number of hidden ones with a word could be told. A place in a list tells no number.
+and its exact score the number of hidden ones with a word could be derived. A rank in a list reveals no number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def page_in_ranks(page: Mapping[str, object], start: int) -> dict[str, object]:
     Return Solr's own JSON of a plain search without scores.
 
     A hit that has a `score` gets `rank` instead, its place among all hits: 1 is the first. *start* is how many hits
-    stand before this page.
+    precede this page.
     """
     response = page.get("response")
     if not isinstance(response, Mapping):

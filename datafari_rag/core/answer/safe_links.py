@@ -1,12 +1,12 @@
 """
 The answer's text without links that lead elsewhere than to its documents, as it streams.
 
-What comes out has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
+The output has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
 this answer's documents. It fails closed: what one reader of Markdown might take for a link is none for any of them,
 because the characters that make it one (`![`, `](`, `]:` on a line that begins with a bracket, `<` before a letter)
 never come out together. Some readers (showdown) allow blanks between `]` and `(`; a target behind such gets two blanks
-in front, which none of them allows. It knows no code blocks, since two readers need not agree where those end. Marks of
-citations come out whole.
+in front, which no reader allows. It knows no code blocks, since two readers need not agree where those end. Marks of
+citations are preserved.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MAX_TARGET_CHARS = 2000
 
 MAX_DEPTH = 8
 MAX_OPEN = 32
-"""Brackets in brackets beyond this are text; so are those of which more than this are open at once."""
+"""Deeper nested brackets are text; so are brackets while more than this number are open."""
 
 MAX_BRACKETS = 2000
 """So many brackets and tags of an answer are looked at; behind these there are no square brackets and no tags."""
 
-# A "!" is text unless a bracket follows, or may follow. The class stands first, so that the engine can skip ahead.
+# A "!" is text unless a bracket follows, or may follow. The class comes first, so that the engine can skip ahead.
 _SPECIAL = re.compile(r"[!\[\]<【［](?:(?<!!)|(?=\[)|\Z)")
 _HARMLESS = str.maketrans("[]<【】［］", "()‹()()")
 # What begins a line in any reader: JavaScript's patterns (snarkdown) know two ends of lines more than Markdown.
@@ -55,7 +55,7 @@ _AWAITED = {_BRACKETS[opener]: re.compile(rf"[\{opener}\{closer}\n\r]") for open
     _PARENTHESES: re.compile(r"[()\n\r]"),
     _TAG_END: re.compile(r"[>\n\r]"),
 }
-# CommonMark ends an autolink at ASCII controls and the space alone: a no-break space may stand in it.
+# CommonMark ends an autolink only at ASCII controls and spaces: it may contain a no-break space.
 _AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>]*|[^\x00-\x20<>@/]+@[^\x00-\x20<>@]+")
 _SPACES = re.compile(r"\s*")
 _WORDS = re.compile(r"[^\s()]+\s+[^\s\"'()]")
@@ -66,7 +66,7 @@ _TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _UNFIT = re.compile(r"[<>\[\]\\`]|[^\S ]|[\x00-\x1f\x7f]")
 # The mark of the byte order is white space to JavaScript, and nothing at all to readers that drop it at the beginning.
-# What a heading holds is read as a text of its own (snarkdown).
+# What a heading holds is read as a separate text (snarkdown).
 _LEADS = re.compile(r"[\s\ufeff>#*+\-\d.)•]*")
 _LOADING_TAGS = """a applet area audio base body button embed form frame frameset iframe image img input link map math
     meta object picture script source style svg track video"""
@@ -84,7 +84,7 @@ class _Step:
 
 class SafeLinks:
     """
-    A filter that an answer runs through in pieces of any size; what comes out does not depend on how it was cut.
+    A filter that an answer runs through in pieces of any size; the output does not depend on how it was cut.
 
     `[a](u)` and `![a](u)` become `a`, or `[a]` where *a* is a label or place number; `[a](u)` stays when *u* is one
     of the documents' URLs. It holds back the beginning of a mark, link or tag, and never more than a few thousand
@@ -99,7 +99,7 @@ class SafeLinks:
         self._begin(0)
 
     def _begin(self, depth: int) -> None:
-        """Begin a text that stands in so many brackets; documents and labels are the same there."""
+        """Begin a text inside so many brackets; documents and labels are the same there."""
         self._depth = depth
         self._held = ""
         self._last = ""
@@ -108,7 +108,7 @@ class SafeLinks:
         self._is_bracket_line = False
         self._is_behind_bracket = False
         self._scanned: dict[int, tuple[int, int]] = {}
-        # What a piece must hold to end the waiting, and how much may be held meanwhile.
+        # What a piece must hold to end the waiting, and how much may be held until then.
         self._awaited: tuple[re.Pattern[str], int] | None = None
 
     def feed(self, text: str) -> str:
@@ -117,7 +117,7 @@ class SafeLinks:
             text = text.translate(_HARMLESS)
             if self._is_free:
                 return text  # none of the characters that make something is left, so that nothing has to be known
-        # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a one.
+        # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a token.
         if self._is_free and not self._is_lead and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
@@ -213,7 +213,7 @@ class SafeLinks:
                 return False
 
     def _step(self, text: str, at: int, *, is_end: bool) -> _Step | None:
-        """Return what to do at the special character at *at*, None when the text must go on first."""
+        """Return what to do at the special character at *at*, None when more text is needed first."""
         following = text[at + 1 : at + 2]
         if not following and not is_end and text[at] not in "【［":
             return None
@@ -317,7 +317,7 @@ class SafeLinks:
         return None
 
     def _inner(self, text: str) -> str:
-        """Return the text between two brackets without links of its own."""
+        """Return the text between two brackets without the links in it."""
         if _SPECIAL.search(text) is None and ":" not in text:
             return text
         filter_ = copy(self)
@@ -369,7 +369,7 @@ def _is_loading(inside: str) -> bool:
 
 
 def _spelled(url: str) -> str | None:
-    """Return *url* as it may stand in a Markdown link; None for a scheme that runs and characters that end it."""
+    """Return *url* in the form that a Markdown link allows; None for a scheme that runs and characters that end it."""
     scheme = _SCHEME.match(url)
     if not url.strip() or _UNFIT.search(url) or (scheme is not None and scheme.group(1).lower() not in SCHEMES):
         return None

@@ -35,7 +35,7 @@ class Signing(Protocol):
 
 
 class NoSigning:
-    """Signs nothing: what stands in for `Signing` where nothing is remembered."""
+    """Signs nothing: replaces `Signing` where nothing is remembered."""
 
     def signed(self, text: str) -> str:
         """Return nothing that could be opened."""
@@ -67,7 +67,7 @@ def issued(turns: Sequence[ChatMessage], signing: Signing, *, now_s: float, limi
     """
     Return the state that carries the last of *turns*, oldest first; what does not fit *limits* is forgotten.
 
-    System messages are never remembered. When not even the last turn fits, none is carried.
+    System messages are never remembered. When not even the last turn fits, the memory is empty.
     """
     kept = [(turn.role, turn.text) for turn in turns if turn.role in _ROLES][-limits.max_turns :]
     while True:

@@ -28,10 +28,10 @@ _REMARKS: Mapping[str, str] = {
     "de": "(durch die Dokumente nicht belegt)",
     "es": "(no probado por los documentos)",
 }
-"""Stands in a sentence that is not proved, before the sign that ends it."""
+"""Marks a sentence that is not proved, before its final punctuation."""
 
 _ENDING = " \t\r\n.!?…。！？؟|*_`"
-"""What stands behind the words of a sentence, beside its marks."""
+"""Punctuation after the words of a sentence, next to its marks."""
 
 _MARK_END = re.compile(r"[\[【［][^\[\]【】［］\n]+[\]】］]\Z")
 
@@ -191,7 +191,7 @@ class SupportedOutput:
 
 
 def _end_of_words(sentence: str) -> int:
-    """Return where the words of *sentence* end, before its marks: what stands behind a mark is the next sentence's."""
+    """Return where the words of *sentence* end, before its marks: text after a mark belongs to the next sentence."""
     end = len(sentence.rstrip(_ENDING))
     while mark := _MARK_END.search(sentence, max(0, end - MAX_MARK_CHARS), end):
         end = len(sentence[: mark.start()].rstrip(_ENDING))

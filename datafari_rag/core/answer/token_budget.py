@@ -37,11 +37,11 @@ class Window:
 
 def checked(said: int, window: Window) -> int:
     """
-    Return the tokens that are left beside the conversation of *said* tokens; 0 is allowed.
+    Return the tokens that remain next to a conversation of *said* tokens; 0 is allowed.
 
     Raises:
         ContextTooLong: the conversation alone is larger than the window. An estimate refuses only what is sure not to
-            fit: the model's server knows better, and says so itself.
+            fit: the model's server knows better, and returns an error.
     """
     if (said * LEAST_SHARE if window.is_estimated else said) > window.size:
         raise ContextTooLong
@@ -49,7 +49,7 @@ def checked(said: int, window: Window) -> int:
 
 
 def clamped(max_tokens: int | None, said: int, window: Window) -> int | None:
-    """Return *max_tokens* lowered to what the window has left beside the conversation, at least 1; None stays None."""
+    """Return *max_tokens* lowered to what the conversation leaves of the window, at least 1; None stays None."""
     return None if max_tokens is None else max(1, min(max_tokens, window.size - said))
 
 

@@ -1,7 +1,7 @@
 """
 What is sent to the model, made to fit its window together with the answer.
 
-The budgets of documents are reckoned before it is known what stands around them; here the whole prompt is measured.
+The budgets of documents are computed before the rest of the prompt is known; here the whole prompt is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     """
     Return *prompt* so that it and its `max_tokens` together are at most *window* tokens.
 
-    `max_tokens` is lowered to what is left beside the prompt. Where that is too little for an answer, documents are
+    `max_tokens` is lowered to what the prompt leaves. Where that is too little for an answer, documents are
     left out, the weakest first; there may be none left, and the caller decides what that means.
     """
     if _most_tokens(prompt) + (prompt.max_tokens or LEAST_ANSWER_TOKENS) <= window:
@@ -57,6 +57,6 @@ def _texts(prompt: Prompt) -> Iterator[str]:
 
 
 def _most_tokens(prompt: Prompt) -> int:
-    """Return more tokens than *prompt* can have, without counting them: none is shorter than a byte."""
+    """Return more tokens than *prompt* can have, without counting them: no token is shorter than a byte."""
     texts = [*_texts(prompt), *(document_message(extract, prompt.nonce) for extract in prompt.extracts)]
     return sum((len(text) if text.isascii() else 4 * len(text)) + MESSAGE_TOKENS for text in texts)

@@ -1,5 +1,5 @@
 """
-Pieces of a document for an index of vectors: a few sentences, list items or rows each, with what they stand under.
+Pieces of a document for an index of vectors: a few sentences, list items or rows each, with the heading above them.
 
 Pure, and linear in the text. A piece is a place in the stored text, so that what is found in it can be cited; title and
 heading are only its context, for the model that makes the vector. Where units end and which of them are headings is
@@ -18,14 +18,14 @@ from datafari_rag.core.text.sentences import blocks, first_spans
 PIECE_CHARS = 400
 """
 Most characters of a piece. Pieces of 300 to 400 find more than such of 800: they hold one thought, and a clause of a
-contract has a vector of its own.
+contract has a separate vector.
 """
 
 LEAST_CHARS = 200
 """A heading begins a new piece when the one before has at least so many characters."""
 
 MAX_PIECES = 10_000
-"""Most pieces of one document; in a longer one each is larger, so that nothing of it is left out."""
+"""Most pieces of one document; in a longer one each is larger, so that no part is left out."""
 
 LEAST_MEAN_CHARS = 8
 FEW_UNITS = 1000
@@ -45,7 +45,7 @@ IsHeading = Callable[[str, int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a text, code points *start* to *end*, and the *heading* that it stands under, "" for none."""
+    """A stretch of a text, code points *start* to *end*, and the *heading* above it, "" for none."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ def units_of(text: str) -> list[tuple[int, int]]:
 
 def pieces_of(text: str, *, units: Units = units_of, heading: IsHeading = is_heading) -> list[Piece]:
     """Return all of *text* but white space between units in pieces, in order, at most `MAX_PIECES`."""
-    # Two pieces that follow each other are longer than one, or a heading stands between them.
+    # Two pieces that follow each other are longer than one, or there is a heading between them.
     most = max(PIECE_CHARS, 4 * len(text) // MAX_PIECES + 1)
     least = max(LEAST_CHARS, 2 * len(text) // MAX_PIECES + 1)
     found: list[Piece] = []

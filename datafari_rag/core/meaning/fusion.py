@@ -1,7 +1,7 @@
 """
 Words and meaning together: what nearness adds to a document's score and to a sentence's.
 
-A linear term beside the scores of words, in units of the model's own spread, so that one weight fits every model; and
+A linear term added to the scores of words, in units of the model's own spread, so that one weight fits every model; and
 heavier the fewer of the question's words the best document has, since then words have little to say. Reciprocal ranks
 (`by_ranks`) give both lists an equal vote and lose against it wherever words do well; they are here as Datafari's way.
 """
@@ -42,7 +42,7 @@ class Gain:
     """What a sentence outside of all compared pieces has."""
 
     def of(self, start: int) -> float:
-        """Return what a sentence that begins at *start* has from the piece that it stands in."""
+        """Return what a sentence that begins at *start* gets from the piece that contains it."""
         place = bisect_right(self.ends, start)
         return self.gains[place] if place < len(self.gains) else self.least
 

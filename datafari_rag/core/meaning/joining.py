@@ -14,14 +14,14 @@ from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 
 NEAR_SHARE = 2
-"""One document by meaning for so many by words."""
+"""One document by meaning for this many by words."""
 
 
 def uses_meaning(search: Search, model: EmbeddingModel, *, method: str, indexes: Mapping[str, str]) -> bool:
     """
     Return whether *search* also uses vectors: by `retrieval.method`, in the main index, in a language of the model.
 
-    *indexes* are `openai.indexes`; those with an address of their own have no vectors.
+    *indexes* are `openai.indexes`; those with a separate address have no vectors.
     """
     is_main = search.index is None or not indexes.get(search.index)
     return method != "bm25" and is_main and model.knows(search.language)
@@ -65,7 +65,7 @@ def joined(
         fused = by_ranks(found.documents[: settings.rrf_top_k], nearest, constant=constant, most=most)
         return replace(found, documents=tuple(fused), total=max(found.total, len(fused)), by="both")
     by_words = {document.id for document in found.documents}
-    # A least score is asked of hits by words; what words did not find has none.
+    # A least score applies to hits by words; other hits have no such score.
     others = [] if settings.rag_score_min > 0 else [one for one in nearest if one.id not in by_words]
     compared = [replace(one, near=scaled(known.get(one.id, ()), spread)) for one in found.documents]
     added = [replace(one, near=scaled(one.near, spread)) for one in others]

@@ -1,5 +1,5 @@
 """
-What a passage is in a collection of its own: which characters of its document, and what tells that it is up to date.
+A passage in a separate collection: which characters of its document it has, and whether it is up to date.
 
 Pure. A passage holds the characters of the stored text from where it begins to where the next one does, so that
 passages that follow each other are the text itself, and each place in them is a place in it.

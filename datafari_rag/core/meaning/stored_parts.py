@@ -1,7 +1,7 @@
 """
 A document of which only some passages were read, as a text with its places in the stored one.
 
-Pure. Passages that follow each other become one stretch; between others stands a gap, so that no sentence, quotation
+Pure. Passages that follow each other become one stretch; between others there is a gap, so that no sentence, quotation
 or passage reaches from one to the next.
 """
 
@@ -21,7 +21,7 @@ FAVOURITES, FAVOUR = 3, 1.0
 """So many documents that come first by words, and the nearest one, have more of their passages read: words' worth."""
 
 SPREAD_WORTH = 0.7
-"""What nearness by one spread of the model counts beside one word of the question, in the choice of these."""
+"""The weight of nearness by one spread of the model, relative to one word of the question, in this selection."""
 
 
 class StoredPart(NamedTuple):

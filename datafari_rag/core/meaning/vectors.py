@@ -18,7 +18,7 @@ Vector: TypeAlias = "array[float]"
 """Four-byte floats (typecode f), of length one: the cosine of two is their scalar product."""
 
 MAX_DIMENSIONS = 8192
-"""More than any published model has; a longer vector is taken for garbage."""
+"""More than any published model has; a longer vector is treated as garbage."""
 
 
 def unit_vector(values: object, dimensions: int | None = None) -> Vector:

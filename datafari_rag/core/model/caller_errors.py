@@ -96,4 +96,4 @@ FAULTS = (
         frozenset({404}),
     ),
 )
-"""The ways that are told apart; a refusal that names another chosen parameter is the caller's too."""
+"""The ways that are distinguished; a refusal that names another chosen parameter is the caller's too."""

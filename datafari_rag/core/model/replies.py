@@ -151,10 +151,10 @@ def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> 
 
 
 class ReplyTotals:
-    """One reply, added up while it comes: its facts, its ending and whether anything was said."""
+    """One reply, collected while it arrives: its facts, its ending and whether it had any text."""
 
     def __init__(self, asked_model: str) -> None:
-        """Start with the name of the model that was asked for; the reply's own name replaces it."""
+        """Start with the requested model's name; the name in the reply replaces it."""
         self.finish_reason: str | None = None
         self.has_text = False
         self._is_declined = False
@@ -221,7 +221,7 @@ def _is_filtered(error: Mapping[str, object]) -> bool:
 
 
 def _status_of(error: Mapping[str, object]) -> int:
-    """Return the status an error object speaks of: its code as a number, else by the words of its code and type."""
+    """Return the status of an error object: its code as a number, else by the words of its code and type."""
     for key in ("code", "status"):
         number = _number(str(error.get(key)))
         if number is not None and 400 <= number < 600:

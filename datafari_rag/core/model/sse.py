@@ -41,7 +41,7 @@ class LineSplitter:
     r"""
     Text into lines, which end at LF, CRLF or CR.
 
-    A CR ends its line at once; an LF that comes next, even with the next text, belongs to it and makes no empty line.
+    A CR ends its line immediately; an LF after it, even with the next text, belongs to it and makes no empty line.
     """
 
     def __init__(self, max_chars: int = MAX_EVENT_CHARS) -> None:
@@ -87,7 +87,7 @@ class Events:
     """
     Lines of server-sent events into the data of each event.
 
-    Comments, `event`, `id`, `retry` and unknown fields are skipped. A line that goes on with the JSON of the data
+    Comments, `event`, `id`, `retry` and unknown fields are skipped. A line that continues the JSON of the data
     before it (it starts with a space, a bracket or a quotation mark) counts as data: OpenAI's pages show events in that
     form, and no field's name starts so.
     """

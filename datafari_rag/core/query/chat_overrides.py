@@ -58,7 +58,7 @@ class Override:
     """
     One key: the *kind* of its values, the sentence for the thoughts, and the *effect* that changes the ask.
 
-    The first of its *needs* that the settings do not meet replaces the sentence: "In use" is said of what is used.
+    The first of its *needs* that is not met replaces the sentence: "In use" appears only for what is used.
     """
 
     kind: OverrideKind
@@ -71,7 +71,7 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings, *, pa
     """
     Return *ask* with everything that *overrides* decide, and a sentence for each key that was sent.
 
-    A null is an absent key. Unknown keys are named in `ignored`. *path* is where in the request they stand.
+    A null is an absent key. Unknown keys are named in `ignored`. *path* is their place in the request.
 
     Raises:
         BadRequest: a value is of the wrong type or out of range; the reason names the field.
@@ -93,7 +93,7 @@ def applied(ask: Ask, overrides: Mapping[str, object], settings: Settings, *, pa
 
 def with_steps(ask: Ask, values: Mapping[str, object], settings: Settings, *, names: Collection[str]) -> Ask:
     """
-    Return *ask* with the effort and the limits that stand under *names* among other *values*, by the same rows.
+    Return *ask* with the effort and the limits under *names* in *values*, by the same rows.
 
     For requests that have no overrides. Raises: BadRequest.
     """

@@ -52,8 +52,8 @@ def search_text_for(question: str, history: Sequence[ChatMessage], *, language: 
     """
     Return what to search for in place of *question*, None when it can be searched for as it is.
 
-    A question without words of its own ("Why?"), or one of few words that points back ("How do I install it?"), is
-    searched for together with the newest question before it that has words of its own.
+    A question without content words ("Why?"), or one of few words that points back ("How do I install it?"), is
+    searched for together with the newest question before it that has content words.
     """
     if not is_follow_up(question, language=language):
         return None

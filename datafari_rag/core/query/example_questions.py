@@ -24,7 +24,7 @@ _LEAD = re.compile(r"(?:Q|Question|F)\s?[:.]\s?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ExampleTopic:
-    """Something to ask about: a *question* as it stands, or a *section* of the document *title*; "" for none."""
+    """Something to ask about: a complete *question*, or a *section* of the document *title*; "" for none."""
 
     title: str
     section: str = ""

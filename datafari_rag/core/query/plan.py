@@ -92,7 +92,7 @@ def prompt_for(
 
 
 def bare_prompt_for(ask: Ask, *, model: str, nonce: str) -> Prompt:
-    """Return *ask* as it stands for the model, without documents and instructions; *model* where it names none."""
+    """Return *ask* unchanged for the model, without documents and instructions; *model* is the default."""
     return Prompt(
         question=ask.question,
         extracts=(),

@@ -1,5 +1,5 @@
 """
-What a plain search says of itself where no document has all the words, and what could be asked instead.
+The sentence of a plain search if no document has all the words, and the searches that it proposes.
 
 Everything proposed is made of the question's own words and of words in documents that the user may see: it is read
 from pages of searches under his filter, and from nothing else.
@@ -22,7 +22,7 @@ MAX_CHECKED = 6
 """Words of a question that are looked for one by one; each of them is a search."""
 
 MAX_SPELT = 3
-"""Missing words for which words spelt nearly so are looked for; each of them is a search."""
+"""Missing words for which similarly spelled words are searched; each of them is a search."""
 
 SHORTEST_SPELT = 4
 """A shorter word is near to too many others."""
@@ -54,7 +54,7 @@ class Relaxation:
     latest: tuple[tuple[str, str], ...] = ()
 
     def wire(self) -> dict[str, object]:
-        """Return the values as they stand in the JSON of a plain search."""
+        """Return the values in the form of a plain search's JSON."""
         latest = [{"id": identity, "title": title} for identity, title in self.latest]
         return {
             "step": self.step,
@@ -83,7 +83,7 @@ def counts_of_each(browse: Browse) -> dict[str, Browse]:
 
 
 def near_search(browse: Browse, word: str) -> Browse | None:
-    """Return the search for words spelt nearly as *word*, None when it is too short or not all letters."""
+    """Return the search for words spelled similarly to *word*, None when it is too short or not all letters."""
     if len(word) < SHORTEST_SPELT or not word.isalpha():
         return None
     found = _bare(browse, Step("near", (word,), match="near"))
@@ -107,14 +107,14 @@ def titles_search(typed: str) -> Browse | None:
 
 
 def near_word(word: str, page: Mapping[str, Any]) -> str | None:
-    """Return the word on *page* that is spelt most nearly as *word*, None when there is none."""
+    """Return the word on *page* with the spelling most similar to *word*, None when there is none."""
     seen = {text.lower(): text for text in _words_on(page)}
     seen.pop(word.lower(), None)
     return next((seen[one] for one in get_close_matches(word.lower(), sorted(seen), n=1, cutoff=SIMILAR)), None)
 
 
 def spelt_better(question: str, spelt: Mapping[str, str], language: str) -> str:
-    """Return *question* with each word of *spelt* as documents have it."""
+    """Return *question* with each word of *spelt* in the spelling of the documents."""
     parts, at, text = [], 0, question[:MAX_QUESTION_CHARS]
     wanted = {old.casefold(): new for old, new in spelt.items()}
     for word in words_of(text, language):

@@ -25,7 +25,7 @@ _DRESS = re.compile(r"^(?:search query|query|requête|recherche)\s*:\s*", re.IGN
 
 
 def is_wanted(ask: Ask, *, is_enabled: bool) -> bool:
-    """Say whether a model is asked: only for a conversation, and not on /v1, whose search is its user's words."""
+    """Return whether a model is called: only for a conversation, and not on /v1, whose search is its user's words."""
     return is_enabled and bool(ask.history) and ask.token_budget is None
 
 

@@ -20,7 +20,7 @@ STORED: Mapping[Content, str] = {
 """The field that a document's text is read from whole; snippets are of the same text as the exact content."""
 
 Match = Literal["word", "near", "prefix"]
-"""How a word is looked for: itself, words spelt nearly so, or words of a title that begin with it."""
+"""How a word is searched: exactly, words spelled similarly, or words of a title that begin with it."""
 
 Retrieval = Literal["words", "vector", "both"]
 """What documents were found by."""
@@ -41,7 +41,7 @@ OTHER_LANGUAGE = 0.6
 """Weight of a stemmed body field of another language than the question's, against the question's own."""
 
 PAIR_SLOP = 3
-"""How many words may stand between two neighbours of the question that count as a pair."""
+"""How many words may be between two neighbours of the question that count as a pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
     Return the names in a request with which its sender tried to act as another user, once each.
 
     *body* is the decoded JSON; its own keys and those of the objects in it are looked at, two levels deep: there a
-    chat has its overrides, and a tool its arguments. Session state is a key of its own there and no attempt.
+    chat has its overrides, and a tool its arguments. Session state is a separate key there and no attempt.
     """
     objects = [body] if isinstance(body, Mapping) else []
     names = list(query)
@@ -168,7 +168,7 @@ def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
 
 _TERM = re.compile(r'("(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+)')
 _RANGE = re.compile(rf"\[\s*{_TERM.pattern}\s+TO\s+{_TERM.pattern}\s*\]")
-# Controls cannot stand in a term that a person chose, and lone surrogates cannot be sent to any engine.
+# A term that a person chose contains no controls, and lone surrogates cannot be sent to any engine.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
@@ -338,6 +338,6 @@ READERS: Mapping[str, _Reader] = {
     "fl": _Reader("fields", _fields),
     "relax": _Reader("is_relaxed", _flag),
 }
-"""The whitelist: each name, the field of `SelectParameters` it becomes, and its reader. `q` stands before `prompt`."""
+"""The whitelist: each name, the field of `SelectParameters` it becomes, and its reader. `q` comes before `prompt`."""
 
 FOR_SEARCH = frozenset({"start", "rows", "sort", "facet", "facet.field", "hl", "fl", "relax"})

@@ -1,8 +1,8 @@
 """
 From a question to the words that are searched for, step by step until something is found.
 
-A step holds words, never query syntax: how they are escaped and spelt is the engine's adapter's. No step is empty, so
-a question of stop words alone is searched as it stands.
+A step holds words, never query syntax: the engine's adapter escapes and encodes them. No step is empty, so
+a question of stop words alone is searched unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_WORDS = 60
 """Words of a question that are searched for; a pasted page is not searched word by word."""
 
 FEW_KEY_WORDS, FEW_WORDS = 3, 9
-"""Up to so many words one is enough: a third of key words, a fifth of a sentence's own, would be less than two."""
+"""Up to this many words one is enough: a third of key words, or a fifth of a sentence's words, is less than two."""
 
 MANY_PIECES = 5
 """More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
@@ -30,9 +30,9 @@ def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: b
     """
     Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
 
-    The first is the question as asked under *operator*; with *is_relaxed* and AND there follow a third of the words,
-    and any of them. A full sentence under AND that may be relaxed asks for a fifth of its own words at once: its
-    words stand together in some long document about something else often enough (docs/quality.md), and the texts of
+    The first is the original question under *operator*; with *is_relaxed* and AND there follow a third of the words,
+    and any of them. A full sentence under AND that may be relaxed requires a fifth of its words from the start: its
+    words occur together in some long document about something else often enough (docs/quality.md), and the texts of
     the candidates sort out who has but few of them. Steps that would repeat one are left out.
     """
     asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))

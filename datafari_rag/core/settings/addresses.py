@@ -120,7 +120,7 @@ def origins() -> Check:
 
 
 def solr_url() -> Check:
-    """Return the check for where the search engine is; a relative embedded folder starts beside the file."""
+    """Return the check for where the search engine is; a relative embedded folder is relative to the file's folder."""
     return Check("text", _solr_url, _SOLR_WANTED)
 
 
@@ -128,7 +128,7 @@ def indexes() -> Check:
     """
     Return the check for `name` or `name=solr-url` items; the value maps each name to its address or "".
 
-    A comma inside an address (several Solr or ZooKeeper hosts) is told apart from one between items by what follows:
+    A comma inside an address (several Solr or ZooKeeper hosts) is distinguished from one between items by what follows:
     a name has no colon and no slash.
     """
     wanted = valid(message("lists of NAME and NAME=SOLR-URL, each name once"))

@@ -2,7 +2,7 @@
 Settings of the answer itself: `rag.*`, `answer.*`, `retrieval.*`, `llm.*`, `token.*`.
 
 Rows only. A bad value of these never stops the service: each answer then is the badSetting error of that value, so
-that the admin page can mend it (contract §8).
+that the admin page can correct it (contract §8).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class AnswerSettings:
         "rag.effort",
         "none",
         check=checks.choice("none", "minimal", "low", "medium"),
-        help="How many steps a search may take where the request does not say: none is one search; minimal searches "
+        help="How many steps a search may take if the request does not set it: none is one search; minimal searches "
         "again for the names that the first passages bring, without the model; low lets the model plan the searches "
         "once; medium lets it plan again when it has seen what was found. Each step costs time.",
         browser=True,
@@ -191,25 +191,25 @@ class AnswerSettings:
         "answer.unsupported",
         "mark",
         check=checks.choice("mark", "drop", "hold"),
-        help="What is done with a sentence of an answer that no document proves. mark: it is shown, and the reply says "
-        "which sentences these are. hold: each sentence is kept back until it is checked, and such a one says that it "
-        "is not proved. drop: such a one is left out. With hold and drop streams are about one sentence late.",
+        help="How to handle a sentence of an answer that no document proves. mark: it is shown, and the reply lists "
+        "these sentences. hold: each sentence is shown after its check, with a note if it is not proved. drop: it is "
+        "left out. With hold and drop, streams are about one sentence late.",
         browser=True,
     )
     answer_min_support: float = setting(
         "answer.min_support",
         0.0,
         check=checks.number(0, 1),
-        help="Least share of the sentences of an answer, 0 to 1, that the documents must prove; in place of an answer "
-        "below it stands what answer.below says. 0: off. Streams then wait for the end of the answer.",
+        help="Least share of the sentences of an answer, 0 to 1, that the documents must prove; answer.below sets what "
+        "replaces a worse answer. 0: off. Streams then wait for the end of the answer.",
         browser=True,
     )
     answer_below: Replacement = setting(
         "answer.below",
         "extractive",
         check=checks.choice("extractive", "nothing"),
-        help="What stands in place of an answer below answer.min_support: extractive (sentences of the documents, as "
-        "builtin:extractive gives them) or nothing (that the documents do not answer).",
+        help="What replaces an answer below answer.min_support: extractive (sentences of the documents, as "
+        "builtin:extractive gives them) or nothing (a note that the documents do not answer).",
         browser=True,
     )
     rag_score_min: float = setting(

@@ -37,7 +37,7 @@ class Check:
     One rule for values: how to read one, and what to say when it does not fit.
 
     *wanted* is the second sentence shown to callers and administrators. *choices*, *low* and *high* are for forms;
-    *is_optional* says that the empty text is a value of its own here.
+    *is_optional*: the empty text is a separate value here.
     """
 
     kind: Kind

@@ -236,8 +236,8 @@ class DialectSettings(EmbeddingSettings):
         "summarization.chunks.number",
         10,
         check=checks.integer(1, 100),
-        help="Most pieces that a document is summarised in, each one call of the model. Of a document that is too long "
-        "for them, the sentences that stand for each piece are sent.",
+        help="Most pieces that a document is summarised in, each one call of the model. For a longer document, "
+        "representative sentences of each piece are sent.",
         browser=True,
     )
     summarization_parallel: int = setting(

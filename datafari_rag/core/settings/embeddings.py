@@ -1,7 +1,7 @@
 """
 Settings of the embedding model: `embeddings.*`.
 
-Rows only. Without an endpoint there are no vectors, and nothing of them is loaded.
+Rows only. Without an endpoint there are no vectors, and no library for them is loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datafari_rag.core.settings.answers import AnswerSettings
 from datafari_rag.core.settings.row import secret, setting
 
 ONNX = "onnx:"
-"""What stands before the folder of a local model."""
+"""The prefix of a local model's folder."""
 
 _LANGUAGE = re.compile(r"[a-z]{2}")
 

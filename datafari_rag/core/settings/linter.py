@@ -49,7 +49,7 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "solr.enable.acorn": "this service words its searches by meaning itself",
     "solr.filtered.search.threshold": "this service words its searches by meaning itself",
 }
-"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `.*` stands for all that begin so."""
+"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `.*` means all keys with this prefix."""
 
 NEAR = 0.7
 """How alike a known key must be to be proposed, from 0 to 1 (difflib's ratio)."""
@@ -66,7 +66,7 @@ class Entry:
 
 
 Resolve = Callable[[SettingRow, str], str]
-"""Turns `${VARIABLE}` and `file:PATH` into what they stand for. Raises: ValueError, with a sentence for admins."""
+"""Replaces `${VARIABLE}` and `file:PATH` by their values. Raises: ValueError, with a sentence for admins."""
 
 REFERENCE_WANTED = "Valid values are ${VARIABLE} of a variable that is set and file:PATH of a file that can be read."
 

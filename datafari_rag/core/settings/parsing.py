@@ -35,7 +35,7 @@ class Problem:
 
     *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is contract §4's
     badSetting, which callers may see; empty where callers are not concerned. *line* counts from 1, 0 where there is
-    no file. *kind* tells apart what stops nothing but `check`.
+    no file. *kind* marks what stops only `check`.
     """
 
     key: str
@@ -63,7 +63,7 @@ def parse(
     Return the settings that *values* (key → text) give, and every problem with them, without lines.
 
     Unknown keys are not looked at: that is the linter's. A bad value leaves its default in place. Relative paths
-    start at *folder*. *written_as* has the texts as they stand in the file, where a reference was resolved.
+    start at *folder*. *written_as* has the original texts of the file where a reference was resolved.
     """
     found: dict[str, object] = {}
     problems: list[Problem] = []

@@ -26,7 +26,7 @@ class SettingRow:
     What is known of one setting.
 
     *key* is the name in the properties file, *field* the attribute of `Settings`. *help* is for administrators. A
-    row with *is_prefix* stands for every key that begins with *key* and a point. *is_for_browsers*: administrators may
+    row with *is_prefix* is for every key that begins with *key* and a point. *is_for_browsers*: administrators may
     change it on the settings page. It must decide nothing about rights, identity, addresses, secrets, files or the
     network, so a row is closed to browsers unless it says otherwise.
     """

@@ -22,7 +22,7 @@ from datafari_rag.core.settings.row import SettingRow, field_of, rows_of, secret
 from datafari_rag.core.settings.search import SearchSettings
 
 HIDDEN = "***"
-"""What stands for a secret wherever a value is shown."""
+"""Replaces a secret wherever a value is shown."""
 
 ANSWER_GROUPS = frozenset(
     {"rag", "answer", "llm", "openai", "chat", "retrieval", "rrf", "embeddings", "prompt", "token"}
@@ -87,7 +87,7 @@ class Settings(SearchSettings):
         "server.max_wait_s",
         10.0,
         check=checks.number(0.1, 600),
-        help="Longest wait for that, in seconds; whoever would wait longer is refused with 503 and Retry-After.",
+        help="Longest wait for that, in seconds; a request that would wait longer gets 503 and Retry-After.",
     )
     server_max_connections: int = setting(
         "server.max_connections",
@@ -170,7 +170,7 @@ class Settings(SearchSettings):
         "audit.key",
         "",
         check=checks.text(message("texts of at least 32 characters without commas"), re.compile(r"[^,]{32,}")),
-        help="Secret that signs the audit, kept where whoever can write its files cannot read it. Empty: hashes alone.",
+        help="Secret that signs the audit. Users who can write the audit files must not have it. Empty: hashes alone.",
     )
     audit_keys_old: tuple[str, ...] = secret(
         "audit.keys.old",
@@ -268,7 +268,7 @@ def shown(row: SettingRow, value: object) -> str:
 
 
 def without_password(text: str) -> str:
-    """Return *text* with what stands between `//` and `@` of an address hidden."""
+    """Return *text* with the part between `//` and `@` of an address hidden."""
     return re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", text)
 
 

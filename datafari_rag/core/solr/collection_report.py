@@ -33,7 +33,7 @@ class CollectionFacts:
 
     *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
     those that no rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
-    whether Solr's own rights component stands in the handler, None when the configuration cannot be read. *expands*
+    whether the handler has Solr's own rights component, None when the configuration cannot be read. *expands*
     says that the handler expands `${name}` in parameters although the request forbids it.
     """
 
@@ -46,7 +46,7 @@ class CollectionFacts:
 
 
 def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
-    """Return what is to be said of a collection, in the order in which an administrator mends it."""
+    """Return the findings about a collection, in the order in which an administrator corrects them."""
     return (
         *_of_documents(facts),
         *_of_texts(facts, schema),

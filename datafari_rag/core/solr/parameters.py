@@ -1,9 +1,9 @@
 """
-Searches as parameters for Solr, and the one place where a user's filter is spelt for it.
+Searches as parameters for Solr, and the one place that encodes a user's filter for it.
 
 Nothing of a caller is handed on as it came. Words are escaped character by character, so that no parser sees syntax
-in them; bounds of ranges are spelled by the numbers of their characters; values and tokens are raw terms that stand in
-parameters of their own, never inside a query text; field names come from the settings. Solr is told to expand no
+in them; bounds of ranges are spelled by the numbers of their characters; values and tokens are raw terms in
+parameters of their own, never inside a query text; field names come from the settings. Solr is configured to expand no
 parameter (`adapters.solr_http`). Every function that makes a search takes the filter, so there is none without.
 """
 
@@ -35,7 +35,7 @@ from datafari_rag.core.text.tokenizer import is_unspaced
 Params = Mapping[str, str | Sequence[str]]
 
 SEPARATOR = "\x1f"
-"""Stands between tokens in one parameter. `{!terms}` with an empty one would match single characters (a leak)."""
+"""Separates tokens in one parameter. `{!terms}` with an empty one would match single characters (a leak)."""
 
 CUT_START, CUT_END = "\ue000", "\ue001"
 """Marks around the words found in snippets for the model; private-use characters, removed again by the reader."""
@@ -49,7 +49,7 @@ three times as heavy and searched in all languages 73.6 / 87.4 / 92.0; with the 
 """
 
 PAIR = 0.5
-"""What two neighbours of the question that stand together in the text count."""
+"""The weight of two neighbours of the question that are also neighbours in the text."""
 
 MAX_WORDS = 60
 """Words of one query: with eleven fields each this stays under Lucene's default of 1,024 clauses."""
@@ -73,7 +73,7 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     Return the parameters that narrow a search to what *access* lets through; `fq` has one query for each level.
 
     A document that lacks an ACL field altogether is not open: only the schema's default says `__nosecurity__`. In
-    mode plugin Solr's own component filters and is told the user's name, or nothing for the anonymous.
+    mode plugin Solr's own component filters and receives the user's name, or nothing for the anonymous.
     """
     if access.mode == "plugin":
         return {} if access.user_name is None else {"AuthenticatedUserName": access.user_name}
@@ -203,7 +203,7 @@ def escaped(word: str) -> str:
 
 
 def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> dict[str, str | list[str]]:
-    """Return each restriction as a filter of its own; one whose value its field cannot hold finds nothing."""
+    """Return each restriction as a separate filter; a value that its field cannot hold finds nothing."""
     params: dict[str, str | list[str]] = {}
     queries: list[str] = []
     for number, restriction in enumerate(restrictions):
@@ -258,8 +258,8 @@ def _bound(given: str | None, kind: str) -> str | None:
     r"""
     Return one end of a range as Solr's parser takes it, None when it cannot be one.
 
-    No parser takes bounds out of parameters of their own for a field with several values (`{!frange}` wants one). So
-    each character is spelled by its number, and the parser sees nothing but quotation marks of ours, `\u` and digits.
+    No parser takes bounds from separate parameters for a field with several values (`{!frange}` wants one). So
+    each character is written as its number, and the parser sees only quotation marks added here, `\u` and digits.
     """
     if given is None:
         return "*"
@@ -268,7 +268,7 @@ def _bound(given: str | None, kind: str) -> str | None:
 
 
 def numbered(text: str) -> str:
-    r"""Return *text* with each character spelled by its number, as it can stand between quotation marks."""
+    r"""Return *text* with each character spelled by its number, for use between quotation marks."""
     units = text.encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 

@@ -1,10 +1,10 @@
 """
-Searches of a collection of passages as parameters for Solr, beside `core/solr/parameters.py` and by the same rules.
+Searches of a collection of passages as parameters for Solr, by the same rules as `core/solr/parameters.py`.
 
-The user's filter stands in `fq`, and in `preFilter` of the search for neighbours, which would otherwise spend its
+The user's filter is in `fq`, and in `preFilter` of the search for neighbours, which would otherwise spend its
 places on passages that he may not see. Whatever that finds is looked up in the collection of documents under the same
 filter, and a passage is read only when it was cut from the version that is found there: by a join where Solr can do
-one, else by a request of its own.
+one, else by a separate request.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def near_params(search: NearSearch, access: Filter, passages: PassageSchema, *, 
         params["vectors_of"] = passages.model
         queries.append("{!term f=vector_model v=$vectors_of}")
     named = {f"near_{number}": query for number, query in enumerate(queries)}
-    # Where Solr's own component filters, its filter is an fq that we do not know; a preFilter would stand above it.
+    # Where Solr's own component filters, its filter is an fq that we do not know; a preFilter would override it.
     before = "" if access.mode == "plugin" else "".join(f" preFilter=${name}" for name in named)
     return {
         **QUIET,

@@ -1,7 +1,7 @@
 """
 What a Solr collection is made of, as far as its searches need to know: names, kinds, which fields are there.
 
-A collection that was there before us may lack a field of ours; what is known to be absent is not asked for, because
+An existing collection may lack a field of this program; a field known to be absent is not requested, because
 Solr answers 400 to a search in a field it does not have. Nothing is ever left out of the rights filter for that.
 """
 
@@ -18,7 +18,7 @@ from datafari_rag.core.query.search_request import Fields
 Kind = Literal["text", "date", "number"]
 
 FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-"""A name that can stand in a parameter without being read as syntax."""
+"""A name that a parameter can contain without being read as syntax."""
 
 _DATES = ("last_modified", "creation_date", "crawl_date")
 _KINDS: Mapping[str, Kind] = {"Date": "date", "Int": "number", "Long": "number", "Float": "number", "Double": "number"}

@@ -20,7 +20,7 @@ PASSAGE_CHARS = 1500
 """How much of the best passages of one document is read for names."""
 
 MAX_NAMES = 20
-"""Most words of names in one search; those that stand first come first."""
+"""Most words of names in one search, in the order of the text."""
 
 LEAST_CHARS = 2
 

@@ -1,5 +1,5 @@
 """
-What the model is told when it plans searches, and how its plan is read.
+What the model receives when it plans searches, and how its plan is read.
 
 A plan is data: at most four strings, which are searched for as any user's words are. Whatever else the model says is
 not used. It sees documents only between fences, as an answer's prompt has them. Pure.
@@ -55,7 +55,7 @@ class Planner:
 
 
 def plan_prompt(ask: Ask, found: tuple[Extract, ...], planner: Planner) -> Prompt:
-    """Return what the model is told; with *found* it sees what there is already."""
+    """Return the prompt; with *found* the model sees what was found so far."""
     return Prompt(
         question=ask.question,
         extracts=found,

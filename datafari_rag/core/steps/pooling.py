@@ -108,7 +108,7 @@ def _worth(one: Ranked, weighed: WeighedDocuments, language: str) -> Worth:
 
 
 def _chosen(first: Worth, others: Sequence[Worth], rarity: Sequence[float]) -> list[Worth]:
-    """Return *first*, then each time the document that is worth most beside those before it; the rest by itself."""
+    """Return *first*, then each time the document that adds most to those before it; the rest by their own worth."""
     total = sum(rarity) or 1.0
     chosen, had, left = [first], set(first.terms), list(others)
     while left and len(chosen) < CHOSEN:

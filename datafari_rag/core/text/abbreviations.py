@@ -1,7 +1,7 @@
 """
 Whether a point behind a word is that of an abbreviation, a number or a name, and so ends no sentence.
 
-Tables for English, French, German, Spanish, Italian, Russian and Arabic, all at once: a text does not say where it
+Tables for English, French, German, Spanish, Italian, Russian and Arabic, all together: a text does not say where it
 changes its language. In doubt a point ends a sentence, since sentences that were cut are found together anyway.
 """
 
@@ -23,7 +23,7 @@ _ALWAYS = frozenset(_ALWAYS_LIST.split())
 _BEFORE_NUMBERS_LIST = """no nos nr n° art arts fig figs vol sec ch chap cap ext tel tél min max párr s д ст
     jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr juil déc ene abr ago dic"""
 _BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS_LIST.split())
-"""Words of their own that are abbreviations where a number follows: "no. 5", "Jan. 5"."""
+"""Ordinary words that are abbreviations before a number: "no. 5", "Jan. 5"."""
 
 _CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr", "sr"))
 """Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
@@ -69,14 +69,14 @@ def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
 
 
 def _is_numbering(text: str, word: str, chars: int, after: int) -> bool:
-    """Tell the number of a section, which is all there is of the sentence's *chars*, and a German ordinal."""
+    """Recognise the number of a section, when it is all of the sentence's *chars*, and a German ordinal."""
     if chars <= len(word) + 1:
         return True
     return len(word) <= _ORDINAL_DIGITS and _COUNTED.match(text, after) is not None
 
 
 def _is_initial(word: str) -> bool:
-    """Tell "J", "J.-P" and "U.S" from words, and from the names of files."""
+    """Distinguish "J", "J.-P" and "U.S" from words and file names."""
     parts = [part.strip("-") for part in word.split(".")]
     if len(parts) == 1:
         return len(word) == 1 and word.isupper()

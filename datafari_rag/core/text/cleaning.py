@@ -24,7 +24,7 @@ _INVISIBLE = (
 )
 """
 Soft hyphen, fillers, zero-width and bidirectional marks, variation selectors, annotations, and the tag characters in
-which whole sentences can be hidden: what Unicode calls ignorable by default, and the format controls beside it.
+which whole sentences can be hidden: what Unicode calls ignorable by default, and the other format controls.
 """
 
 _UNSENDABLE = "\ud800-\udfff\ufffe\uffff"
@@ -46,7 +46,7 @@ _TOO_LARGE = re.compile(r"&#[0-9]{8,};?")
 
 def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, OffsetMap]:
     """
-    Return *text* as the model may see it, and where each of its characters stood.
+    Return *text* as the model may see it, and the original position of each character.
 
     Controls and invisible characters are dropped. *is_full* also turns each line end and tab into one space, save in
     the rows of tables (`spaced`), and each backslash into a slash; without it all of them stay. Double quotes stay.
@@ -95,7 +95,7 @@ def without_invisible(text: str) -> str:
 
 
 def without_directions(text: str) -> str:
-    """Return *text* without the controls that turn what follows round, so that what is read is what stands there."""
+    """Return *text* without the controls that reverse the direction of the text after them."""
     return text if text.isascii() else _DIRECTIONS.sub("", text)
 
 
@@ -120,7 +120,7 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
     """
     Return *text* with line ends and tabs as spaces and backslashes as slashes, which is what full cleaning adds.
 
-    The rows of tables stay on lines of their own with their tabs: without them the columns of the cells are lost.
+    The rows of tables stay on separate lines with their tabs: without them the columns of the cells are lost.
     *is_in_table* says that *text* was cut from a table, so that a row alone is one too. Each character keeps its place.
     """
     text = text.replace("\\", "/")

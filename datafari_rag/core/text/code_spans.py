@@ -1,5 +1,5 @@
 """
-Where code stands in an answer's Markdown: fenced blocks, and spans between runs of as many backticks.
+Where an answer's Markdown has code: fenced blocks, and spans between runs of as many backticks.
 
 A text is read once, whatever it opens and never closes: a pattern with a reference back to its fence would read all
 that follows for each of them.

@@ -1,5 +1,5 @@
 """
-Two spellings of the same words made equal, with the way back to the characters as they stand.
+Makes two spellings of the same words equal, and maps back to the original characters.
 
 Folded are case, white space, typographic quotes and dashes, compatibility forms and ligatures (Unicode's NFKC), soft
 hyphens and all other invisible characters, and the backslash that cleaning turns into a slash. Differences in meaning
@@ -42,7 +42,7 @@ _PLAIN_LETTERS = {
 _EXPONENT = "^"
 _BLANKS = re.compile("  +")
 _PLAIN, _VANISHES, _GROWS, _MARK, _GROWING_MARK = "-", "v", "g", "m", "M"
-"""The kinds of characters, as each stands for one in the text that is searched for what does not fold one to one."""
+"""The kinds of characters: each kind represents one character in the search for what does not fold one to one."""
 
 _MIXED = re.compile("[^ vmM][mM]+|[ v]{2,}|[vgM]")
 """An accent apart from its letter, blanks among which others vanish, what vanishes, what grows."""
@@ -55,8 +55,8 @@ class Folded:
     """
     A folded text: *text*, and the way back to the code points of the original, which is not kept.
 
-    It is made of pieces. In most of them each character stands for one of the original; the characters of a cluster
-    stand together for all that it was made of.
+    It is made of pieces. In most of them each character represents one of the original; the characters of a cluster
+    together represent all that it was made of.
     """
 
     __slots__ = ("_clusters", "_starts", "_stored", "text")
@@ -65,7 +65,7 @@ class Folded:
         """
         Hold what `fold` found: where each piece begins in *text*, and where it was *stored* in the original.
 
-        Behind the last piece stands where both end. *clusters* are numbers of pieces.
+        After the last piece there is the end of both. *clusters* are numbers of pieces.
         """
         self.text = text
         self._starts = starts
@@ -93,7 +93,7 @@ class Folded:
 
 
 def fold(text: str) -> Folded:
-    """Return *text* folded: a run of white space is one space, none stands at either end; may be empty."""
+    """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
     odd = {character: _spelling(character) for character in set(_unusual(text))}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
@@ -263,7 +263,7 @@ def _spelling(character: str) -> str:
 
 def _composed(cluster: str) -> str:
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
-    if plain.startswith(" "):  # a mark that stands alone is spelled as a blank with it: no blank to fold with others
+    if plain.startswith(" "):  # a separate mark is written as a blank with the mark: no blank to fold with others
         return cluster
     return "".join(_SPELLINGS.get(part, part) for part in plain)
 

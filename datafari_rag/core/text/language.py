@@ -31,7 +31,7 @@ _LATIN = ("en", "fr", "de", "es", "it", "pt", "nl")
 
 
 def detect(text: str, default: str = "en") -> str:
-    """Return the two-letter code of the language of *text*, *default* when nothing speaks for any."""
+    """Return the two-letter code of the language of *text*, *default* when there is no evidence for any."""
     sample = text[:SAMPLE_CHARS]
     return _by_script(sample) or _by_words(sample, default)
 
@@ -52,7 +52,7 @@ def _by_words(sample: str, default: str) -> str:
     for word in _WORD.findall(lowered):
         for code in _SPOKEN_IN.get(word, ()):
             votes[code] += 1
-    # A letter that only some languages have speaks less than a word, since names and loan words carry it too.
+    # A letter that only some languages have counts less than a word, since names and loan words contain it too.
     for code, letters in _LETTERS.items():
         votes[code] += 0.5 * sum(map(lowered.count, letters))
     best = max(votes.values())

@@ -1,4 +1,4 @@
-"""Where the characters of a derived text stood in the text it was made from: runs, not one number a character."""
+"""The positions of a derived text's characters in its original text: runs, not one number a character."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OffsetMap:
     runs: tuple[OffsetRun, ...] = ()
 
     def at(self, index: int) -> int | None:
-        """Return where the character at *index* stood, None when it stood nowhere."""
+        """Return the original position of the character at *index*, None when it has none."""
         run = self._run_at(index)
         return None if run is None else run.stored + index - run.start
 
@@ -80,5 +80,5 @@ NO_ORIGINS = OffsetMap()
 
 
 def joined(parts: Iterable[OffsetMap]) -> OffsetMap:
-    """Return the runs of all *parts*, which already stand one after the other."""
+    """Return the runs of all *parts*, which are already in order."""
     return OffsetMap(tuple(run for part in parts for run in part.runs))

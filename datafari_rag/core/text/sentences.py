@@ -3,7 +3,7 @@ Where sentences begin and end in a text, as offsets; small, fast, and by region 
 
 A boundary is a sentence mark before a new beginning, an empty line, or a line end that is not a wrapped line.
 Abbreviations, initials, numbers and section numbers do not end a sentence. The row of a table is one span, whatever
-stands in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
+is in its cells. Nothing is normalised: the offsets are code points of the text as it is given.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REGION_CHARS = 2000
 """How far around a place `bounds_around` looks for boundaries."""
 
 # The leading single character lets the engine skip ahead; a repeated one would not. What follows it leaves out half of
-# all line ends at once, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
+# all line ends together, which `_is_boundary` would: those of wrapped lines, where the next goes on in lower case.
 # A run of signs with no end behind it is one match as a whole (`none`): each later sign of it would begin a search
 # through all of the rest.
 _MARK = re.compile(
@@ -38,7 +38,7 @@ _UNFINISHED = re.compile(
     r"(?:^|\s)(?:the|an?|of|to|and|or|for|with|by|from|in|on|at|is|are|its|their|see|les?|la|des?|du|et|ou|à|une?|avec|par|pour|dans"
     r"|der|die|das|und|oder|mit|von|zu|den|dem|eine?|el|los|las|y|con|por|para|и|в|на|с|по|из)$"
 )
-"""What a line that goes on in the next ends with."""
+"""The end of a line that continues in the next."""
 
 _CAPTION = re.compile(
     r"#{1,6} [\dA-Z][\d.]{0,12}|(?:Table|Figure|Example|Tableau|Exemple|Tabelle|Abbildung|Beispiel|Tabla|Figura)"
@@ -129,7 +129,7 @@ def _blocks_between(text: str, begin: int, last: int, least_chars: int) -> list[
 
 
 def _rows_together(rows: Sequence[tuple[int, int]], least_chars: int) -> Iterator[tuple[int, int]]:
-    """Yield the first of *rows*, which is asked for with any other, then the others in runs of *least_chars*."""
+    """Yield the first of *rows*, which goes with any other, then the others in runs of *least_chars*."""
     yield rows[0]
     begin: int | None = None
     for start, end in rows[1:]:
@@ -215,7 +215,7 @@ def _is_sentence_end(text: str, run: str, begin: int, after: int) -> bool:
 
 
 def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
-    """Tell a line that ends from one that was wrapped: then the next goes on in lower case, or this one is full."""
+    """Distinguish the end of a line from a wrap: the next line goes on in lower case, or this line is full."""
     if _ITEM.match(text, after):
         return True
     line = text[after]

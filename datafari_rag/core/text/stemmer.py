@@ -65,7 +65,7 @@ def _stem(word: str, language: str) -> str:
     for suffix in _TABLES[language]:
         if word.endswith(suffix):
             rest = _single(word[: -len(suffix)], least)
-            # A long suffix off a short word leaves too little to tell words apart: current, cure.
+            # A long suffix off a short word leaves too little to distinguish words: current, cure.
             is_long = len(suffix) >= _LONG_SUFFIX and suffix not in _SHORT_WORDS_TOO
             if len(rest) >= least + is_long and (language == "ru" or not _VOWELS.isdisjoint(rest)):
                 return _bare(rest, least)
@@ -80,5 +80,5 @@ def _single(rest: str, least: int) -> str:
 
 
 def _bare(rest: str, least: int) -> str:
-    """Drop the vowel that the plain word has at its end: studying, study."""
+    """Drop the final vowel of the base word: studying, study."""
     return rest[:-1] if len(rest) > least and rest[-1] in "eyi" else rest

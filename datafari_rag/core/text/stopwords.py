@@ -84,7 +84,7 @@ FUNCTION_WORDS: dict[str, frozenset[str]] = {code: frozenset(words.split()) for 
 """Articles, prepositions, pronouns, auxiliaries."""
 
 ASKING_WORDS: dict[str, frozenset[str]] = {code: frozenset(words.split()) for code, words in _ASKING.items()}
-"""Words that ask for something and say nothing of what is asked for."""
+"""Words of a question that do not describe what it asks for."""
 
 _NONE: frozenset[str] = frozenset()
 

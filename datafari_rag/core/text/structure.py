@@ -21,7 +21,7 @@ REACH_CHARS = 20_000
 """How far above a place its headings are looked for; a document of many megabytes is not read for them."""
 
 MAX_DEPTH = 3
-"""Headings of a path: the section, its subsection, and what stands under that."""
+"""Headings of a path: the section, its subsection, and what is below that."""
 
 _MARKED = re.compile(r"(?P<marks>#{1,6})[ \t]+(?P<words>\S[^\n]*)")
 _WORDS = rf"[^\n]{{1,{MAX_HEADING_CHARS}}}"
@@ -41,7 +41,7 @@ class Heading:
     """
     A heading: its words are ``text[start:end]``, without marks.
 
-    *level* is 1 to 6 where marks or numbers tell it, `_PLAIN_LEVEL` for a line that only looks like a heading.
+    *level* is 1 to 6 where marks or numbers show it, `_PLAIN_LEVEL` for a line that only looks like a heading.
     """
 
     start: int
@@ -56,7 +56,7 @@ def headings_in(text: str, low: int = 0, high: int | None = None) -> tuple[Headi
 
 def path_among(headings: Sequence[Heading], offset: int) -> tuple[Heading, ...]:
     """
-    Return the *headings* of the section that contains *offset*, the highest level first; empty if none is above it.
+    Return the *headings* of the section that contains *offset*, the highest level first; empty if there is none.
 
     At most `MAX_DEPTH`. A heading is not above itself.
     """

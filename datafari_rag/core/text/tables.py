@@ -21,7 +21,7 @@ MAX_LINES_UP = 5000
 """How many lines above a row its header is looked for."""
 
 _GAP = "   "
-"""Spaces that stand between two columns at least once in a line; prose has two at most, after a full stop."""
+"""Spaces between two columns, at least once in a line; prose has two at most, after a full stop."""
 
 _SEPARATORS = ("|", "\t", _GAP)
 _RULE_SIGNS = " \t\n|+:=-" + "".join(map(chr, range(0x2500, 0x2580)))
@@ -114,7 +114,7 @@ def ends_with_row(text: str) -> bool:
 
 
 def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
-    """Return where the cells of the row *start* to *end* stand; an empty cell is an empty span."""
+    """Return the spans of the cells of the row *start* to *end*; an empty cell is an empty span."""
     line = text[start:end]
     form = _form(line)
     if form == _GAP:
@@ -126,7 +126,7 @@ def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
 
 
 def names_columns(text: str, row: Span) -> bool:
-    """Say whether *row*, the first of its table, may be its header: a number in a cell of its own is data."""
+    """Say whether *row*, the first of its table, may be its header: a number alone in a cell is data."""
     return not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
 
 
@@ -152,13 +152,13 @@ def named_cells(text: str, start: int, end: int) -> list[tuple[Span, ...]]:
     Return each cell of the row *start* to *end* with what names it: column and cell of the key, column and cell.
 
     Empty unless the first row of the table is sure to name the columns: a rule follows it, or it has no digit where
-    this row has some. What stands in another column says nothing about a cell.
+    this row has some. The text of another column says nothing about a cell.
     """
     header = header_above(text, start)
     if header is None or not _is_header(text, header, text[start:end]):
         return []
     names, cells = cells_of(text, *header), cells_of(text, start, end)
-    is_exact = _form(text[start:end]) != _GAP  # an empty cell cannot be told between columns of spaces
+    is_exact = _form(text[start:end]) != _GAP  # an empty cell cannot be recognised between columns of spaces
     if len(cells) != len(names) and not (is_exact and len(cells) < len(names)):
         return []
     pairs = list(zip(names, cells, strict=False))
@@ -191,7 +191,7 @@ class _Line(NamedTuple):
 
 
 def _lines(text: str, low: int, high: int) -> Iterator[_Line]:
-    """Yield the lines with the form of a row, in order; each line is looked at once."""
+    """Yield the lines with the form of a row, in order; each line is read once."""
     start = low
     for line in text[low:high].split("\n"):
         end = start + len(line)
@@ -223,7 +223,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _follows(text: str, line: _Line, following: _Line) -> bool:
-    """Say whether the two lines are neighbours in one table: rules may stand between them, empty lines may not."""
+    """Say whether the two lines are neighbours in one table: with only ruled lines between them, and no empty line."""
     if line.form != following.form:
         return False
     between = text[line.end : following.start]
@@ -261,7 +261,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _between(line: str, separator: str) -> Iterator[Span]:
-    """Yield what stands between the separators; those at the edges of the line separate nothing."""
+    """Yield the text between the separators; separators at the edges of the line separate nothing."""
     start, end = 0, len(line)
     if separator == "|":
         start = line.find("|") + 1 if line.lstrip().startswith("|") else 0

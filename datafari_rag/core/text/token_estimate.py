@@ -32,7 +32,7 @@ _MARKS = (
     ("w", r"[^\W\d_]", (12,)),
     ("?", "(?s:.)", (12,)),
 )
-"""Each class of characters: the mark that stands for one of them, the pattern, and the counts it adds to. The first
+"""Each class of characters: the mark that represents one of them, the pattern, and the counts it adds to. The first
 that fits is taken. Small letters, capitals, accented letters, digits, those of other scripts, punctuation, CJK and
 Thai, Cyrillic capitals and others, marks of Semitic and Indic scripts, their letters, Greek, line ends, blanks, other
 white space, other letters, all else (emoji, controls)."""

@@ -1,7 +1,7 @@
 """
 A question cut into words: identifiers whole, French elision undone, scripts without spaces in pieces.
 
-Nothing here knows query syntax; whatever characters a question has, what comes out are words.
+Nothing here knows query syntax; whatever characters a question has, the output is words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FIXED = frozenset({"aujourd'hui", "aujourd’hui"})
 _LONGEST_FIXED = max(map(len, _FIXED))
 
 # What Python does not count among a word's characters: vowel signs and tone marks of the scripts of India and
-# South-East Asia, points of Hebrew and Arabic, accents that stand by themselves.
+# South-East Asia, points of Hebrew and Arabic, separate accents.
 _MARKS = (
     r"\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0983\u09bc-\u0df3"
     r"\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u109d\u17b4-\u17d3"
@@ -64,7 +64,7 @@ def words_of(text: str, language: str) -> tuple[Word, ...]:
 
 def sought_in(text: str, language: str) -> tuple[str, ...]:
     """
-    Return what an index is asked for to find *text*: its words in order, a run of an unspaced script in pieces.
+    Return the terms that find *text* in an index: its words in order, a run of an unspaced script in pieces.
 
     Engines cut such a run into single characters, so that a piece is found as a phrase; the whole clause would be one
     phrase that hardly any document has. Katakana stays whole: engines take it for one word.

@@ -28,7 +28,7 @@ def cut_at(text: str, end: int) -> int:
     if end <= 0:
         return 0
     least = max(end // 2, end - _NEAR_CHARS)
-    # The sentence that goes on behind the cut has not ended there.
+    # The sentence that continues after the cut has not ended there.
     stops = [stop for _, stop in bounds_around(text, least, end) if least <= stop <= end]
     if stops:
         return stops[-1]

@@ -16,7 +16,7 @@ from datafari_rag.ingest.parsers.plain_text import decoded
 _SPACES = re.compile(r"\s+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _LONE_MARKS = re.compile(r"^(?P<mark>-|#{1,6}|\d{1,5}\.)\n+(?=\S)", re.MULTILINE)
-"""An item's number or a heading's mark whose words stand in a paragraph of their own."""
+"""An item's number or a heading's mark with its words in a separate paragraph."""
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "iframe", "object"})
@@ -64,7 +64,7 @@ def _pieces(soup: Tag) -> Iterator[str]:
 
 
 def _opened(node: Tag) -> list[PageElement | str]:
-    """Return what stands for *node* on the stack, last first."""
+    """Return the stack entries for *node*, last first."""
     if node.name in _UNSEEN:
         return []
     if node.name == "br":
@@ -84,12 +84,12 @@ def _opened(node: Tag) -> list[PageElement | str]:
 
 
 def _is_step(item: Tag) -> bool:
-    """Say whether the list numbers *item*; then its number stands before it already."""
+    """Return whether the list numbers *item*, so that its number is already before it."""
     return item.parent is not None and item.parent.name == "ol"
 
 
 def _opened_part(part: Tag) -> list[PageElement | str]:
-    """Return what stands for a table or its head, without blanks between rows: as empty lines they would end it."""
+    """Return the text of a table or its head, without blanks between rows: as empty lines they would end it."""
     contents = [child for child in part.contents if isinstance(child, Tag) or str(child).strip()]
     edge = "\n\n" if part.name == "table" else ""
     return [edge, *reversed(contents), edge]

@@ -1,4 +1,4 @@
-"""Markdown files: the words without the marks, code blocks as they stand."""
+"""Markdown files: the words without the marks, code blocks unchanged."""
 
 from __future__ import annotations
 

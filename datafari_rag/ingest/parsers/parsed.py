@@ -13,7 +13,7 @@ MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""
 
 CELL_SEPARATOR = " | "
-"""Stands between the cells of a row."""
+"""Separates the cells of a row."""
 
 
 MAX_TITLE_CHARS = 1000
@@ -29,7 +29,7 @@ class Parsed:
     """
     The text of one file, and its title where it names one. Both may be empty.
 
-    *places* are the marks of `core.places`, *members* the names of the files in it, each a document of its own.
+    *places* are the marks of `core.places`, *members* the names of the files in it, each a separate document.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """A stretch of a file's text, whole lines; *place* is where it stands, None for where the one before stands."""
+    """A stretch of a file's text, whole lines; *place* is its place, None for the place of the stretch before."""
 
     text: str
     place: Place | None = None
@@ -58,7 +58,7 @@ def parsed(text: str, title: str | None = None) -> Parsed:
 
 
 def placed(pieces: Iterable[TextPiece], title: str | None = None) -> Parsed:
-    """Return the result of a parser that knows where its pieces stand, in the form of `parsed`."""
+    """Return the result of a parser that knows the places of its pieces, in the form of `parsed`."""
     texts: list[str] = []
     marks: list[PlaceMark] = []
     size = 0
@@ -77,13 +77,13 @@ def placed(pieces: Iterable[TextPiece], title: str | None = None) -> Parsed:
 
 
 def row_line(cells: Iterable[str]) -> str:
-    """Return one row of a table as a line of its own, which `core.text.structure` reads back; empty without words."""
+    """Return one row of a table as a separate line, which `core.text.structure` reads back; empty without words."""
     line = CELL_SEPARATOR.join(" ".join(cell.split()) for cell in cells).rstrip()
     return line if line.strip(" |") else ""
 
 
 def heading_line(level: int, words: str) -> str:
-    """Return a heading as a line of its own with its *level*, 1 to 6, as Markdown writes it; empty without words."""
+    """Return a heading as a separate line with its *level*, 1 to 6, as Markdown writes it; empty without words."""
     title = " ".join(words.split())
     return f"{'#' * min(max(level, 1), 6)} {title}" if title else ""
 

@@ -32,7 +32,7 @@ MAX_HEADING_SHARE = 0.2
 """Where more of the lines are large, size says nothing."""
 
 GAP_FACTOR = 1.6
-"""A space wider than so many heights of a letter stands between two columns."""
+"""A space wider than this, in heights of a letter, separates two columns."""
 
 MIN_RULES, MAX_RULES = 4, 2000
 """Lines of a page that may have a ruled table; a drawing has more."""
@@ -170,7 +170,7 @@ def _as_lines(table: RuledTable, letters: Sequence[Letter]) -> list[_PdfLine]:
 def _parted(
     words: PdfTextPage, raw: str, at: int, tables: Sequence[RuledTable]
 ) -> tuple[str, list[tuple[int, Letter]]]:
-    """Return what of the line *raw* stands outside of *tables*, and each letter inside with the number of its table."""
+    """Return the part of the line *raw* outside *tables*, and each letter inside with the number of its table."""
     if not tables:
         return raw, []
     outside: list[str] = []
@@ -185,7 +185,7 @@ def _parted(
         if number is None or last is None:
             outside.append(sign)
         else:
-            # A space stands where the letter before it does.
+            # A space has the place of the letter before it.
             inside.append((number, (sign, last[1], last[2])))
     if inside and number is not None and last is not None:
         inside.append((number, (" ", last[1], last[2])))
@@ -193,7 +193,7 @@ def _parted(
 
 
 def _columned(words: PdfTextPage, line: str, at: int) -> str:
-    """Return *line* with a tab in place of each space that is wide enough to stand between columns."""
+    """Return *line* with a tab instead of each space that is wide enough to separate columns."""
     pieces: list[str] = []
     begin = 0
     for place in range(1, len(line) - 1):
@@ -228,7 +228,7 @@ def _joined(line: str) -> str:
 
 
 def _undivided(pages: Sequence[Sequence[_PdfLine]]) -> list[list[_PdfLine]]:
-    """Return *pages* with the words whole that the end of a line divides, as they stand elsewhere in the file."""
+    """Return *pages* with hyphenated words joined at line ends, if they occur whole elsewhere in the file."""
     texts = [line.text for lines in pages for line in lines]
     divided = any(mark in text for text in texts for mark in _LINE_HYPHENS)
     known = {word.lower() for text in texts for word in _WORD.findall(text)} if divided else set()
@@ -271,7 +271,7 @@ def _pieces(pages: Sequence[Sequence[_PdfLine]]) -> Iterator[TextPiece]:
         for size, group in groupby(lines, key=lambda line: line.size if levels.get(line.size) else 0.0):
             texts = [line.text for line in group]
             heading = " ".join(texts)
-            # A long heading stands on several lines.
+            # A long heading has several lines.
             if size and len(heading) <= MAX_HEADING_CHARS and any(map(str.isalpha, heading)):
                 yield TextPiece(f"\n{heading_line(levels[size], heading)}\n\n")
             else:

@@ -39,7 +39,7 @@ class RuledTable:
     cells: tuple[Box, ...]
 
     def holds(self, x: float, y: float) -> bool:
-        """Say whether the point stands in a cell of the table."""
+        """Return whether the point is in a cell of the table."""
         return _holds(self.box, x, y) and any(_holds(cell, x, y) for cell in self.cells)
 
     def rows(self, letters: Iterable[Letter]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ Inside = Sequence[tuple[int, str]]
 
 def parse(file: BinaryIO, name: str, inside: Inside = ()) -> Parsed:
     """
-    Return the text of *file*, read by the parser of the ending of *name*; an unknown ending is taken for text.
+    Return the text of *file*, read by the parser for the ending of *name*; the default is plain text.
 
     With *inside* that of the file which this way leads to.
 

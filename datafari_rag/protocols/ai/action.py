@@ -1,7 +1,7 @@
 """
-The actions of Datafari 7's AI API: one row each, which is a dialect of its own on the same two paths.
+The actions of Datafari 7's AI API: one row each, which is a separate dialect on the same two paths.
 
-A failure is spelt by the action that failed, so each action has the four functions of a protocol.
+A failure is written by the action that failed, so each action has the four functions of a protocol.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-A request of Datafari 7's AI API into an ask: nothing of it is handed on as it came.
+A request of Datafari 7's AI API into an ask: no part of it is passed on unchecked.
 
 Null is the same as absent. Unknown keys never fail; what narrows the search and cannot be read always does, for an
 answer from more documents than were meant is a wrong answer.
@@ -25,7 +25,7 @@ MAX_IDS = 20
 """Most documents that one answer is made from when they are named."""
 
 MAX_NAMED = 100
-"""Most documents that are named for a synthesis; those beyond `synthesis.maxFiles` are said to be left out."""
+"""Most documents that are named for a synthesis; those beyond `synthesis.maxFiles` are reported as left out."""
 
 KEYS = frozenset(
     ("query", "q", "action", "id", "lang", "history", "filters", "memoryId", "conversationId", "length", "estimate")

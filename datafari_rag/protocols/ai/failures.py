@@ -1,7 +1,7 @@
 """
 What failed, as Datafari 7 names it: 23 labels, a code that is text, HTTP 200 where the request itself was good.
 
-Datafari has one label for all technical failures of an action; `cause` beside it says which it was.
+Datafari has one label for all technical failures of an action; `cause` says which it was.
 """
 
 from __future__ import annotations

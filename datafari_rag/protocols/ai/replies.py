@@ -15,7 +15,7 @@ from datafari_rag.protocols.request import ReplyContext
 Json = dict[str, object]
 
 SOURCE_CHARS, STREAMED_CHARS, FOUND_CHARS = 200, 400, 300
-"""So much text of a document stands in a reply, in an event, and in the list of a search."""
+"""Most text of a document in a reply, in an event, and in the list of a search."""
 
 MAX_TITLE_CHARS = 60
 
@@ -76,7 +76,7 @@ def found(extracts: Sequence[Extract]) -> list[Json]:
 
 def conversation(context: ReplyContext, text: str) -> Json:
     """
-    Return the conversation's id and title, nothing where none is carried (`chat.memory.enabled`).
+    Return the conversation's id and title, nothing without one (`chat.memory.enabled`).
 
     The id is the conversation: its last turns, signed for this user. Nothing is kept on the server.
     """

@@ -1,7 +1,7 @@
 """
 The tool `answer` as a dialect of the pipeline: a question in, one result or a stream of progress and the result out.
 
-One of these is made for each call, since a reply repeats the call's id. Without a call it only tells of failures.
+One of these is made for each call, since a reply repeats the call's id. Without a call it only reports failures.
 """
 
 from __future__ import annotations

@@ -46,14 +46,13 @@ MAX_ID_CHARS = 256
 """Longest id of a request: it goes back with the reply."""
 
 MAX_SHOWN_CHARS = 80
-"""So much of a name that a client sent is said back to it."""
+"""Most characters of a client's name that a reply repeats."""
 
 Era = Literal["modern", "legacy"]
-Json = dict[str, object]
 
 
 class Rejected(BadRequest):
-    """A message that MCP answers with an error of its own: *rpc_code*, HTTP *status*, *data*."""
+    """A message that MCP answers with a specific error: *rpc_code*, HTTP *status*, *data*."""
 
     def __init__(
         self,
@@ -74,7 +73,7 @@ class Rejected(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class RpcRequest:
-    """One request: *id* goes back with the reply, *meta* is what stands in `_meta`."""
+    """One request: *id* goes back with the reply, *meta* is the content of `_meta`."""
 
     id: str | int
     method: str
@@ -91,7 +90,7 @@ class RpcRequest:
 
     @property
     def progress_token(self) -> str | int | None:
-        """What the client wants progress to be told under, None where it wants none."""
+        """The token for progress notifications, None if the client wants none."""
         token = self.meta.get("progressToken")
         return token if _is_id(token) else None
 
@@ -178,7 +177,7 @@ def decoded(value: str) -> str | None:
 
 
 def shown(name: str) -> str:
-    """Return as much of a *name* that a client sent as is said back to it."""
+    """Return the part of a client's *name* that a reply repeats."""
     return name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
 
 

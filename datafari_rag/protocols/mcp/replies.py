@@ -1,7 +1,7 @@
 """
-What is sent back: the envelope of a result or an error, the lists, and how a failure of ours looks to an agent.
+What is sent back: the envelope of a result or an error, the lists, and how a failure of this service looks to an agent.
 
-A failure that a model can do something about is a result of the tool with `isError`; what stands before the tool (who
+A failure that a model can do something about is a result of the tool with `isError`; what comes before the tool (who
 asks, how often, an unreadable request) is an error of JSON-RPC with an HTTP status. An error result has no
 `structuredContent`: it would have to fit the tool's schema.
 """
@@ -37,7 +37,7 @@ INSTRUCTIONS = (
 
 _BEFORE_THE_TOOL = (NotAuthenticated, NotAllowed, TooManyRequests, Overloaded, Internal)
 _RPC_CODES: Mapping[int, int] = {400: messages.INVALID_REQUEST, 500: messages.INTERNAL_ERROR}
-"""The code of JSON-RPC for one of ours; every other is our own, outside the range that JSON-RPC reserves."""
+"""The JSON-RPC code for an error class; other errors have codes outside the range that JSON-RPC reserves."""
 
 
 def succeeded(request: RpcRequest, result: Mapping[str, object]) -> Json:
@@ -75,7 +75,7 @@ def tool_result(structured: Mapping[str, object], links: Sequence[Mapping[str, o
 
 
 def progress(token: str | int, done: int, message: str) -> Json:
-    """Return the notification that so much is done; *message* is what is new."""
+    """Return the progress notification; *message* is what is new."""
     params = {"progressToken": token, "progress": done, "message": message}
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
@@ -155,7 +155,7 @@ def _nothing(request: RpcRequest, settings: Settings, tools: Sequence[Tool]) -> 
 
 
 def _cached(result: Json) -> Json:
-    """Return *result* with how long it may be kept, and by whom: what is offered may depend on who asks."""
+    """Return *result* with how long it may be kept, and by whom: the lists may depend on the user."""
     return {**result, "ttlMs": TTL_MS, "cacheScope": "private"}
 
 

@@ -1,7 +1,7 @@
 """
-What the tools return: dicts that fit their schemas, and that have at most so many tokens.
+What the tools return: dicts that fit their schemas, and have a limited number of tokens.
 
-A result that would be larger loses its least part first and says so: `truncated`. Text is cut at the end of a sentence
+A larger result loses its least important part first and has `truncated`. Text is cut at the end of a sentence
 where that is possible.
 """
 

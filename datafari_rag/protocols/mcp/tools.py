@@ -47,7 +47,7 @@ class Tool:
 
 
 def listed(tool: Tool, settings: Settings) -> Json:
-    """Return *tool* as `tools/list` has it, with the administrator's text in place of ours."""
+    """Return *tool* as `tools/list` has it, with the administrator's text instead of the default."""
     return {
         "name": tool.name,
         "title": tool.title,

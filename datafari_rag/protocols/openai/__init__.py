@@ -1,1 +1,1 @@
-"""OpenAI's API as its clients speak it: chat completions, responses, the list of models, the shape of errors."""
+"""OpenAI's API as its clients use it: chat completions, responses, the list of models, the shape of errors."""

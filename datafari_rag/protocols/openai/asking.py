@@ -89,7 +89,7 @@ def _ask(
         is_streamed=own.is_streamed,
         temperature=own.temperature,
         max_tokens=max_tokens,
-        # A model of ours reads what it reads in every other dialect, so that it answers the same.
+        # A model of this service reads the same fields as in every other dialect, so that it gives the same answers.
         token_budget=None if parameters.is_plain else _budget(parameters, settings, window, (tokens, max_tokens)),
         max_documents=settings.openai_max_files or None if parameters.is_plain else None,
         has_whole_history=True,

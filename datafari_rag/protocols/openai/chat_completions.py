@@ -1,8 +1,8 @@
 """
-OpenAI chat completions: a model of ours answers from documents, `index_name` lets any do so (KAITO's RAG service).
+OpenAI chat completions: a model of this service answers from documents, with `index_name` any model does (as KAITO).
 
 The order of checks is contract §3: index and parameters, shape, bypass, turns, window. What a bypass rule names goes
-to the model as it came, or is left out of a request to a model of ours.
+to the model as it came, or is ignored by a model of this service.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NOT_PASSED = "This request would be sent to the model without documents, which 
 
 @dataclass(frozen=True, slots=True)
 class CompletionStyle:
-    """What of a request decides how its answer is spelled: the *model* of ours, and whether Open WebUI reads it."""
+    """What of a request determines the form of its answer: this service's *model*, and whether Open WebUI reads it."""
 
     model: str | None = None
     has_source_events: bool = False
@@ -100,7 +100,7 @@ def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
     """
     Return the failures that are answers here.
 
-    Of a model of ours those of the other chat dialects; else nothing found, where the request cannot be passed through.
+    For a model of this service those of the other chat dialects; else nothing found, if it cannot be passed through.
     """
     if _style_of(ask).model is not None:
         return chat_request.softened(ask, settings)
@@ -108,7 +108,7 @@ def softened(ask: Ask, settings: Settings) -> tuple[type[RagError], ...]:
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the completion with `source_nodes` and `citations` beside its one choice."""
+    """Return the completion with `source_nodes` and `citations` in addition to its one choice."""
     finished = answer.finished
     extras = finished.facts.extras
     cited = Cited(finished.citations, answer.sources.extracts, context.base_url)
@@ -143,7 +143,7 @@ def reply(answer: Answer, context: ReplyContext) -> Json:
 
 def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     """
-    Yield chunks: role, words, the citations, the finish reason with nodes and citations, usage if asked for.
+    Yield chunks: role, words, the citations, the finish reason with nodes and citations, usage if requested.
 
     A failure is last. The citations are one chunk of annotations, or Open WebUI's source events.
     """

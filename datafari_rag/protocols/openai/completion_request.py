@@ -43,15 +43,15 @@ NO_PROMPT = "There must be a user prompt since the latest assistant message."
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a body says beside its messages; None is absent."""
+    """The fields of a body other than its messages; None is absent."""
 
     index: str | None
     ratio: float
     model: str | None
     ours: OurModel | None = None
-    """The model of ours that was asked for; *model* is None then, and what is not read here is left out."""
+    """This service's model that was requested; *model* is None then, and what is not read here is left out."""
     is_plain: bool = False
-    """Whether documents are chosen as in every other dialect: a model of ours, and none of KAITO's own parameters."""
+    """Whether documents are chosen as in every other dialect: a model of this service, and no parameter of KAITO."""
 
     @property
     def has_documents(self) -> bool:
@@ -91,7 +91,7 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
 
 
 def own_parameters(body: Mapping[str, object]) -> OwnParameters:
-    """Return what the model is asked with when documents are. Raises: BadRequest."""
+    """Return the parameters for the model if documents are requested. Raises: BadRequest."""
     is_streamed = body.get("stream")
     if is_streamed is not None and not isinstance(is_streamed, bool):
         raise BadRequest("stream must be true or false.", field="stream")
@@ -106,7 +106,7 @@ def own_parameters(body: Mapping[str, object]) -> OwnParameters:
 
 
 def left_out(body: Mapping[str, object], messages: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Return the names of what a model of ours does not read in a request, for which others would pass it through."""
+    """Return the fields that a model of this service does not read; other models would pass them through."""
     names = [name for name in TOOLS if body.get(name)]
     names += [str(message["role"])[:60] for message in messages if message["role"] not in ROLES]
     for message in messages:

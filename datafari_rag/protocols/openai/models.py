@@ -21,7 +21,7 @@ class OurModel:
 
 def our_model(name: object, settings: Settings) -> OurModel | None:
     """
-    Return the model of ours that *name* means, None for a name that is not ours.
+    Return this service's model with that *name*, None for another name.
 
     Raises:
         NoSuchModel: the name is ours and its index is not known.
@@ -39,7 +39,7 @@ def our_model(name: object, settings: Settings) -> OurModel | None:
 
 
 def may_pass_through(settings: Settings) -> bool:
-    """Say whether requests may go to the model as they came; some models cannot be asked that way."""
+    """Say whether requests may go to the model as they came; some models cannot be called that way."""
     is_openai = settings.rag_template == "openai" and settings.rag_api_endpoint != BUILTIN_MODEL
     return settings.openai_passthrough and is_openai
 
@@ -50,7 +50,7 @@ def upstream_names(settings: Settings) -> tuple[str, ...]:
 
 
 def listed(settings: Settings, *, created_s: int) -> Json:
-    """Return the models that may be asked for, and the names of the indexes."""
+    """Return the models that may be requested, and the names of the indexes."""
     data = [_described(name, created_s) for name in dict.fromkeys(_names(settings))]
     return {"object": "list", "data": data, "indexes": list(settings.openai_indexes)}
 

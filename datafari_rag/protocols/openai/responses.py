@@ -1,7 +1,7 @@
 """
 OpenAI's responses (Open Responses): the same answers as chat completions, as items and typed events.
 
-A stream is ten kinds of events around one message, and two more items where the search results were asked for. Places
+A stream is ten kinds of events around one message, and two more items where the search results were requested. Places
 of annotations are code points.
 """
 
@@ -42,7 +42,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     Return the ask, or the task of a chat program.
 
     Raises:
-        NoSuchModel: `model` is none of ours.
+        NoSuchModel: this service has no such `model`.
         BadRequest: a parameter or an item is not served here or cannot be read; the error names it.
         NoQuery, QueryTooLong, ContextTooLong: as for chat completions.
     """
@@ -56,7 +56,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
 
 
 def reply(answer: Answer, context: ReplyContext) -> Json:
-    """Return the whole response, with our `citations` and `search_results` beside its output."""
+    """Return the whole response, with `citations` and `search_results` in addition to its output."""
     finished, sources = answer.finished, answer.sources
     return _ended(_Draft(context, _id(context, finished.text), sources), finished)
 
@@ -88,7 +88,7 @@ class _Draft:
 
     @property
     def searches(self) -> list[Json]:
-        """Return the search as an item of its own where its results were asked for, else nothing."""
+        """Return the search as a separate item if its results were requested, else nothing."""
         if not _echo(self.context).has_results:
             return []
         call = {"id": f"fs_{self.context.id}", "type": "file_search_call", "status": "completed"}
@@ -102,7 +102,7 @@ class _Draft:
 
     @property
     def place(self) -> Json:
-        """Return where the message's text stands."""
+        """Return the place of the message's text."""
         index = int(_echo(self.context).has_results)
         return {"item_id": f"msg_{self.context.id}", "output_index": index, "content_index": 0}
 
@@ -233,7 +233,7 @@ def _id(context: ReplyContext, text: str | None) -> str:
     """
     Return the id: with the signed turns in it where the response is to be stored.
 
-    *text* None is a stream, whose id stands in its first event: the answer itself is not among the turns then.
+    *text* None is a stream, with the id in its first event: the answer itself is not among the turns then.
     """
     ask, settings = context.ask, context.settings
     if not _echo(context).is_stored:

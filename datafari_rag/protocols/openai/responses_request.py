@@ -39,12 +39,12 @@ MAX_METADATA, MAX_KEY_CHARS, MAX_VALUE_CHARS = 16, 64, 512
 
 _TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
 _GIVEN_BACK = frozenset({"file_search_call", "reasoning"})
-"""Items of an earlier output that clients send along and that say nothing of the conversation."""
+"""Items of an earlier output that clients send along and that are not part of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseEcho:
-    """What of a request stands in its response again, and how that is made."""
+    """The fields of a request that its response repeats, and how they are made."""
 
     model: str
     instructions: str | None = None
@@ -57,7 +57,7 @@ class ResponseEcho:
 
 
 def check_served(body: Body) -> None:
-    """Let only requests go on that are wholly served here. Raises: BadRequest, with the name of what is not."""
+    """Reject requests that are not completely supported. Raises: BadRequest, with the unsupported name."""
     for name, value in body.items():
         if value is None or name in READ or name in WITHOUT_EFFECT:
             continue
@@ -86,7 +86,7 @@ def echo_of(body: Body, settings: Settings) -> ResponseEcho:
 
 
 def model_of(body: Body, settings: Settings) -> OurModel:
-    """Return the model of ours that answers; an absent one is the main. Raises: NoSuchModel, BadRequest."""
+    """Return this service's model that answers; the default is the main model. Raises: NoSuchModel, BadRequest."""
     name = body.get("model")
     if name is None or name == "":
         return OurModel(settings.openai_model_name)
@@ -97,7 +97,7 @@ def model_of(body: Body, settings: Settings) -> OurModel:
 
 
 def parameters_of(body: Body, settings: Settings) -> tuple[Parameters, OwnParameters]:
-    """Return index and model, and what the model is asked with. Raises: BadRequest, NoSuchModel."""
+    """Return index and model, and the parameters for the model. Raises: BadRequest, NoSuchModel."""
     ours = model_of(body, settings)
     is_streamed = body.get("stream")
     if not isinstance(is_streamed, bool | None):

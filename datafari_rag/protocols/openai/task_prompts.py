@@ -1,5 +1,5 @@
 """
-Prompts that a chat program writes itself about a conversation: its title, tags, what could be asked next.
+Prompts that a chat program writes itself about a conversation: its title, tags, follow-up questions.
 
 They are not questions, so nothing is searched. They are recognised by how they begin: a table, with the words of each
 program as rows. A row has the answer for a service without a model; for programs that read JSON, it is empty JSON.
@@ -28,7 +28,7 @@ class TaskPrompt:
     answer: str = NO_MODEL
     is_task: bool = True
     in_system: bool = False
-    """Whether it stands in a system message; in any other row such a message is the person's own choice."""
+    """Whether it is in a system message; in any other row such a message is the person's own choice."""
 
 
 def task_of(question: str, history: Sequence[ChatMessage]) -> TaskPrompt | None:

@@ -12,8 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 ANSWERS = "datafari_rag_answers"
 STAGES = "datafari_rag_stage_seconds"
 WHOLE = "datafari_rag_answer_seconds"
-FIRST_WORDS = "datafari_rag_first_words_seconds"
-OPEN = "datafari_rag_open_streams"
 
 Bounds = dict[float, float]
 """A histogram's counts: upper bound in seconds → how many were not longer."""
@@ -21,7 +19,7 @@ Bounds = dict[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """One bar: *share* from 0 to 100 is its length beside the longest of its chart; *text* says its value."""
+    """One bar: *share* from 0 to 100 is its length relative to the longest of its chart; *text* says its value."""
 
     name: str
     share: float
@@ -50,14 +48,12 @@ class Counts:
     """
     All that was counted so far over all workers; the difference of two is what happened between them.
 
-    *outcomes* are answers by label, plain searches among them. *whole* and *first_words* are lists of (upper bound in
-    seconds, None for all; how many were not longer); *open_streams* is of now.
+    *outcomes* are answers by label, plain searches among them. *whole* is a list of (upper bound in seconds, None for
+    all; how many were not longer).
     """
 
     outcomes: Mapping[str, float]
     whole: Sequence[tuple[float | None, float]]
-    first_words: Sequence[tuple[float | None, float]]
-    open_streams: float
 
 
 def charts_of(exposition: bytes, names: ChartLabels | None = None) -> Charts:
@@ -85,17 +81,13 @@ def charts_of(exposition: bytes, names: ChartLabels | None = None) -> Charts:
 def counts_of(exposition: bytes) -> Counts:
     """Return the counts of what `/metrics` says; zeros and empty lists where nothing was counted."""
     outcomes: dict[str, float] = {}
-    bounds: dict[str, Bounds] = {WHOLE: {}, FIRST_WORDS: {}}
-    open_streams = 0.0
+    whole: Bounds = {}
     for name, labels, value in _samples(exposition):
-        family = name.removesuffix("_bucket")
         if name == f"{ANSWERS}_total":
             _add(outcomes, labels["outcome"], value)
-        elif name != family and family in bounds:
-            _add(bounds[family], float(labels["le"]), value)
-        elif name == OPEN:
-            open_streams += value
-    return Counts(outcomes, _listed(bounds[WHOLE]), _listed(bounds[FIRST_WORDS]), open_streams)
+        elif name == f"{WHOLE}_bucket":
+            _add(whole, float(labels["le"]), value)
+    return Counts(outcomes, _listed(whole))
 
 
 def _samples(exposition: bytes) -> Iterable[tuple[str, Mapping[str, str], float]]:

@@ -29,7 +29,7 @@ class Field:
 
     *text* is what its input holds: empty for a secret, and for a setting that the file does not have. *is_written*:
     the file has it. *is_fixed*: it cannot be changed here, and *notes* say why.
-    *can_be_empty*: the empty text is a value beside the default, and *is_empty* says that it is the one in the file.
+    *can_be_empty*: the empty text differs from the default, and *is_empty* says that it is the one in the file.
     """
 
     key: str
@@ -68,7 +68,7 @@ class FormState:
 
 
 def groups_of(shown: FormState, translate: Translate) -> tuple[Group, ...]:
-    """Return every setting in the order of the table; what was typed stands in place of what the file has."""
+    """Return every setting in the order of the table; typed values replace those of the file."""
     fields = [_field(key, shown, translate) for key in known_keys()]
     members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
     return tuple(Group(name, translate(title), members[name]) for name, title in GROUPS.items() if members[name])

@@ -21,7 +21,7 @@ AT_START = frozenset(
 
 
 def notes_for(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> tuple[str, ...]:
-    """Return the sentences beside the field of *key*, which the command line does not decide."""
+    """Return the notes at the field of *key*, which the command line does not decide."""
     return tuple(_notes(row, key, written, _))
 
 

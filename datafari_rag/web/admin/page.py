@@ -90,7 +90,7 @@ def check(worker: WorkerContext) -> Response:
 
 
 def attempt(worker: WorkerContext) -> Response:
-    """Answer one question with the present settings and with those typed, both as the administrator himself."""
+    """Answer one question with the current settings and with those typed, both with the administrator's own rights."""
     return _as_json(worker, _attempted)
 
 

@@ -1,4 +1,4 @@
-"""How the parts that a question needs are just now, in an administrator's words; the model is never asked for it."""
+"""The current state of the parts that a question needs, for administrators; the model is never called for it."""
 
 from __future__ import annotations
 

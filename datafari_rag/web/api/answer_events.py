@@ -30,7 +30,7 @@ class AnswerEvents:
         self.read: tuple[Extract, ...] = ()
         """What was read for the answer, as far as is known by now."""
         self.on_words: Callable[[], None] | None = None
-        """Told when the first words come; None when nobody wants to know, and afterwards."""
+        """Called when the first words arrive; None if not needed, and afterwards."""
 
     def all(self) -> Generator[Event, None, None]:
         """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
@@ -45,7 +45,7 @@ class AnswerEvents:
                         self.on_words()
                         self.on_words = None
                     yield event
-        except Exception as defect:  # the one edge where a defect of ours is caught
+        except Exception as defect:  # the one edge where a defect of this program is caught
             self.ending = Failed(internal(defect, self._new_id()))
             yield self.ending
 
@@ -65,7 +65,7 @@ def while_held(events: Generator[Event, None, None], require_held: Callable[[], 
 def begun_in(
     place: Callable[[], AbstractContextManager[None]], events: Generator[Event, None, None]
 ) -> Generator[Event, None, None]:
-    """Yield *events*; the search before the first one is done in a *place*, and that there is none is the only one."""
+    """Yield *events*; the search before the first one needs a *place*. Without one, that failure is the only event."""
     with closing(events):
         try:
             with place():

@@ -112,7 +112,7 @@ class WorkerContext:
     """When the current request arrived, by the clock of the pipeline; None if that was not recorded."""
 
     def snapshot(self) -> ServiceSnapshot:
-        """Return the snapshot of the present request, taken when it came: a reload changes later requests only."""
+        """Return the snapshot of the current request, taken at its start: a reload changes later requests only."""
         snapshot: ServiceSnapshot = g.snapshot
         return snapshot
 
@@ -147,7 +147,7 @@ class AnswerRun:
             held = while_held(cast("Generator[Event, None, None]", works), self.rights.require_held)
             return AnswerEvents(held, self.worker.new_id)
         place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
-        # The steps of a search are told where the dialect asked for tools, and reads their events.
+        # The steps of a search are sent if the dialect asked for tools and reads their events.
         answering = told if ask.wants_tools and ask.is_streamed else answer
         found = answering(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         events = begun_in(place, cast("Generator[Event, None, None]", found))
@@ -197,7 +197,7 @@ def answered_as(
         incoming,
         user_name=identified.name,
         count_tokens=snapshot.dependencies.counter.count,
-        # With other rights, what was said under the old ones is not recalled.
+        # With other rights, earlier turns under the old ones are not recalled.
         signing=LazySigning(lambda: signer.for_user(f"session state {rights.fingerprint()}", identified.name)),
     )
     try:
@@ -258,7 +258,7 @@ def _answered(
         run = AnswerRun(worker, row, snapshot, context, user.is_admin, began, rights, task)
         _note(run, incoming)
         if task is not None or row.begins_at_once:
-            # Else the search says so, too late for a status where the stream has begun.
+            # Otherwise the search fails, too late for a status if the stream has begun.
             require_known(user, snapshot.settings.security_anonymous)
         try:
             return _streamed(run, run.events()) if ask.is_streamed else _whole(run, run.events())

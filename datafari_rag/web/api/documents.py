@@ -40,7 +40,7 @@ def document_view(worker: WorkerContext, incoming: Incoming) -> Response:
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
-    """Return the passage to mark, cut to the text; (None, None) when none was asked for or nothing is left."""
+    """Return the passage to mark, cut to the text; (None, None) when none was requested or nothing is left."""
     start, end = (_offset(incoming, name) for name in ("start", "end"))
     if start is None or end is None:
         return None, None
@@ -80,7 +80,7 @@ def _as_json(document: Document, field: str, start: int | None, end: int | None)
 
 
 def _place(document: Document, start: int | None, language: str = "en") -> str | None:
-    """Return the page, slide or row that the passage stands on, None where there is no passage or no such thing."""
+    """Return the page, slide or row of the passage, None without a passage or without such a place."""
     where = None if start is None else place_at(document.places, document.text, start)
     return None if where is None else where.label(language)
 

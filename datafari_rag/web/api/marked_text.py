@@ -17,9 +17,9 @@ class TextPart:
 
 def parts_of(text: str, start: int, end: int) -> tuple[TextPart, ...]:
     """
-    Return *text* in its parts, none of them empty; joined they are *text*.
+    Return *text* in non-empty parts; joined they are *text*.
 
-    A passage from *start* to *end* that lies within one row of a table is marked as that row, from edge to edge, and
+    A passage from *start* to *end* within one row of a table is marked as that row, from edge to edge, and
     the header above it is shown as one.
     """
     if start >= end:

@@ -28,7 +28,7 @@ def model_view(worker: WorkerContext) -> Response:
 
 
 def _told(worker: WorkerContext, told: Callable[[Settings, int], Mapping[str, object]]) -> Response:
-    """Return what *told* says; an application's key is enough, for it is the application that shows the list."""
+    """Return the result of *told*; an application's key is enough, because the application shows the list."""
     snapshot = worker.snapshot()
     try:
         identified = identified_by(worker, snapshot, bodyless(), request.remote_addr or "")

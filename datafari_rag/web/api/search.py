@@ -49,7 +49,7 @@ def opened(worker: WorkerContext, document_id: str, field: str, *, incoming: Inc
     Return a document that its reader may see, rights checked now.
 
     Raises:
-        NotFound: absent, forbidden, or without that field: not told apart.
+        NotFound: absent, forbidden, or without that field: not distinguished.
         RagError: the search or the rights failed.
     """
     snapshot = worker.snapshot()

@@ -32,7 +32,7 @@ def audit(
     facts: ModelFacts | None = None,
     extracts: tuple[Extract, ...] = (),
 ) -> None:
-    """Hand the line of one finished request over to the trail; returns at once and never fails."""
+    """Pass the line of one finished request to the trail; returns immediately and never fails."""
     if snapshot.audit is None:
         return
     usage = facts.extras.get("usage") if facts else None

@@ -79,7 +79,7 @@ def is_foreign(request: Request, settings: Settings, paths: Collection[str]) -> 
     if origin is None:
         return False
     if origin == "null":
-        # Our pages send no referrer, and so no origin with their forms; these carry a token of their own.
+        # The service's pages send no referrer, and so no origin with their forms; these have a form token.
         return _bare(request) in paths
     named = authority_of(origin)
     # A page cannot set the second header without a preflight; a proxy sets it where it changes the first.

@@ -50,7 +50,7 @@ class Freshness:
         self._revocations("everybody" if is_of_everybody else "user").inc()
 
     def note_documents(self, extracts: Iterable[Extract], *, now_s: float) -> None:
-        """Note the newest date of the documents of *extracts*; one that lies after *now_s* is no date of a change."""
+        """Note the newest date of the documents of *extracts*; a date after *now_s* is not the date of a change."""
         moments = (moment_of(extract.document.last_modified or "") for extract in extracts)
         dates = [at_s for moment in moments if moment is not None and (at_s := moment.timestamp()) <= now_s]
         newest = max(dates, default=0.0) // HOUR_S * HOUR_S

@@ -93,7 +93,7 @@ def _part(worker: WorkerContext, what: str, problems: Sequence[Mapping[str, obje
     """
     Return what is known of one part: its problem now, and the last failure of an answer by it in any worker.
 
-    The model is never asked for this: that would cost money, or wake what sleeps. Its breaker says what is known.
+    The model is never called for this: that would cost money, or wake it. Its breaker has the last known state.
     """
     problem = next((one["problem"] for one in problems if one.get("what") == what), None)
     found = {"what": what, "ok": problem is None, "problem": problem, "last_error": worker.failures.latest(what)}

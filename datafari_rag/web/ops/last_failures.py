@@ -1,5 +1,5 @@
 """
-The last failure of each part that this service stands on, for readiness: by its label and time, never with a text.
+The last failure of each part that this service depends on, for readiness: its label and time, never a text.
 
 Workers that share a folder share one record: the worker that saw a failure writes it there.
 """
@@ -54,7 +54,7 @@ class LastFailures:
         with suppress(OSError, ValueError):
             shared_at, shared = json.loads((self._folder / f"last-{part}.json").read_bytes())
             found: Failure = shared
-            # Not by the seconds that are told: two failures may have the same.
+            # Not by the reported seconds: two failures may have the same.
             return found if mine is None or shared_at > mine_at else mine
         return mine
 

@@ -47,7 +47,7 @@ class FinishedRequest:
     timings_ms: tuple[tuple[str, float], ...] = ()
     total_ms: float | None = None
     support: float | None = None
-    """The share of its sentences that the documents prove; None where none states anything, or nobody looked."""
+    """The share of its sentences that the documents prove; None if none states anything, or was checked."""
 
 
 class Metrics:

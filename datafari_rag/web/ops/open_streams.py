@@ -34,7 +34,7 @@ class Streams:
     """The worker's count of open streams; *is_closing* refuses new ones while the last ones finish."""
 
     def __init__(self, tell: Callable[[int], None] = lambda streams: None) -> None:
-        """Begin with none; *tell* is called with each new number."""
+        """Begin with zero; *tell* is called with each new number."""
         self._tell = tell
         self.open = 0
         self.is_closing = False

@@ -1,8 +1,8 @@
 """
-What goes on from the present request to search engine, model and authority: its id, and the caller's W3C trace context.
+What the current request passes to search engine, model and authority: its id, and the caller's W3C trace context.
 
-Held in a context variable, so that two requests at once never see each other's and a stream keeps its own to its end.
-Without a trace from the caller none is made up: a made-up one would decide for the others whether they record theirs.
+Held in a context variable, so that parallel requests are separate and a stream keeps its values to its end.
+Without a trace from the caller none is created: it would decide for other services whether they record theirs.
 Where spans of our own are made (`adapters/observability/tracing.py`), they are named in place of the caller's.
 """
 
@@ -55,7 +55,7 @@ def begin(request_id: str, headers: RequestHeaders) -> None:
 
 
 def request_id() -> str:
-    """Return the id of the request that is being answered here, "" where none is."""
+    """Return the id of the request that is being answered here, "" if there is none."""
     return _PRESENT.get().request_id
 
 

@@ -1,7 +1,7 @@
 """
 Headers that keep a browser from doing harm with what it is sent; the same for every answer of a kind.
 
-No page of ours has a script or a style in its own text, so no policy here has 'unsafe-inline'.
+No page of this service has an inline script or style, so no policy here has 'unsafe-inline'.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def missing(present: Iterable[str], *, is_page: bool, is_encrypted: bool) -> lis
     """
     Return the security headers that are not among *present*: what a view has set itself stays.
 
-    *is_encrypted*: the request came over TLS, so that the browser may be told to keep to it.
+    *is_encrypted*: the request came over TLS, so that the browser may be required to use it.
     """
     there = {name.lower() for name in present}
     wanted = {**ALWAYS, "Content-Security-Policy": PAGE_POLICY if is_page else API_POLICY}

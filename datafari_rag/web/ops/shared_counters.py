@@ -1,5 +1,5 @@
 """
-Counters of the rate limits that all workers of a server share: a small file in memory, no server of its own.
+Counters of the rate limits that all workers of a server share: a small file in memory, without a separate server.
 
 Each counter is one slot of 24 bytes found by the hash of its key. It never grows and never blocks on a network; a
 full neighbourhood makes the oldest counter start again at 0, which lets a request through rather than refusing one.
@@ -45,7 +45,7 @@ class SharedCounters(Storage):
         return OSError
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Count *amount* for *key* and return its hits in the present window; a new window lasts *expiry* seconds."""
+        """Count *amount* for *key* and return its hits in the current window; a new window lasts *expiry* seconds."""
         with self._exclusive() as memory:
             at, (mark, ends, hits) = self._slot(memory, key)
             now = self._clock()
@@ -56,7 +56,7 @@ class SharedCounters(Storage):
             return hits + amount
 
     def get(self, key: str) -> int:
-        """Return the hits of *key* in the present window."""
+        """Return the hits of *key* in the current window."""
         with self._exclusive() as memory:
             _, (_, ends, hits) = self._slot(memory, key)
             return hits if ends > self._clock() else 0

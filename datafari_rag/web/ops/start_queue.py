@@ -1,5 +1,5 @@
 """
-Answers that are begun: so many search at the same time in this worker, the others wait in the order they came.
+Answers that begin: a limited number searches at the same time in this worker, the others wait in order.
 
 Who would wait too long is refused when he comes, with the time after which it is worth another try, and not at the end
 of his patience. Without this every answer of a rush begins as late as the last one.

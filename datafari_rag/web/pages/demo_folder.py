@@ -2,7 +2,7 @@
 The page of `datafari-rag demo FOLDER`: how far its watcher is, questions made from the files, files to drop.
 
 Only where `demo.progress` names the watcher's file. The questions come from a plain search as the user who asks. Files
-are taken only where `demo.dropped` names a folder for them, from this machine, from a page of ours.
+are taken only where `demo.dropped` names a folder for them, from this machine, from a page of this service.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def drop(worker: WorkerContext) -> Response:
 
 
 def is_of_script() -> bool:
-    """Say whether our script sent the present files: a plain form cannot send this header."""
+    """Return whether the page's script sent these files: a plain form cannot send this header."""
     return TOKEN_HEADER in request.headers
 
 

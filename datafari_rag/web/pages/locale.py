@@ -22,7 +22,7 @@ Translate = Callable[[str], str]
 
 
 def language_of(request: Request) -> str:
-    """Return the language to show: the one asked for in the address, else the browser's best, else English."""
+    """Return the display language: the one in the address, else the browser's best, else English."""
     wanted = request.args.get(PARAMETER)
     if wanted in LANGUAGES:
         return wanted

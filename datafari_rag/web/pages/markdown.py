@@ -1,7 +1,7 @@
 """
 The answer's Markdown as safe HTML, for the page without script: `static/prose.js` builds the same in the browser.
 
-Every character of the answer is escaped; only our own elements come out. A badge stands where a citation says that its
+Every character of the answer is escaped; only elements made here come out. A badge is where a citation says that its
 mark is, and nowhere else: any other bracket is text, whatever it looks like. A link leads to one of this answer's
 documents on this server or is none; an image is never made.
 """
@@ -21,13 +21,13 @@ from datafari_rag.core.text.cleaning import without_directions
 Json = Mapping[str, Any]
 
 SHAPES = {"verified": "✓", "supported": "≈", "unsupported": "✕", "unknown": "?"}
-"""What stands beside a badge's number, so that colour is never alone in saying it."""
+"""The sign next to a badge's number, so that the status is never shown by colour alone."""
 
 MAX_LINES = 5000
 """So many lines are read as Markdown, as in `static/prose.js`; what is behind them is one of words."""
 
 _MASK = "\ufffc"
-"""Stands for each character of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
+"""Replaces each character of a mark while Markdown is read: a mark is never part of code, of a link or of a list."""
 
 _BLOCK = re.compile(r"\s*(?:(#{1,6})\s+|([-*•–])\s+|(\d{1,3})[.)]\s+)(.*)", re.DOTALL)
 _FENCE = re.compile(r"\s*```[^\n]*")
@@ -101,7 +101,7 @@ class _Part:
 
 
 def address_of(citation: Json) -> str:
-    """Return the address of our own page that shows the cited passage, or only its document when none is known."""
+    """Return the address of the page that shows the cited passage, or only its document if the passage is unknown."""
     place = {name: citation[name] for name in ("field", "start", "end") if citation.get(name) is not None}
     passage = "#passage" if "start" in place else ""
     return f"/documents?{urlencode({'id': str(citation['document_id']), **place})}{passage}"

@@ -1,7 +1,7 @@
 """
 What the page says of each outcome: a title and what to do about it, for every label of `core/errors.py`.
 
-Nothing here tells apart "there is nothing" and "there is something that you may not read".
+No sentence distinguishes "there is nothing" from "there is something that you may not read".
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ def statuses(_: Translate) -> Mapping[str, str]:
 
 
 def replacements(_: Translate) -> Mapping[str, str]:
-    """Return what is said of what stands in the place of an answer that is not proved enough."""
+    """Return the sentence about the replacement of an answer that is not proved enough."""
     return {
         "extractive": _(
-            "The documents prove too little of what the model wrote. In its place stand sentences of the documents."
+            "The documents do not prove enough of the model's answer. It was replaced by sentences from the documents."
         ),
         "nothing": _("The documents prove nothing, or too little, of what the model wrote: it is not shown."),
     }

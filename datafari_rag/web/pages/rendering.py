@@ -64,12 +64,12 @@ def static_version() -> str:
 
 
 def _here() -> str:
-    """Return the present address as its reader may come back to it."""
+    """Return the current address for a return to this page."""
     return request.full_path if request.path in WITH_PARAMETERS and request.query_string else request.path
 
 
 def _with(name: str, value: str) -> str:
-    """Return the present address with one parameter replaced."""
+    """Return the current address with one parameter replaced."""
     arguments = MultiDict(request.args if request.path in WITH_PARAMETERS else {})
     arguments[name] = value
     return iri_to_uri(request.path) + "?" + urlencode([(key, one) for key, one in arguments.items(multi=True)])

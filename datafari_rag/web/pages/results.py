@@ -48,7 +48,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Why not all words were found, what could be asked instead, and documents to open: texts with addresses."""
+    """Why not all words were found, proposed searches, and documents to open: texts with addresses."""
 
     reason: str
     proposals: list[tuple[str, str]]
@@ -56,7 +56,7 @@ class Notes:
 
 
 def parameters_for(arguments: Mapping[str, Sequence[str]], facets: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return what a plain search is asked for the words, filters and page that *arguments* name."""
+    """Return the parameters of a plain search for the words, filters and page in *arguments*."""
     counted = tuple(name for name in facets if name != "last_modified")
     kept = {name: tuple(arguments[name]) for name in ("q", "fq", "start", "sort", "lang") if arguments.get(name)}
     return {
@@ -86,7 +86,7 @@ def choices_of(found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]])
 def notes_of(
     found: Mapping[str, Any], arguments: Mapping[str, Sequence[str]], words: Mapping[str, Any]
 ) -> Notes | None:
-    """Return what is said above the hits where no document has all the words, None where some document has them."""
+    """Return the sentence above the hits if no document has all the words, None if some document has them."""
     relaxation, total = found.get("relaxation"), int(found["response"]["numFound"])
     if relaxation is None or (total and not relaxation["isRelaxed"]):
         return None

@@ -1,4 +1,4 @@
-"""Which path shows which page, and what a page's forms and scripts send; everything for people stands here."""
+"""Which path shows which page, and what a page's forms and scripts send; everything for people is here."""
 
 from __future__ import annotations
 

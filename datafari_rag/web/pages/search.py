@@ -1,7 +1,7 @@
 """
 `/`: the question box, the answer with its proof, and the plain results below; all of it also without script.
 
-With a script at work (its cookie says so) only the frame is sent, and the script asks the same paths as every other
+With a running script (shown by its cookie) only the frame is sent, and the script calls the same paths as every other
 caller. Without one the answer is made here, by the same line, before the page goes out. A follow-up question of the
 script comes to `/talk`.
 """

@@ -1,9 +1,9 @@
 """
-What pages and widgets load beside themselves: our scripts, styles and pictures, and the widget's words.
+What pages and widgets load: scripts, styles and pictures, and the widget's texts.
 
 They contain no data of users, so any page may use them. Compressed is only what holds no secret beside a stranger's
-words: our own files, and the settings page. Pages with a question in them never are: their length would tell something
-of what stands beside it (BREACH).
+words: static files, and the settings page. Pages with a question in them never are: their length would reveal parts
+of the text next to it (BREACH).
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def rows(retriever: EmbeddedRetriever, browse: Browse) -> list[str]:
         pytest.param(("annual",), ["en"], id="a word of the title"),
         pytest.param(("guides",), ["fr"], id="a word of the address and the title"),
         pytest.param(("alone",), ["bare"], id="a document without language"),
-        pytest.param(("pompe", "quick"), [], id="all words, when they stand in two documents"),
+        pytest.param(("pompe", "quick"), [], id="all words, when they are in two documents"),
         pytest.param(("***", "?", "pompe"), ["fr"], id="marks are no words"),
         pytest.param(("***",), [], id="nothing but marks"),
         pytest.param((), [], id="no words"),

@@ -134,7 +134,7 @@ def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> N
 
 
 def test_bytes_that_tls_has_read_already_are_seen(tmp_path: Path) -> None:
-    """A second reply in the same record as the first is in no buffer of ours, and the socket has nothing to read."""
+    """A second reply in the same TLS record is in no buffer of the client, and the socket has nothing to read."""
     library("cryptography.x509", "install the extra jwt")
     from tests.adapters.test_http_tls import certificate
 

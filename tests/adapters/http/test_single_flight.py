@@ -1,4 +1,4 @@
-"""One call for all who ask at once, and nothing remembered."""
+"""One call for all simultaneous callers, and nothing is cached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datafari_rag.core.errors import AuthorityTimeout
 
 
 def together(count: int, work: Callable[[], object]) -> list[object]:
-    """Run *work* in so many threads at once; return results and exceptions."""
+    """Run *work* in so many parallel threads; return results and exceptions."""
     found: list[object] = []
 
     def run() -> None:

@@ -25,7 +25,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX-Long: " + b"a" * 400 + b"\r\n
 
 @contextmanager
 def speaking(*pieces: bytes, gap_s: float) -> Iterator[http.client.HTTPConnection]:
-    """Connect to somebody who says *pieces* with *gap_s* between them; the client's limit is half a second."""
+    """Connect to a server that sends *pieces* with *gap_s* between them; the client's limit is half a second."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def speak() -> None:
@@ -138,7 +138,7 @@ def test_one_whose_end_is_plain_does_not(status: int) -> None:
 
 
 def test_bytes_behind_a_reply_shut_its_connection_down() -> None:
-    """They lie in the reply's buffer: nobody who looks at the idle socket would see them."""
+    """They are in the reply's buffer: the idle socket does not show them."""
     with speaking(HEAD + b"body" + HEAD[:9], gap_s=1) as client:
         reply = client.getresponse()
         assert (reply.read(4), reply.will_close) == (b"body", False)

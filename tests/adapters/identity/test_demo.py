@@ -1,4 +1,4 @@
-"""The demo's menu names somebody only on this machine, and only where nobody else did."""
+"""The demo's menu selects a user only on this machine, and only if no other source identified one."""
 
 from __future__ import annotations
 

@@ -387,7 +387,7 @@ class TestConnections:
                 # A request that is sent before the end of the connection arrives is not repeated, and fails.
                 time.sleep(0.2)
 
-    @pytest.mark.parametrize("ends", [b"0\r\n\r\n", b"0\r\nX: 1\r\n\r\n"], ids=["at once", "after a trailer"])
+    @pytest.mark.parametrize("ends", [b"0\r\n\r\n", b"0\r\nX: 1\r\n\r\n"], ids=["immediately", "after a trailer"])
     def test_a_stream_that_was_read_to_its_end_gives_its_connection_back(self, ends: bytes) -> None:
         body = event("x", "stop") + b"data: [DONE]\n\n"
         answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%s" % (len(body), body, ends)
@@ -459,7 +459,7 @@ class TestConnections:
     def test_a_connection_is_used_again_only_when_nothing_follows_the_body(
         self, answer: bytes, behind: bytes, count: int
     ) -> None:
-        """Bytes that nobody asked for would be taken for the next reply."""
+        """Unrequested bytes would be read as the next reply."""
         body = event("x", "stop")
         assert connections_for([b"HTTP/1.1 200 OK\r\n" + answer % (len(body), body) + behind] * 3) == count
 

@@ -17,7 +17,7 @@ DONE = [TextChunk("a", ModelFacts("m")), TextChunk("b"), Ending("stop", facts=Mo
 
 
 class Attempts:
-    """Attempts that yield what they are told, one list after the other; the last one for ever."""
+    """Attempts that yield the given lists, one after the other; the last one forever."""
 
     def __init__(self, *scripts: list[TextChunk | Ending]) -> None:
         self.scripts = list(scripts)

@@ -57,7 +57,7 @@ class Engine:
 
 
 class Talker:
-    """A model that says two pieces and ends as it is told; it remembers the trace at each."""
+    """A model that yields two pieces and the given ending; it remembers the trace at each."""
 
     def __init__(self, ending: Ending) -> None:
         self.ending = ending
@@ -288,7 +288,7 @@ def test_a_finish_reason_that_nobody_knows_is_not_repeated() -> None:
 @pytest.mark.parametrize(
     ("endpoint", "environ", "wanted"),
     [
-        pytest.param("", {}, False, id="nobody asks"),
+        pytest.param("", {}, False, id="no user sends a question"),
         pytest.param("http://c:4318/v1/traces", {}, True, id="the setting"),
         pytest.param("", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, True, id="the usual variable"),
         pytest.param("", {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, True, id="that of traces"),

@@ -1,4 +1,4 @@
-"""ManifoldCF's authority service, stood in for by a real HTTP server: good answers, and every way to fail."""
+"""ManifoldCF's authority service, replaced by a real HTTP server: good answers, and every way to fail."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Callable[[Asked], Reply], type[AuthorityError]]] = {
         lambda asked: Reply(b"UNREACHABLEAUTHORITY:ad\nTOKEN:s1\n"), AuthorityUnavailable),
     "compressed rubbish": (
         lambda asked: Reply(b"rubbish", headers=[("Content-Encoding", "gzip")]), AuthorityUnavailable),
-    "a compressed answer that nobody asked for": (
+    "a compressed answer that was not requested": (
         lambda asked: Reply(BOMB, headers=[("Content-Encoding", "gzip")]), AuthorityUnavailable),
     "too much": (lambda asked: Reply(write=_flood), AuthorityError),
     "silence": (_slow, AuthorityTimeout),

@@ -15,7 +15,7 @@ LONG_AGO_S = 1_000_000_000.0
 
 
 class Clock:
-    """Seconds that pass when told to; files written through it have its time stamps."""
+    """A clock that the test advances; files written through it have its time stamps."""
 
     def __init__(self) -> None:
         self.now = LONG_AGO_S

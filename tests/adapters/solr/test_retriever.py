@@ -1,4 +1,4 @@
-"""The Solr adapter against a server that answers as it is told: shapes, failures, limits, what is sent."""
+"""The Solr adapter against a server with prepared answers: shapes, failures, limits, what is sent."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def dead_url() -> str:
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
-# --- failures, told apart ---------------------------------------------------------------------------------------------
+# --- failures, distinguished ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint, stood in for by a real HTTP server: good replies, and every way to fail."""
+"""An OpenAI-compatible endpoint, replaced by a real HTTP server: good replies, and every way to fail."""
 
 from __future__ import annotations
 

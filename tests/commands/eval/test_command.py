@@ -224,7 +224,7 @@ def test_a_run_like_its_baseline_passes_the_gate_and_one_that_lost_fails_it(tmp_
     assert result.exit_code == 0, result.output
     (against,) = report["variants"]["as configured"]["against"].values()
     assert against["changes"] == []
-    # Only the heads of the documents are read, where no answer stands.
+    # Only the heads of the documents are read, which contain no answer.
     conf = tmp_path / "rag.properties"
     conf.write_text(conf.read_text() + "rag.extract=head\nrag.maxJsonLength=1500\n")
     result, report = measured(tmp_path, *gate)
@@ -233,7 +233,7 @@ def test_a_run_like_its_baseline_passes_the_gate_and_one_that_lost_fails_it(tmp_
     lost = {one["measure"] for one in against["comparison"] if one["is_significant"]}
     assert "answer in reply" in lost
     assert "LOSS" in result.output
-    assert measured(tmp_path, *gate[:2])[0].exit_code == 0, "without --gate it is told and no more"
+    assert measured(tmp_path, *gate[:2])[0].exit_code == 0, "without --gate it is only reported"
 
 
 def test_questions_that_are_no_longer_asked_do_not_pass_the_gate(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An answer is cut into sentences where it stands, however it came, and nothing of it is lost."""
+"""An answer is divided into sentences at the same places, however its pieces arrive, and nothing of it is lost."""
 
 from __future__ import annotations
 

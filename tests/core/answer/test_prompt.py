@@ -1,4 +1,4 @@
-"""What the model is told: slots filled once and literally, documents between fences nobody can guess."""
+"""What the model receives: slots filled once and literally, documents between unguessable fences."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def shown(policy: SupportPolicy, answer: str, *, size: int = 9, **how: str) -> t
 
 
 def told(policy: SupportPolicy, answer: str, **how: Any) -> tuple[str, Support | None]:
-    """Return what is shown of *answer* and what is said of it, the same in whatever pieces it comes."""
+    """Return the displayed part of *answer* and its support, which do not depend on how it is split into pieces."""
     output, pieces = shown(policy, answer, **how)
     assert "".join(pieces) == output.text
     whole, _ = shown(policy, answer, **{**how, "size": 10_000})

@@ -1,4 +1,4 @@
-"""Which addresses may be links, and what stands for the others."""
+"""Which addresses may be links, and what replaces the others."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from datafari_rag.core.text.folding import folded
         pytest.param("【Draft】［x］", None, "Draftx", id="full-width brackets too"),
         pytest.param("Part 1: Costs: all", None, "Part 1 Costs all", id="no colon before a space"),
         pytest.param("En juillet : fruits", None, "En juillet fruits", id="one space where a colon was"),
-        pytest.param("a\r\nb\u2028c\u200b", None, "a b c", id="neither line ends nor what nobody sees"),
+        pytest.param("a\r\nb\u2028c\u200b", None, "a b c", id="neither line ends nor invisible characters"),
         pytest.param("[]", None, "document", id="something when nothing is left"),
         pytest.param("x" * 80, None, "x" * 60, id="sixty characters at most"),
     ],

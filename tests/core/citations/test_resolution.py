@@ -107,7 +107,7 @@ def test_other_signs_are_forgiven_where_they_change_nothing(quote: str, status: 
 
 
 def test_a_long_quotation_that_differs_at_its_end_is_soon_given_up() -> None:
-    """Were there two ways to match what stands between words, this would try all of their combinations."""
+    """With two ways to match the text between words, this would try all of their combinations."""
     document = Document("d", "again and again, " * 70 + "for ever.")
     shown = extracts_for([(document, (Passage(0, len(document.text)),))], is_cleaned=True)
     said = f"“{'again and again ' * 45}never” [1]"

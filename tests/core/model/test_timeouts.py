@@ -12,7 +12,7 @@ BODIES = {
     "tokens have a wide margin": ({"max_tokens": 250}, REPLY_BYTES + 250 * TOKEN_BYTES),
     "the newer name counts as well": ({"max_completion_tokens": 10}, REPLY_BYTES + 10 * TOKEN_BYTES),
     "each of several answers has its own": ({"max_tokens": 10, "n": 3}, REPLY_BYTES + 30 * TOKEN_BYTES),
-    "a number of answers that is none is one": ({"max_tokens": 10, "n": -3}, REPLY_BYTES + 10 * TOKEN_BYTES),
+    "an invalid number of answers counts as one": ({"max_tokens": 10, "n": -3}, REPLY_BYTES + 10 * TOKEN_BYTES),
     "no request has more than the most": ({"max_tokens": 10**9}, MAX_REPLY_BYTES),
 }
 

@@ -1,4 +1,4 @@
-"""Phrases of a question that stand word for word in a text."""
+"""Phrases of a question that occur word for word in a text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_phrases_are_pairs_and_triples_around_a_word_of_content() -> None:
         pytest.param("the\nend", ["the end"], id="nor does a line break"),
         pytest.param("An end.", [], id="other little words are another phrase"),
         pytest.param("the lease of an island", [], id="nor does the order count for nothing"),
-        pytest.param("", [], id="nothing is said in nothing"),
+        pytest.param("", [], id="an empty question has no phrases"),
     ],
 )
 def test_a_phrase_is_said_word_for_word(text: str, wanted: list[str]) -> None:

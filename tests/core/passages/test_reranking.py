@@ -106,7 +106,7 @@ SHELF = "My library card renews my joy in the library, and how do I say it? Rene
     "heading", [QUESTION, "## How do I renew my library card", "3.2 How Do I Renew My Library Card"]
 )
 def test_a_heading_that_is_the_question_wins_outright(heading: str) -> None:
-    """Its words stand everywhere on the other page, close together, many times."""
+    """Its words occur everywhere on the other page, close together, many times."""
     asked = document("asked", f"{FILLER}\n{heading}\nBring a letter with your address to the desk.\n{FILLER}", 4.0)
     found = in_order(QUESTION, document("shelf", SHELF, 5.0), asked)
     assert [one.document.id for one in found] == ["asked", "shelf"]

@@ -138,7 +138,7 @@ def test_a_word_that_stands_nowhere_is_looked_for_without_its_accents(question: 
 @pytest.mark.parametrize(
     ("question", "text", "language"),
     [
-        pytest.param("pêche", "La pêche et le péché.", "fr", id="spelt exactly as it is typed"),
+        pytest.param("pêche", "La pêche et le péché.", "fr", id="spelled exactly as it is typed"),
         pytest.param("cote", "Anecdotes d'Écosse.", "fr", id="inside another word"),
         pytest.param("x-Ray7", "x-råy8", "en", id="an identifier"),
     ],

@@ -31,7 +31,7 @@ def test_a_question_that_points_back_is_a_follow_up(question: str, language: str
 @pytest.mark.parametrize(
     ("question", "language"),
     [
-        pytest.param("What is the notice period for managers?", "en", id="stands alone"),
+        pytest.param("What is the notice period for managers?", "en", id="complete without the conversation"),
         pytest.param("Does this insurance plan cover dental surgery abroad?", "en", id="points at what it names"),
         pytest.param("What does ERR-4021 mean for it?", "en", id="names an identifier"),
         pytest.param("Quel est le délai de préavis ?", "fr", id="le is an article"),

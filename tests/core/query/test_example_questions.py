@@ -25,7 +25,7 @@ FAQ = "Q: How do I get a badge?\n\nAsk the desk.\n\n- What does it cost?\n\nNoth
                 ExampleTopic("Badges", question="How do I get a badge?"),
                 ExampleTopic("Badges", question="What does it cost?"),
             ],
-            id="questions as they stand",
+            id="complete questions",
         ),
         pytest.param([("Annual leave", "Thirty days.")], [ExampleTopic("Annual leave")], id="a title alone"),
         pytest.param([("<img src=x>", "## <b>Bold</b>\n")], [], id="no markup"),

@@ -39,7 +39,7 @@ def decided(**values: object) -> SelectParameters:
 TAKEN = {
     "q is the text": ({"q": "vacation days"}, replace(NOTHING, text="vacation days")),
     "q keeps its white space": ({"q": " a  b "}, replace(NOTHING, text=" a  b ")),
-    "prompt stands in for q": ({"prompt": "why"}, replace(NOTHING, text="why")),
+    "prompt replaces q": ({"prompt": "why"}, replace(NOTHING, text="why")),
     "q goes before prompt": (
         {"prompt": "why", "q": "how"},
         replace(NOTHING, text="how"),
@@ -115,8 +115,8 @@ IGNORED = {
     "a name that is not in the list": ("debugQuery", "true"),
     "another handler": ("qt", "/admin"),
     "the component's switch": ("mcf", "false"),
-    "somebody else's name": ("AuthenticatedUserName", "root"),
-    "somebody else's tokens": ("UserTokens", "s1"),
+    "another user's name": ("AuthenticatedUserName", "root"),
+    "another user's tokens": ("UserTokens", "s1"),
     "other shards": ("shards", "evil:8983/solr"),
     "a query-parser": ("defType", "lucene"),
     "local parameters in fq": ("fq", "{!terms f=allow_token_document}s1"),
@@ -265,7 +265,7 @@ FORGED = {
     "session state is the client's own": ((), {"session_state": {"user": "root"}}, ()),
     "in the arguments of a tool": ((), {"params": {"arguments": {"mcf": 1}, "_meta": {"qt": "x"}}}, ("mcf", "qt")),
     "session state of a context": ((), {"context": {"session_state": {"mcf": 1}}}, ()),
-    "deeper than names stand": ((), {"a": {"b": {"c": {"mcf": 1}}}}, ()),
+    "deeper than any name": ((), {"a": {"b": {"c": {"mcf": 1}}}}, ()),
     "a body of another form": ((), [1, {"mcf": 1}], ()),
     "a context of another form": ((), {"context": "mcf"}, ()),
 }

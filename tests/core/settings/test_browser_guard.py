@@ -33,9 +33,9 @@ HARMLESS = {
     "steps that the reader sees of his own answer; what administrators alone see stays theirs": "chat.thoughts",
     "the reader's own turns, signed for him; the secret is not changed": """
         chat.memory.enabled chat.memory.history.size chat.memory.max_bytes chat.memory.max_age_s""",
-    "what the model is told besides; fences, rights and the filter of links stay": """
+    "additional instructions for the model; fences, rights and the filter of links stay": """
         chat.query.rewriting.enabled chat.prompt_template.allowed chat.client.system""",
-    "what agents are told of the tools; which tools there are, and as whom they read, is not in it": """
+    "descriptions of the tools for agents; which tools there are, and with whose rights they read, is not in it": """
         mcp.instructions mcp.search.description mcp.fetch.description mcp.answer.description mcp.check.description""",
     "whether a kind of question is answered; as whom it is read stays": """
         ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
@@ -43,7 +43,7 @@ HARMLESS = {
         summarization.parallel
         server.rate.user_per_minute server.rate.address_per_minute server.max_streams server.workers server.grace_s""",
 }
-"""Why a browser may change these keys. A new key is in no browser until it stands here."""
+"""Why a browser may change these keys. A new key is in no browser until it is listed here."""
 
 OPEN = {key for keys in HARMLESS.values() for key in keys.split()}
 

@@ -139,7 +139,7 @@ AGREEMENTS = [
     ),
     pytest.param({"security.tokens": "authority", "security.authority.url": "http://a/x"}, id="an authority"),
     pytest.param(
-        {"security.tokens": "authority", "security.mode": "plugin"}, id="the plugin needs no authority of ours"
+        {"security.tokens": "authority", "security.mode": "plugin"}, id="the plugin needs no authority in the service"
     ),
     pytest.param({"demo.users": "true"}, id="demo users on loopback"),
     pytest.param({"demo.users": "true", "server.host": "localhost"}, id="demo users on localhost"),

@@ -74,7 +74,7 @@ def test_a_whole_collection_has_no_problem_and_no_hint() -> None:
         "an empty collection",
         "no body",
         "a body that is not stored",
-        "a collection that does not tell its flags",
+        "a collection that does not report its flags",
         "no preview",
         "no stemmed text",
         "no searchable title",

@@ -111,7 +111,7 @@ def test_the_collections_own_rights_fields_are_used() -> None:
         (who("t", mode="plugin", name=None), {}),
         (who("t", mode="none"), {}),
     ],
-    ids=["the plugin is told the name", "the plugin is told nothing of the anonymous", "no filter at all"],
+    ids=["the plugin receives the name", "the plugin receives no name of an anonymous user", "no filter at all"],
 )
 def test_other_modes(access: Filter, wanted: dict[str, str]) -> None:
     assert filter_params(access, SCHEMA) == wanted
@@ -344,7 +344,7 @@ def test_a_plain_search_names_each_thing_itself() -> None:
 def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
     params = browse_params(Browse(None, fields=("allow_token_share",)), who(), SCHEMA)
 
-    # Whatever the handler counts, marks and tells by itself.
+    # Whatever the handler counts, marks and returns by default.
     assert [params[name] for name in ("facet", "hl", "spellcheck", "echoParams")] == ["false", "false", "false", "none"]
 
     assert (params["q"], params["defType"], params["fl"]) == ("*:*", "lucene", "*")

@@ -1,4 +1,4 @@
-"""Which sentences stand for a document."""
+"""Which sentences represent a document."""
 
 from __future__ import annotations
 

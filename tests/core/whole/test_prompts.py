@@ -1,4 +1,4 @@
-"""What the model is told about whole documents."""
+"""What the model receives for whole documents."""
 
 from __future__ import annotations
 

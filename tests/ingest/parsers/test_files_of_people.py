@@ -1,4 +1,4 @@
-"""One file of each kind that people have: its text, its rows, and where in it they stand."""
+"""One file of each common kind: its text, its rows, and their places in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file of each kind into text; broken and hostile ones are told, never raised as something else."""
+"""One file of each kind into text; broken and hostile ones are reported, never raised as something else."""
 
 from __future__ import annotations
 

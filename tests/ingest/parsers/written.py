@@ -143,7 +143,7 @@ def pdf_of(path: Path, *contents: str, title: str = "", picture: bytes | None = 
     """
     Write a PDF with a page for each of *contents*, in the page's own language; *picture* is grey, 400 x 100.
 
-    *unicode_of_x* is what the letter x stands for, in UTF-16 as hexadecimal digits.
+    *unicode_of_x* is the meaning of the letter x, in UTF-16 as hexadecimal digits.
     """
     writer = PdfWriter()
     font = DictionaryObject({NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1")})

@@ -552,7 +552,7 @@ def test_only_the_last_chunk_of_a_relayed_stream_is_marked(chunk: dict[str, obje
     assert openai.relayed_chunk(chunk) == ({**chunk, "source_nodes": None} if is_marked else chunk)
 
 
-# Models of ours.
+# Models of this service.
 
 OURS = {"model": "datafari"}
 TOOL = {"type": "function", "function": {"name": "get_weather"}}
@@ -623,7 +623,7 @@ def test_a_question_without_text_is_none(content: object) -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "code"),
     [
-        pytest.param(ours(USER, model="datafari/nope"), NoSuchModel, "model_not_found", id="an unknown index of ours"),
+        pytest.param(ours(USER, model="datafari/nope"), NoSuchModel, "model_not_found", id="an unknown index"),
         pytest.param(ours(USER, n=2), BadRequest, "badRequest", id="two answers"),
         pytest.param(ours(LONG), ContextTooLong, "context_length_exceeded", id="over the window"),
     ],
@@ -638,7 +638,7 @@ def test_what_the_caller_did_wrong_has_openais_code(body: object, kind: type[Rag
 @pytest.mark.parametrize(
     ("body", "kind"),
     [
-        pytest.param(asking(model="nope"), NoSuchModel, id="a model that is nobody's"),
+        pytest.param(asking(model="nope"), NoSuchModel, id="a model that does not exist"),
         pytest.param(asking(model="gpt-3.5-turbo"), NotAllowed, id="the model's own name"),
         pytest.param(asking(), NotAllowed, id="no name"),
         pytest.param(with_index(USER, tools=[1]), NotAllowed, id="a bypass rule"),

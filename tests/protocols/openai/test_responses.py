@@ -190,7 +190,7 @@ REFUSED: list[tuple[str, dict[str, object], type[RagError], str | None]] = [
         "input[0].content[0].text",
     ),
     ("half a character", {"input": "\ud800"}, BadRequest, "input"),
-    ("nobody asking", {"input": [{"role": "assistant", "content": "x"}]}, NoQuery, "input"),
+    ("no question", {"input": [{"role": "assistant", "content": "x"}]}, NoQuery, "input"),
     ("nothing asked", {"input": "  "}, NoQuery, "input"),
 ]
 

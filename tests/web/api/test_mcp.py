@@ -23,7 +23,7 @@ BOTH = "application/json, text/event-stream"
 
 
 class FakeTrail:
-    """Keeps what it is told."""
+    """Keeps its arguments."""
 
     def __init__(self) -> None:
         self.records: list[Any] = []

@@ -1,4 +1,4 @@
-"""Limits for users and addresses: counted over workers, told with the seconds to wait."""
+"""Limits for users and addresses: counted over workers, reported with the seconds to wait."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ IDENTITY_S, RIGHTS_S, SEARCH_S, FIRST_S, REST_S = 0.003, 0.007, 0.011, 0.013, 0.
 
 @dataclass
 class Clock:
-    """Stands still unless a part takes its time."""
+    """A clock that advances only when a part takes time."""
 
     now: float = 50.0
 

@@ -1,4 +1,4 @@
-"""Books (EPUB): the pages in the order in which they are read. A locked book says so."""
+"""Books (EPUB): the pages in the order in which they are read. An encrypted book is reported as such."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Mail:
 
     subject: str
     names: tuple[tuple[str, str], ...]
-    """Lines above the text: "From" and what stands there."""
+    """Lines above the text: "From" and its value."""
     body: str
     page: str = ""
     attachments: tuple[str, ...] = ()

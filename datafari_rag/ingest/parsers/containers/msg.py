@@ -50,7 +50,7 @@ def _plain(mail: Message) -> str:
     try:
         return mail.body or ""
     except LookupError:
-        # A code page that Python does not know; the page beside the text names its own.
+        # A code page that Python does not know; the code page of the text is named separately.
         return ""
 
 

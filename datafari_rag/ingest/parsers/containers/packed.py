@@ -9,7 +9,7 @@ from typing import BinaryIO
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
 MAX_UNPACKED_BYTES = 500_000_000
-"""A file that unpacks to more than this is taken for an attack."""
+"""A file that unpacks to more than this is treated as an attack."""
 
 MAX_ENTRIES = 100_000
 _SEALED = 0x1
@@ -21,7 +21,7 @@ BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOF
 
 def refuse_bombs(file: BinaryIO, kind: str) -> None:
     """
-    Return when *file* is a ZIP file of bearable size that no password locks; *file* stands at its beginning again.
+    Return if *file* is a ZIP file of acceptable size without a password; *file* is at its beginning again.
 
     Raises:
         Unreadable: it is none, broken, locked, or unpacks to too much; *kind* names the format.

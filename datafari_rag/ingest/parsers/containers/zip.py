@@ -1,4 +1,4 @@
-"""ZIP files: no text of their own; the files in them are documents. No entry is ever written to a disk."""
+"""ZIP files: they have no text; the files in them are documents. No entry is ever written to a disk."""
 
 from __future__ import annotations
 

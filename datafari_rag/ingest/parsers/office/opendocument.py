@@ -14,7 +14,7 @@ from datafari_rag.ingest.parsers.containers.packed import BROKEN, refuse_bombs
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Parsed, TextPiece, Unreadable, heading_line, placed, row_line
 
 MAX_CELLS = 1_000_000
-"""Cells of one table; a cell or row may say that it stands for thousands."""
+"""Cells of one table; a cell or row may represent thousands."""
 
 _UNSEEN = frozenset(
     {"office:annotation", "office:annotation-end", "text:tracked-changes", "text:sequence-decls", "office:forms",
@@ -46,7 +46,7 @@ def _bounded(body: Element) -> Iterator[TextPiece]:
 
 
 def _pieces(body: Element) -> Iterator[TextPiece]:
-    """Walk through *body* without recursion; the mark of an item stands before its first paragraph."""
+    """Walk through *body* without recursion; the mark of an item comes before its first paragraph."""
     waiting: list[Element] = [body]
     slide, mark = 0, ""
     while waiting:
@@ -64,7 +64,7 @@ def _pieces(body: Element) -> Iterator[TextPiece]:
             yield TextPiece(_line(node, mark))
             mark = ""
         if node.tag not in ("table:table", "text:h", "text:p") or node.tag == "text:p":
-            # A paragraph may hold a frame with a text or table of its own.
+            # A paragraph may hold a frame with a text or table.
             waiting += reversed([child for child in node.children if node.tag != "text:p" or child.tag == "draw:frame"])
 
 

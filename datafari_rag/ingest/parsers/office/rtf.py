@@ -16,7 +16,7 @@ from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable, heading_line,
 _text_of: Any = rtf_to_text  # the library has no types
 _MARK = b"{\\rtf"
 _LEVELS = "\uee00\uee01\uee02\uee03\uee04\uee05"
-"""Characters for private use: no letter stands for what Word's symbol fonts have at these numbers."""
+"""Characters for private use: Word's symbol fonts have no letters at these numbers."""
 
 MAX_HEADING_CHARS = 200
 _STYLES = "{\\stylesheet"
@@ -66,7 +66,7 @@ def _end_of_group(source: str, at: int) -> int:
 def _levels(styles: str) -> dict[str, str]:
     """Return for each number of a style with a level of the outline, or the name of a heading, its character."""
     found: dict[str, str] = {}
-    # Up to the next style: what stands between is this one's.
+    # Up to the next style: the text between belongs to this one.
     numbers = list(_STYLE.finditer(styles))
     for number, one in enumerate(numbers):
         own = styles[one.end() : numbers[number + 1].start() if number + 1 < len(numbers) else len(styles)]

@@ -66,7 +66,7 @@ def _flat(shapes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _sorted(shapes: Iterable[Any]) -> list[Any]:
-    # A placeholder without a position of its own stands where the layout has it: in the order of the file.
+    # A placeholder without its own position is where the layout has it: in the order of the file.
     return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
 LANGUAGES = ("eng", "fra", "deu", "spa")
-"""Languages that are read where their data is installed; where none of them is, all that is there."""
+"""Languages that are read where their data is installed; if no such data is, all installed languages."""
 
 DATA_FOLDERS = (
     "/usr/share/tesseract-ocr/5/tessdata",
