@@ -24,11 +24,6 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
     "core.citations.resolution.resolve, the answer": (80, "500 marks are resolved"),
     "core.citations.resolution.resolve, the end of a claim": (60, "500 marks are resolved"),
     "core.meaning.passage_records.cuts_of": (120, "as pieces_of, which it calls"),
-    "core.citations.verification.CheckedExtract.carrying, its own words": (
-        110,
-        "80 places of a claim of 700 characters are compared",
-    ),
-    "core.citations.text_check.checked": (110, "what is not proved is looked for once more, to contradict it"),
     "core.meaning.cutting.pieces_of": (120, "25,000 lines of one character; it runs while an index is filled"),
     "core.passages.budget_fitting.evidence_for, a token budget": (
         120,

@@ -152,19 +152,22 @@ def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[C
         raise BadRequest(
             f"{len(stated)} sentences against {len(seen)} texts are too many: at most {MAX_COMPARED} pairs."
         )
-    return tuple(_checked(place, claim, seen, language) for place, claim in stated)
+    return tuple(_checked(place, claim, seen, facts) for place, claim in stated)
 
 
 def _checked(
-    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], language: str
+    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], facts: ClaimFacts
 ) -> CheckedSentence:
     if claim is None:
         return CheckedSentence(*place, None)
+    language = facts.language
     mark = Mark(*place, inside="", places=())
     most = QUOTED if claim.quotes else IN_ONE
     proofs = _strongest((proof_for(mark, claim, one, language) for one in seen), most)
     if proofs:
         return CheckedSentence(*place, proofs[0].status, proofs)
+    if facts.is_open(claim.text):
+        return CheckedSentence(*place, UNSUPPORTED)
     against = tuple(islice(_against(mark, claim, seen, language), MAX_PROOFS))
     return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against)
 

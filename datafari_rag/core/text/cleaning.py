@@ -135,4 +135,7 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
 
 
 def _on_one_line(text: str, ends: str = LINE_ENDS) -> str:
-    return text.translate(dict.fromkeys(map(ord, ends), " "))
+    # To look for each of them takes a tenth of the time of a table in which each character is looked up.
+    for end in ends:
+        text = text.replace(end, " ")
+    return text

@@ -165,7 +165,7 @@ def test_behind_so_many_sentences_nothing_is_proved() -> None:
 
 def test_an_answer_that_takes_too_many_comparisons_is_not_proved_to_its_end() -> None:
     """Each sentence and each place hold the same words, and never in the same relation."""
-    documents = "Ferry gate harbour hall not lamp ticket. " * 90
+    documents = "".join(f"Ferry gate harbour hall not lamp {'x' * place} ticket. " for place in range(3, 93))
     _, support = told(
         SupportPolicy("drop"), "Lamp hall ticket harbour gate ferry. " * 300 + ALSO, text=documents + ALSO
     )
