@@ -45,6 +45,7 @@ from datafari_rag.core.events import (
     StepEvent,
     Thought,
 )
+from datafari_rag.core.judging.second_judge import SecondJudge
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
@@ -85,6 +86,8 @@ class Dependencies:
     """How the searches by words and by meaning are made."""
     several: Several = ports.one_by_one
     """How the calls of the model for one summary are made."""
+    judge: SecondJudge | None = None
+    """What is sent the claims that comparing words does not prove; None where nothing is."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:

@@ -47,6 +47,9 @@ MAX_PROOFS = 3
 QUOTED, IN_ONE, IN_TWO = 1.0, 0.8, 0.6
 """How strong a proof is: words that are quoted, facts in one sentence, facts in two that stand together."""
 
+JUDGED = 0.6
+"""How strong the word of a second judge is: as the weakest proof."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
@@ -62,6 +65,14 @@ class CheckedSentence:
     proofs: tuple[Citation, ...] = ()
     against: tuple[Citation, ...] = ()
     """The places that say the same otherwise, when none proves it."""
+    claim: Claim | None = None
+    """What it states, without marks; None where it states nothing."""
+    is_by_second: bool = False
+    """Whether the second judge says so, and not a comparison of words."""
+
+    def strength(self, proof: Citation) -> float:
+        """Return how strong *proof*, one of the sentence's, is: 0 to 1."""
+        return JUDGED if self.is_by_second else strength_of(proof)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,11 +176,11 @@ def _checked(
     most = QUOTED if claim.quotes else IN_ONE
     proofs = _strongest((proof_for(mark, claim, one, language) for one in seen), most)
     if proofs:
-        return CheckedSentence(*place, proofs[0].status, proofs)
+        return CheckedSentence(*place, proofs[0].status, proofs, claim=claim)
     if facts.is_open(claim.text):
-        return CheckedSentence(*place, UNSUPPORTED)
+        return CheckedSentence(*place, UNSUPPORTED, claim=claim)
     against = tuple(islice(_against(mark, claim, seen, language), MAX_PROOFS))
-    return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against)
+    return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against, claim=claim)
 
 
 def _strongest(proofs: Iterable[Citation | None], most: float) -> tuple[Citation, ...]:

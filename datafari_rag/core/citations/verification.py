@@ -101,6 +101,10 @@ class CheckedExtract:
                 break
         return None
 
+    def likely(self, claim: str) -> list[tuple[int, Span]]:
+        """Return stretches of the stored text with words of *claim*, each with how many of them; in no order."""
+        return self._places.likely(self._without_label(claim))
+
     def is_statement(self, words: str) -> bool:
         """Say whether *words* state anything that the document's text would have to carry."""
         return self._claims.has_content(self._without_label(words))

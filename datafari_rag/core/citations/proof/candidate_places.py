@@ -22,6 +22,9 @@ MAX_VISITED = 2_000
 MAX_HELD_CHARS = 60_000
 """How much text that holds all the words of a claim is compared with it (measured: 0.3 microseconds a character)."""
 
+MAX_LIKELY_WORDS, MAX_LIKELY_PLACES = 12, 20
+"""So many words of a claim, the longest, and places of each, are looked at for what may be about the same."""
+
 NEAR_CHARS = 2 * MAX_CHARS + 200
 """Around a place, in the folded text: its sentence and a neighbour are within, and what folding can make longer."""
 
@@ -78,6 +81,19 @@ class CandidatePlaces:
                 words = self._seen.rough(*sentence)
                 if sum(one not in words for one in there) <= 1 - lacking:
                     yield sentence
+
+    def likely(self, words: str) -> list[tuple[int, Span]]:
+        """Return stretches of neighbouring sentences with words that *words* need, each with how many; in no order."""
+        text = self._seen.sought.text
+        wanted = tuple(self._claims.needed(words)) or self._claims.of(words).pairs
+        needed = list(islice((one for one in wanted if one in text), MAX_LIKELY_WORDS))
+        found: dict[Span, int] = {}
+        for anchor in needed:
+            for bounds, _ in islice(self._sentences_with(anchor, (), None), MAX_LIKELY_PLACES):
+                stretch = bounds[0][0], bounds[-1][1]
+                said = self._seen.rough(*stretch)
+                found[stretch] = sum(one in said for one in needed)
+        return [(count, stretch) for stretch, count in found.items()]
 
     def _windows(self, claim: str, anchors: Sequence[str], needed: Sequence[str]) -> Iterator[Window]:
         """Yield what may hold *needed*: cells and sentences first, for one that carries a claim says more than two."""
