@@ -142,6 +142,11 @@ class SentenceProof:
         claims = [claim for _, claim in stated if claim is not None]
         return all(self._is_proved(claim) for claim in claims) if claims else None
 
+    def unproved(self, sentence: str) -> list[Claim]:
+        """Return the claims of *sentence*, of which `of` has said that it is not proved, that are not."""
+        stated = stated_in(sentence, self._labels, self._facts.has_content)
+        return [claim for _, claim in stated if claim is not None and not self._is_proved(claim)]
+
     def _is_proved(self, claim: Claim) -> bool:
         return any(self._facts.compared <= MAX_COMPARISONS and proves(claim, one) for one in self.seen)
 

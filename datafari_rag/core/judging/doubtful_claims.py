@@ -27,18 +27,22 @@ MAX_PREMISE_CHARS = 1_200
 _NOWHERE = Mark(0, 0, inside="", places=())
 
 
+LikelyPlaces = tuple[tuple[CheckedExtract, tuple[int, int]], ...]
+"""Places that may prove a claim, each with its document."""
+
+
 @dataclass(frozen=True, slots=True)
 class DoubtfulClaim:
     """A claim with the *number* of its sentence, and where in which document each of its *places* is."""
 
     number: int
     claim: str
-    places: tuple[tuple[CheckedExtract, tuple[int, int]], ...]
+    places: LikelyPlaces
 
     @property
     def doubt(self) -> Doubt:
         """Return what the second judge sees of it."""
-        return Doubt(self.claim, tuple(seen.stored[start:end] for seen, (start, end) in self.places))
+        return Doubt(self.claim, texts_of(self.places))
 
     def citations(self, numbers: Sequence[int], status: str, language: str) -> tuple[Citation, ...]:
         """Return the places with *numbers* as citations with *status*."""
@@ -61,11 +65,16 @@ def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[Doubtfu
     return tuple(found)
 
 
-def likely_places(claim: str, seen: Sequence[CheckedExtract]) -> tuple[tuple[CheckedExtract, tuple[int, int]], ...]:
+def likely_places(claim: str, seen: Sequence[CheckedExtract]) -> LikelyPlaces:
     """Return the places that hold most of the words of *claim*, the best first; none where no word is anywhere."""
     counted = [(count, one, place) for one in seen for count, place in one.likely(claim)]
     best = sorted(counted, key=itemgetter(0), reverse=True)[:MAX_PREMISES]
     return tuple((one, (start, min(end, start + MAX_PREMISE_CHARS))) for _, one, (start, end) in best)
+
+
+def texts_of(places: LikelyPlaces) -> tuple[str, ...]:
+    """Return what stands at *places*."""
+    return tuple(seen.stored[start:end] for seen, (start, end) in places)
 
 
 def judged_again(
