@@ -120,7 +120,7 @@ bench-index: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --index --docs
 
 # The fault matrix with real processes, printed as a table and written into docs/faults.md. About ten minutes.
-FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_server.py test_solr_cloud_killed.py)
+FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py test_solr_cloud_killed.py)
 faults: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
 

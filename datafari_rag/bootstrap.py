@@ -17,6 +17,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
+from datafari_rag.adapters.judge.factory import judge_for
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.extractive import ExtractiveModel
@@ -162,6 +163,7 @@ class Runtime:
             clock=machine.monotonic,
             endpoint=host_of(settings.rag_api_endpoint),
             offload=self._aside,
+            judge=kept("judge", _those(settings, "answer_judge_"), lambda: judge_for(settings, machine)),
         )
         revocations = kept("revocations", settings.security_revocations_file, lambda: revocations_for(settings))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))

@@ -45,6 +45,7 @@ from datafari_rag.core.events import (
     StepEvent,
     Thought,
 )
+from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
 from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
@@ -85,6 +86,8 @@ class Dependencies:
     """How the searches by words and by meaning are made."""
     several: Several = ports.one_by_one
     """How the calls of the model for one summary are made."""
+    judge: SecondJudge | None = None
+    """What is sent the claims that comparing words does not prove; None where nothing is."""
 
 
 def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies) -> Generator[Event, None, None]:
@@ -309,7 +312,7 @@ def spoken(
                 ending = said
                 break
             known = known or said.facts
-            if text := dependencies.offload(partial(output.feed, said.text), len(said.text) + output.live_chars):
+            if text := _fed(output, said.text, dependencies):
                 yield Delta(text, known)
     if ending.failure is not None:
         log_model(ending, len(output.text), settings)
@@ -317,7 +320,8 @@ def spoken(
         return
     stopwatch.lap("model")
     chars = len(output.text) + sum(len(extract.text) for extract in prompt.extracts)
-    rest = dependencies.offload(output.end, chars)
+    verdicts = _verdicts(dependencies.offload(output.take_rest, chars), dependencies)
+    rest = dependencies.offload(partial(output.show_rest, verdicts), chars)
     log_model(ending, len(output.text), settings)
     if rest:
         yield Delta(rest, ending.facts)
@@ -327,6 +331,20 @@ def spoken(
     citations = dependencies.offload(output.citations, chars)
     stopwatch.lap("citations")
     yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
+
+
+def _fed(output: SupportedOutput, text: str, dependencies: Dependencies) -> str:
+    """Return what may be shown when the model has said *text*."""
+    chars = len(text) + output.live_chars
+    if not output.has_live_doubts:
+        return dependencies.offload(partial(output.feed, text), chars)
+    return output.show(_verdicts(dependencies.offload(partial(output.take, text), chars), dependencies))
+
+
+def _verdicts(doubts: Sequence[Doubt], dependencies: Dependencies) -> Sequence[Verdict]:
+    """Return what the second judge says of *doubts*, nothing where it fails: the first one then counts alone."""
+    said = dependencies.judge.judge(doubts) if doubts and dependencies.judge is not None else ()
+    return () if isinstance(said, JudgeFailure) else said
 
 
 def _finished(

@@ -1,4 +1,4 @@
-"""`datafari-rag check-answer`: checks whether files or documents prove a text, without a model."""
+"""`datafari-rag check-answer`: checks whether files or documents prove a text, by its words and by a second judge."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ COLOURS = {"verified": "green", "supported": "cyan", "unsupported": "yellow", "c
 @click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
 @click.option("--user", help="Read the documents as this user. [default: anonymous]")
 @click.option("--threshold", default=str(grounding.DEFAULT_THRESHOLD), help="Minimum strength of cited proofs, 0 to 1.")
+@click.option(
+    "--judge",
+    "has_judge",
+    is_flag=True,
+    help="Let the second judge of --conf (answer.judge.*) judge facts, too; documents are judged as the service does.",
+)
 @click.option("--json", "is_json", is_flag=True, help="Print the response of POST /grounding/check instead.")
 def check_answer(
     text: TextIO,
@@ -48,7 +54,7 @@ def check_answer(
     conf: Path,
     user: str | None,
     threshold: str,
-    is_json: bool,
+    **how: bool,
 ) -> None:
     """
     Check each sentence of TEXT, a file or - for standard input, against facts or documents.
@@ -65,7 +71,7 @@ def check_answer(
         body |= {"facts": [_fact(path) for path in facts]} if facts else {}
         body |= {"documentIds": list(ids)} if ids else {}
         wanted = grounding.parse(Incoming("", body=body))
-        found = _found(wanted, conf, user)
+        found = _found(wanted, conf, user, has_judge=how["has_judge"])
     except UnicodeDecodeError as error:
         raise click.ClickException("Text and facts must be UTF-8 text files; index others first.") from error
     except StartRefused as refused:
@@ -74,7 +80,7 @@ def check_answer(
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
     told = grounding.reply(wanted, found)
-    if is_json:
+    if how["is_json"]:
         click.echo(json.dumps(told, ensure_ascii=False, indent=2))
     else:
         _show(wanted, found, told)
@@ -85,9 +91,9 @@ def _fact(path: Path) -> dict[str, object]:
     return {"factText": path.read_text("utf-8-sig"), "attributes": {"title": path.name, "uri": path.as_posix()}}
 
 
-def _found(wanted: Wanted, conf: Path, user: str | None) -> Found:
-    """Return what is proved; the settings are read only where documents are. Raises: RagError, StartRefused."""
-    if not wanted.ids:
+def _found(wanted: Wanted, conf: Path, user: str | None, *, has_judge: bool) -> Found:
+    """Return what is proved; settings are read only for documents and the judge. Raises: RagError, StartRefused."""
+    if not wanted.ids and not has_judge:
         return Found(checked_against(wanted.candidate, wanted.facts, is_cleaned=True), wanted.facts)
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
@@ -102,11 +108,13 @@ def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
         status = grounding.status_of(sentence, wanted)
         words = _one_line(wanted.candidate[sentence.start : sentence.end])
         coloured = click.style(f"{status or '-':<13}", fg=COLOURS.get(status or ""))
-        click.echo(f"{coloured}{words}")
+        click.echo(f"{coloured}{words}{' (second judge)' if sentence.is_by_second else ''}")
         for proof in (*grounding.proofs_of(sentence, wanted), *sentence.against):
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
     for missing in found.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
+    if found.second is not None and found.second.failure is not None:
+        click.echo(f"{found.second.failure.label}: {found.second.failure.reason}", err=True)
     score = told["supportScore"]
     click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.resolution import UNSUPPORTED
-from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck, strength_of
+from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck
 from datafari_rag.core.documents import Citation, Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValues
+from datafari_rag.core.judging.second_judge import JudgeReport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.arguments import Arguments
 from datafari_rag.protocols.request import Incoming
@@ -67,6 +68,8 @@ class Found:
     check: TextCheck
     documents: Sequence[Document]
     missing: Sequence[str] = ()
+    second: JudgeReport | None = None
+    """What became of the claims that a second judge was sent; None where there is none."""
 
 
 class _Chunks:
@@ -131,12 +134,13 @@ def reply(wanted: Wanted, found: Found) -> Json:
         ],
         "claims": claims,
         "notFound": list(found.missing),
+        "secondJudge": None if found.second is None else _report(found.second),
     }
 
 
 def proofs_of(one: CheckedSentence, wanted: Wanted) -> list[Citation]:
     """Return the proofs of a sentence that are as strong as is wanted."""
-    return [proof for proof in one.proofs if strength_of(proof) >= wanted.threshold]
+    return [proof for proof in one.proofs if one.strength(proof) >= wanted.threshold]
 
 
 def status_of(one: CheckedSentence, wanted: Wanted) -> str | None:
@@ -150,6 +154,12 @@ def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
     named = {} if error.field is None else {"field": error.field}
     about = {"code": error.code, "message": error.reason, "status": status, "label": error.label, **named}
     return error.code, {"error": about}
+
+
+def _report(second: JudgeReport) -> Json:
+    failure = second.failure
+    named = None if failure is None else {"label": failure.label, "message": failure.reason}
+    return {"claims": second.claims, "decided": second.decided, "failure": named}
 
 
 def _threshold(spec: object) -> float:
@@ -229,7 +239,8 @@ def _claim(one: CheckedSentence, wanted: Wanted, chunks: _Chunks, place: tuple[i
         "claimText": wanted.candidate[one.start : one.end],
         "groundingCheckRequired": one.status is not None,
         "status": status_of(one, wanted),
-        "score": max(map(strength_of, proofs), default=0.0),
+        "score": max(map(one.strength, proofs), default=0.0),
+        "judgedBy": "model" if one.is_by_second else "words",
         "citationIndices": [chunks.number_of(proof) for proof in proofs],
         "antiCitationIndices": [chunks.number_of(place_against) for place_against in one.against],
     }

@@ -31,6 +31,7 @@ from datafari_rag.core.citations import (
     verification,
 )
 from datafari_rag.core.citations import links as links_of_citations
+from datafari_rag.core.citations.proof.wording import Wording
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.meaning import cutting, passage_records, stored_parts
 from datafari_rag.core.model import caller_errors, replies, sse
@@ -260,7 +261,7 @@ READERS: dict[str, Reader] = {
         text + " [1]. " + CLAIM, SMALL, language="en"
     ),
     "core.citations.statements.beginnings": lambda text: statements.beginnings(
-        statements.facts_of(text, "en"), frozenset(), "en"
+        statements.facts_of(text, "en").words, "en"
     ),
     "core.citations.statements.carries": lambda text: statements.carries(
         statements.facts_of(text[:700], "en"), statements.facts_of(text[:1400], "en"), statements.Terms("en")
@@ -271,7 +272,9 @@ READERS: dict[str, Reader] = {
     "core.citations.altered_copies.is_scattered": lambda text: altered_copies.is_scattered(
         statements.tokens_of(text[:300], "en"), statements.tokens_of(text[:1400], "en"), "en"
     ),
-    "core.citations.contradiction.contradicts": lambda text: contradiction.contradicts(text[:1400], text[:700], "en"),
+    "core.citations.contradiction.contradicts": lambda text: contradiction.contradicts(
+        Wording(text[:1400], "en"), Wording(text[:700], "en"), "en"
+    ),
     "core.citations.text_check.checked_against": lambda text: text_check.checked_against(
         text[:2000], [Document("d", PLAIN)], is_cleaned=True
     ),
@@ -279,7 +282,7 @@ READERS: dict[str, Reader] = {
     "core.citations.statements.facts_of, in French": lambda text: statements.facts_of(text, "fr"),
     "core.citations.statements.tokens_of": lambda text: statements.tokens_of(text, "de"),
     "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
-        text[:700], [text[:700], text[700:1400]], "en"
+        Wording(text[:700], "en"), [Wording(text[:700], "en"), Wording(text[700:1400], "en")], "en"
     ),
     "core.citations.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
     "core.citations.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),

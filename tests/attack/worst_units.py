@@ -17,11 +17,6 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
     "core.citations.resolution.resolve, both": (65, "80 places of a claim of 700 characters are compared"),
     "core.citations.resolution.resolve, the answer": (80, "500 marks are resolved"),
     "core.citations.resolution.resolve, the end of a claim": (60, "500 marks are resolved"),
-    "core.citations.verification.CheckedExtract.carrying, its own words": (
-        110,
-        "80 places of a claim of 700 characters are compared",
-    ),
-    "core.citations.text_check.checked": (110, "what is not proved is looked for once more, to contradict it"),
 }
 """Functions that take longer: how long, and why."""
 

@@ -8,7 +8,7 @@ proved. What is not to be read is kept back until it is checked: it cannot be ta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.answer.answer_sentences import AnswerSentences
@@ -19,6 +19,8 @@ from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.citations.text_check import SentenceProof
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
+from datafari_rag.core.judging.doubtful_claims import likely_places, texts_of
+from datafari_rag.core.judging.second_judge import Doubt, Verdict
 from datafari_rag.core.passages.extractive_answer import nothing_found, pieces
 from datafari_rag.core.settings.table import Settings
 
@@ -41,17 +43,20 @@ class SupportPolicy:
     """
     What is done with what no document proves: *unsupported* with each sentence, *below* with the whole answer.
 
-    *below* takes the place of an answer of whose sentences a smaller share than *least* is proved; 0: of none.
+    *below* takes the place of an answer of whose sentences a smaller share than *least* is proved; 0: of none. At most
+    *most_doubts* sentences are sent to a second judge; 0: there is none.
     """
 
     unsupported: UnsupportedPolicy = "mark"
     least: float = 0.0
     below: Replacement = "extractive"
+    most_doubts: int = 0
 
     @classmethod
     def of(cls, settings: Settings) -> SupportPolicy:
         """Return the policy that *settings* choose."""
-        return cls(settings.answer_unsupported, settings.answer_min_support, settings.answer_below)
+        most_doubts = settings.answer_judge_max_claims if settings.answer_judge_endpoint else 0
+        return cls(settings.answer_unsupported, settings.answer_min_support, settings.answer_below, most_doubts)
 
     @property
     def is_late(self) -> bool:
@@ -80,12 +85,17 @@ class SupportedOutput:
         self._is_passed = self._is_plain or not (policy.is_live or policy.is_late)
         self.live_chars = sum(len(extract.text) for extract in prompt.extracts) if policy.is_live else 0
         """How much text of the documents one call may go through before the end."""
+        self.has_live_doubts = policy.is_live and policy.most_doubts > 0 and not self._is_plain
+        """Whether a second judge is heard before anything is shown: then `take` and `show` stand for `feed`."""
         self._sentences = AnswerSentences()
         self._proof = SentenceProof(prompt.extracts, prompt.language)
         self._shown: list[str] = []
         self._at = self._checked = self._proved = self._dropped = 0
-        self._last = ""
+        self._last = self._rest = ""
         self._places: list[tuple[int, int]] = []
+        self._taken: list[tuple[str, bool | None]] = []
+        self._doubts: dict[int, Doubt] = {}
+        self._left_doubts = policy.most_doubts
         self.support: Support | None = None
 
     @property
@@ -105,21 +115,39 @@ class SupportedOutput:
 
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
-        if self._is_passed:
-            return self._output.feed(text)
-        text = self._output.feed(text)
-        return self._show(self._judged(self._sentences.feed(text))) if self._policy.is_live else ""
+        if self._is_passed or not self._policy.is_live:
+            shown = self._output.feed(text)
+            return shown if self._is_passed else ""
+        self.take(text)
+        return self.show()
+
+    def take(self, text: str) -> tuple[Doubt, ...]:
+        """Take a piece of the model's, and return what a second judge may say something of before it is shown."""
+        return self._weighed(self._sentences.feed(self._output.feed(text)))
+
+    def show(self, verdicts: Sequence[Verdict] = ()) -> str:
+        """Return what may be shown of what was taken; *verdicts* are of its doubts, none where nothing was judged."""
+        return self._show(self._judged(verdicts))
 
     def end(self) -> str:
         """Return what was held back, or what takes its place; *support* is known then."""
-        rest = self._output.end()
+        self.take_rest()
+        return self.show_rest()
+
+    def take_rest(self) -> tuple[Doubt, ...]:
+        """Take what the filter held back, and return what a second judge may say something of."""
+        self._rest = self._output.end()
         if self._is_plain or self.is_blank:
-            return self._show(rest)
-        if self._policy.is_live:
-            rest = self._judged([*self._sentences.feed(rest), *self._sentences.end()])
-        else:
-            whole = self._judged([*self._sentences.feed(self._output.text), *self._sentences.end()])
-            rest = whole if self._policy.is_late else rest
+            return ()
+        unread = self._rest if self._policy.is_live else self._output.text
+        return self._weighed([*self._sentences.feed(unread), *self._sentences.end()])
+
+    def show_rest(self, verdicts: Sequence[Verdict] = ()) -> str:
+        """Return what `end` does; *verdicts* are of the last doubts."""
+        if self._is_plain or self.is_blank:
+            return self._show(self._rest)
+        whole = self._judged(verdicts)
+        rest = whole if self._policy.is_live or self._policy.is_late else self._rest
         replaced = self._replaced()
         if replaced is not None:
             self._places = [] if self._policy.is_late else self._places
@@ -138,9 +166,27 @@ class SupportedOutput:
         """Return the marks of what was shown, each with its proof."""
         return resolve(self.text, self._prompt.extracts, language=self._prompt.language, seen=self._proof.seen)
 
-    def _judged(self, sentences: Iterable[str]) -> str:
-        """Return what is shown of *sentences*; what is found of them is noted."""
-        return "".join([self._placed(one, self._proof.of(one)) for one in sentences])
+    def _weighed(self, sentences: Iterable[str]) -> tuple[Doubt, ...]:
+        """Note what the documents prove of *sentences*, and return the doubts that are left."""
+        self._taken = [(one, self._proof.of(one)) for one in sentences]
+        self._doubts = {}
+        for number, (sentence, is_proved) in enumerate(self._taken):
+            doubt = self._doubt_of(sentence) if is_proved is False and self._left_doubts else None
+            if doubt is not None:
+                self._left_doubts -= 1
+                self._doubts[number] = doubt
+        return tuple(self._doubts.values())
+
+    def _doubt_of(self, sentence: str) -> Doubt | None:
+        """Return what a second judge may say something of: one claim that is not proved, and is no quotation."""
+        claims = self._proof.unproved(sentence)
+        places = likely_places(claims[0].text, self._proof.seen) if len(claims) == 1 and not claims[0].quotes else ()
+        return Doubt(claims[0].text, texts_of(places)) if places else None
+
+    def _judged(self, verdicts: Sequence[Verdict]) -> str:
+        """Return what is shown of the sentences that were taken; what is found of them is noted."""
+        proved = {number for number, verdict in zip(self._doubts, verdicts, strict=False) if verdict.proving}
+        return "".join([self._placed(one, number in proved or how) for number, (one, how) in enumerate(self._taken)])
 
     def _placed(self, sentence: str, is_proved: bool | None) -> str:
         """Return what is shown of *sentence*, and note its place there; *is_proved* None: it states nothing."""

@@ -32,7 +32,7 @@ MAX_REPLACED = 3
 
 def is_altered(said: Sequence[str], place: Sequence[str], language: str) -> bool:
     """Say whether the tokens *said* are those of *place* with a word that states something exchanged for another."""
-    if not 3 < len(said) <= MAX_CLAIM_TOKENS or len(place) > MAX_PLACE_TOKENS:
+    if not 3 < len(said) <= MAX_CLAIM_TOKENS or len(place) > MAX_PLACE_TOKENS or said == place:
         return False
     matcher = SequenceMatcher(None, place, said, autojunk=False)
     codes = matcher.get_opcodes()

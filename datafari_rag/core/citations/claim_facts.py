@@ -7,10 +7,11 @@ document looks like proof.
 
 from __future__ import annotations
 
-from datafari_rag.core.citations.statements import SentenceFacts, beginnings, facts_of
-from datafari_rag.core.errors import BadRequest
+from collections.abc import Mapping
 
-_NONE: frozenset[str] = frozenset()
+from datafari_rag.core.citations.proof.wording import Wording
+from datafari_rag.core.citations.statements import SentenceFacts, beginnings, number_endings
+from datafari_rag.core.errors import BadRequest
 
 
 class ClaimFacts:
@@ -21,28 +22,36 @@ class ClaimFacts:
         self.language = language
         self._most_compared = most_compared
         self.compared = 0
-        self._facts: dict[str, SentenceFacts] = {}
-        self._needed: dict[tuple[tuple[str, ...], frozenset[str]], tuple[str, ...]] = {}
-        self._beginnings: dict[str, tuple[str, ...]] = {}
+        self._wordings: dict[str, Wording] = {}
+        self._needed: dict[str, Mapping[str, str]] = {}
+        self._open: set[str] = set()
+
+    def wording(self, claim: str) -> Wording:
+        """Return the words of *claim*."""
+        if claim not in self._wordings:
+            self._wordings[claim] = Wording(claim, self.language)
+        return self._wordings[claim]
 
     def of(self, claim: str) -> SentenceFacts:
         """Return what *claim* states."""
-        if claim not in self._facts:
-            self._facts[claim] = facts_of(claim, self.language)
-        return self._facts[claim]
+        return self.wording(claim).facts
 
     def has_content(self, words: str) -> bool:
         """Say whether *words* state anything."""
         return bool(self.of(words))
 
-    def needed(self, stated: SentenceFacts, known: frozenset[str]) -> tuple[str, ...]:
-        """Return what a folded text must hold to carry *stated*, as `beginnings` has it."""
-        key = stated.words, known.intersection(stated.words)
-        if key not in self._needed:
-            self._needed[key] = tuple(
-                {one for word in stated.words if word not in known for one in self._of_word(word)}
-            )
-        return self._needed[key]
+    def needed(self, claim: str) -> Mapping[str, str]:
+        """
+        Return what a folded text must hold to carry *claim*: what its words begin with, and digits of its numbers.
+
+        Each with the word that it begins, "" for a number. The longest come first: they are the rarest.
+        """
+        if claim not in self._needed:
+            stated = self.of(claim)
+            words = {one: word for word in stated.words for one in beginnings((word,), self.language)}
+            found = {**dict.fromkeys(number_endings(stated.numbers), ""), **words}
+            self._needed[claim] = dict(sorted(found.items(), key=lambda one: (-len(one[0]), one)))
+        return self._needed[claim]
 
     def compare(self, comparisons: int = 1) -> None:
         """Count *comparisons* of a claim with a place. Raises: BadRequest, where the text may have no more."""
@@ -50,7 +59,10 @@ class ClaimFacts:
         if self._most_compared is not None and self.compared > self._most_compared:
             raise BadRequest("The text and the documents have too much in common to be compared: send less at a time.")
 
-    def _of_word(self, word: str) -> tuple[str, ...]:
-        if word not in self._beginnings:
-            self._beginnings[word] = beginnings(SentenceFacts(words=(word,)), _NONE, self.language)
-        return self._beginnings[word]
+    def leave_open(self, claim: str) -> None:
+        """Note that not all places of a document that may prove *claim* were looked at: there are too many."""
+        self._open.add(claim)
+
+    def is_open(self, claim: str) -> bool:
+        """Say whether a document may prove *claim* at a place that was not looked at."""
+        return claim in self._open

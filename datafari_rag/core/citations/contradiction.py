@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from datafari_rag.core.citations.statements import CONTRARIES, STOPS, is_content, is_negation, is_same_word, tokens_of
+from datafari_rag.core.citations.proof.wording import Wording
+from datafari_rag.core.citations.statements import CONTRARIES, STOPS, is_content, is_negation, is_same_word
 from datafari_rag.core.text.folding import folded
 
 LEAST_SAME = 2
@@ -29,9 +30,9 @@ _MONTHS = frozenset(" ".join(_MONTH_LISTS).split())
 _NAME = re.compile(r"(?<=[^\s.!?:;\"“«(] )[^\W\d_]*[A-ZÀ-ÖØ-ÞĀ-ŐА-ЯЁ][^\W\d_]+")
 
 
-def contradicts(sentence: str, claim: str, language: str) -> bool:
+def contradicts(sentence: Wording, claim: Wording, language: str) -> bool:
     """Say whether *sentence* says *claim* with one thing otherwise."""
-    said, there = _telling(claim, language), _telling(sentence, language)
+    said, there = _telling(claim.tokens, language), _telling(sentence.tokens, language)
     if not said or max(len(said), len(there)) > MAX_TOKENS:
         return False
     ahead = _matched(said, there, language)
@@ -49,7 +50,7 @@ def contradicts(sentence: str, claim: str, language: str) -> bool:
     word, others = said[len(ahead)], there[start:end]
     if is_negation(word, language):
         return start <= end and not _negations(others, language)
-    names = _names(claim, sentence) if language != "de" else frozenset[str]()
+    names = _names(claim.text, sentence.text) if language != "de" else frozenset[str]()
     return _has_another_value(word, others, before=("", *said)[len(ahead)], names=names)
 
 
@@ -61,9 +62,9 @@ def _names(*texts: str) -> frozenset[str]:
     return frozenset(folded(name) for text in texts for name in _NAME.findall(text))
 
 
-def _telling(text: str, language: str) -> list[str]:
-    """Return the tokens of *text* that state, count, deny or turn something."""
-    return [token for token in tokens_of(text, language) if token not in STOPS and _tells(token, language)]
+def _telling(tokens: Sequence[str], language: str) -> list[str]:
+    """Return those of *tokens* that state, count, deny or turn something."""
+    return [token for token in tokens if token not in STOPS and _tells(token, language)]
 
 
 def _tells(token: str, language: str) -> bool:

@@ -131,8 +131,7 @@ def _longest(places: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None
 
 def _is_only_name(quote: str, seen: CheckedExtract) -> bool:
     """Say whether *quote* names the document and quotes nothing from it."""
-    names = (folded(seen.extract.label), folded(seen.extract.document.title or ""))
-    return folded(quote) in names and seen.quoted(quote) is None
+    return seen.is_name(quote) and seen.quoted(quote) is None
 
 
 def _is_long(quotes: Sequence[str]) -> bool:

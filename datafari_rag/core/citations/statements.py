@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.text.stemmer import LONG_CHARS
+from datafari_rag.core.text.stopwords import ASKING_WORDS, FUNCTION_WORDS
 from datafari_rag.core.text.tokenizer import is_unspaced, pieces_of
 
 PAIR_SHARE = 0.75
@@ -64,6 +66,12 @@ _REPORTING_LISTS = {
         siguiente siguientes texto también véase""",
 }
 _REPORTING = {code: frozenset(words.split()) for code, words in _REPORTING_LISTS.items()}
+_SILENT = {
+    code: frozenset().union(*(words.get(code, ()) for words in (_REPORTING, _NEGATIONS, FUNCTION_WORDS, ASKING_WORDS)))
+    for code in {*_REPORTING, *_NEGATIONS, *FUNCTION_WORDS, *ASKING_WORDS}
+}
+"""Words that state nothing by themselves, by language: looked up for each word of each sentence that is compared."""
+
 _NUMBER_LISTS = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve",
     "fr": "zéro un deux trois quatre cinq six sept huit neuf dix onze douze",
@@ -75,6 +83,9 @@ _NUMBERS = {
     code: {word: str(number) for number, word in enumerate(words.split()) if number != 1}
     for code, words in _NUMBER_LISTS.items()
 }
+_LARGEST_WORD = (2, "12")
+"""The largest number that is written as a word: how many digits it has, and which."""
+
 _SPELLED = {code: numbers | _SIGNS for code, numbers in _NUMBERS.items()}
 _ENDING_LISTS = {
     "en": "s es ed d ing ings e y ies ied ly",
@@ -121,8 +132,12 @@ class SentenceFacts:
 
 def facts_of(text: str, language: str) -> SentenceFacts:
     """Return what *text* states; empty for words that only point at a source."""
-    tokens = tokens_of(text, language)
-    reached = _reached(tokens, language)
+    return facts_in(tokens_of(text, language), language)
+
+
+def facts_in(tokens: Sequence[str], language: str) -> SentenceFacts:
+    """Return what the words with these *tokens* state."""
+    reached, silent = _reached(tokens, language), _SILENT.get(language, _EMPTY)
     words: list[str] = []
     pairs: list[str] = []
     numbers: list[str] = []
@@ -135,7 +150,7 @@ def facts_of(text: str, language: str) -> SentenceFacts:
             numbers.append(token)
         elif not token.isascii() and is_unspaced(token):
             pairs.extend(pieces_of(token))
-        elif is_content(token, language):
+        elif token not in silent and (len(token) > 1 or not token.isalpha()):
             words.append(token)
             (denied if is_denied else said).add(token)
     return SentenceFacts(
@@ -151,7 +166,12 @@ def facts_of(text: str, language: str) -> SentenceFacts:
 
 def tokens_of(text: str, language: str) -> list[str]:
     """Return the folded words, numbers and signs of *text* in order, numbers and units spelled one way."""
-    spelled = _BOUND.sub("", _CONTRACTED.sub(" not", folded(text)))
+    return tokens_in(folded(text), language)
+
+
+def tokens_in(text: str, language: str) -> list[str]:
+    """Return the tokens of *text*, which is folded."""
+    spelled = _BOUND.sub("", _CONTRACTED.sub(" not", text))
     one_way = _SPELLED.get(language, _SIGNS)
     tokens = _TOKEN.findall(spelled)
     return [_plain_number(token) if token[0].isdigit() else one_way.get(token, token) for token in tokens]
@@ -161,8 +181,7 @@ def is_content(word: str, language: str) -> bool:
     """Say whether the folded *word* states something by itself."""
     if word in STOPS or (len(word) == 1 and word.isalpha()):
         return False
-    is_pointing = word in _REPORTING.get(language, _EMPTY) or word in _NEGATIONS.get(language, _EMPTY)
-    return not is_pointing and not is_empty_word(word, language)
+    return word not in _SILENT.get(language, _EMPTY)
 
 
 def is_negation(word: str, language: str) -> bool:
@@ -188,25 +207,36 @@ def carries(claim: SentenceFacts, place: SentenceFacts, terms: Terms) -> bool:
     """Say whether all that *claim* states is in *place* too."""
     if not _is_within(claim.numbers, place.numbers) or (claim.is_negated and not place.is_negated):
         return False
-    # No word may be missing: which one is a synonym and which the contrary, words alone do not tell.
-    if not all(word in terms.known or _has(place.words, word, terms.language) for word in claim.words):
-        return False
     if any(word not in place.turns and CONTRARIES[word] & place.turns for word in claim.turns):
         return False
     if claim.pairs and not _shares_pairs(claim.pairs, place.pairs):
         return False
-    return all(_is_same_way(word, claim, place, terms) for word in claim.words)
+    return _has_all(claim, place, terms)
 
 
-def beginnings(claim: SentenceFacts, known: frozenset[str], language: str) -> tuple[str, ...]:
+def beginnings(words: Iterable[str], language: str) -> tuple[str, ...]:
     """
-    Return what a folded text must hold, at whatever place, to carry *claim*; *known* words need not be there.
+    Return what a folded text must hold, at whatever place, to have *words*, which are folded, in whatever form.
 
     Too little to prove anything, but quick to look for: most places are left out by it.
     """
     # Signs may be spelled as words there, and "not" may stand in a contraction.
-    wanted = {word for word in claim.words if word not in known and word.isalpha() and word != "not"}
-    return tuple({_beginning(word, language) for word in wanted})
+    return tuple({beginning_of(word, language) for word in words if word.isalpha() and word != "not"})
+
+
+def beginning_of(word: str, language: str) -> str:
+    """Return what *word* begins with in all its forms: `is_same_word` is true of no word that begins otherwise."""
+    return word if len(word) > LONG_CHARS else _beginning(word, language)
+
+
+def number_endings(numbers: Iterable[str]) -> tuple[str, ...]:
+    """
+    Return what a folded text must hold, at whatever place, to have *numbers*: the last three digits before any point.
+
+    More of them may be grouped otherwise there. A number up to twelve may be a word there, and is left out.
+    """
+    whole = (number.partition(".")[0] for number in numbers)
+    return tuple({digits[-3:] for digits in whole if (len(digits), digits) > _LARGEST_WORD})
 
 
 def is_same_word(one: str, other: str, language: str) -> bool:
@@ -219,8 +249,8 @@ def is_same_word(one: str, other: str, language: str) -> bool:
     return _is_ending(one, common, language) and _is_ending(other, common, language)
 
 
+@lru_cache(maxsize=20_000)
 def _beginning(word: str, language: str) -> str:
-    """Return what *word* begins with in all its forms: `is_same_word` is true of no word that begins otherwise."""
     # What is longer than any ending, with a doubled letter before it, need not be looked at.
     least = range(max(_LEAST_COMMON, len(word) - _LONGEST_ENDING - 1), len(word))
     return word[: next((common for common in least if _is_ending(word, common, language)), len(word))]
@@ -258,6 +288,15 @@ def _reach(tokens: Sequence[str], negations: frozenset[str]) -> list[bool]:
         reached.append(left > 0)
         left = REACH if token in negations else left - 1
     return reached
+
+
+def _has_all(claim: SentenceFacts, place: SentenceFacts, terms: Terms) -> bool:
+    """Say whether no word is missing: which one is a synonym and which the contrary, words alone do not tell."""
+    there = place.said | place.denied
+    if not all(word in there or word in terms.known or _has(there, word, terms.language) for word in claim.words):
+        return False
+    is_denied = bool(claim.denied or place.denied)
+    return not is_denied or all(_is_same_way(word, claim, place, terms) for word in claim.words)
 
 
 def _has(words: Iterable[str], wanted: str, language: str) -> bool:

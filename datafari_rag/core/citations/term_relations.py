@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from datafari_rag.core.citations.statements import CONTRARIES, JOINING, STOPS, is_content, is_same_word, tokens_of
-from datafari_rag.core.text.folding import folded
+from datafari_rag.core.citations.proof.wording import Wording
+from datafari_rag.core.citations.statements import CONTRARIES, JOINING, STOPS, is_content, is_same_word
 
 COUNTED_TOKENS = 4
 """How far behind a number what it counts may stand."""
@@ -24,54 +24,39 @@ NEAR_TOKENS = 8
 MUCH_WORDS = 2
 """From so many words of its own on a sentence gives a claim more than a name or a verb."""
 
-_CAPITAL = re.compile(r"\b[A-ZÀ-ÖØ-ÞĀ-ŐА-ЯЁ][\w'’]*")
-_SMALL = re.compile(r"\b[a-zß-öø-ÿа-яё][\w'’]*")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 _SIGNS = frozenset("%€$£¥")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def agrees(
-    claim: str, sentences: Sequence[str], language: str, *, there: Sequence[Sequence[str]] | None = None
-) -> bool:
-    """
-    Say whether *claim*, all of whose words are in *sentences* (one, or two neighbours), relates them as they do.
-
-    *there* are the tokens of *sentences* where they are known.
-    """
-    said = tokens_of(claim, language)
-    there = [tokens_of(sentence, language) for sentence in sentences] if there is None else there
-    place = [token for tokens in there for token in tokens]
+def agrees(claim: Wording, sentences: Sequence[Wording], language: str) -> bool:
+    """Say whether *claim*, all of whose words are in *sentences* (one, or two neighbours), relates them as they do."""
+    said, there = claim.tokens, [sentence.tokens for sentence in sentences]
+    place = there[0] if len(there) == 1 else [token for tokens in there for token in tokens]
     return (
-        _keeps_names(said, place, _names(claim) - _small(sentences), language)
+        _keeps_names(claim, sentences, place, language)
         and _keeps_turns(said, place, language)
-        and all(_is_counted(said, at, place, claim, language) for at, token in enumerate(said) if token[0].isdigit())
+        and all(_is_counted(claim, at, place, language) for at, token in enumerate(said) if token[0].isdigit())
         and (len(there) < 2 or _is_in_turn(said, there, language))
     )
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(folded(word) for word in _CAPITAL.findall(text)) - _small([text])
-
-
-def _small(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(folded(word) for text in texts for word in _SMALL.findall(text))
-
-
-def _keeps_names(said: Sequence[str], place: Sequence[str], names: frozenset[str], language: str) -> bool:
+def _keeps_names(claim: Wording, sentences: Sequence[Wording], place: Sequence[str], language: str) -> bool:
     """Say whether the names stand in the same order; in German every noun is capital, so nothing tells a name."""
-    if language == "de":
+    if language == "de" or not claim.names:
         return True
-    wanted = [token for token in said if token in names and is_content(token, language)]
+    names = claim.names.difference(*(sentence.small for sentence in sentences))
+    wanted = [token for token in claim.tokens if token in names and is_content(token, language)]
     known = [name for name in wanted if any(is_same_word(name, token, language) for token in place)]
     rest = iter(place)
     return all(any(is_same_word(name, token, language) for token in rest) for name in known)
 
 
-def _is_counted(said: Sequence[str], at: int, place: Sequence[str], claim: str, language: str) -> bool:
+def _is_counted(claim: Wording, at: int, place: Sequence[str], language: str) -> bool:
     """Say whether the number at *at* counts there what it counts here, or has one of its neighbours near it."""
+    said = claim.tokens
     places = [index for index, token in enumerate(place) if token == said[at]]
-    unit = _unit(said, at, claim, language)
+    unit = _unit(claim, at, language)
     if unit is not None:
         return any(
             is_same_word(unit, token, language)
@@ -87,8 +72,9 @@ def _is_counted(said: Sequence[str], at: int, place: Sequence[str], claim: str, 
     )
 
 
-def _unit(said: Sequence[str], at: int, claim: str, language: str) -> str | None:
+def _unit(claim: Wording, at: int, language: str) -> str | None:
     """Return what the number at *at* counts: the word or sign behind it, a sign before it; None for years and such."""
+    said = claim.tokens
     if at and said[at - 1] in _SIGNS:
         return said[at - 1]
     following = said[at + 1] if at + 1 < len(said) else ""
@@ -96,7 +82,7 @@ def _unit(said: Sequence[str], at: int, claim: str, language: str) -> str | None
         return following
     if not following or _YEAR.fullmatch(said[at]) or following[0].isdigit() or not is_content(following, language):
         return None
-    return None if following in _names(claim) else following
+    return None if following in claim.names else following
 
 
 def _content(tokens: Iterable[str], language: str) -> list[str]:

@@ -47,6 +47,9 @@ MAX_PROOFS = 3
 QUOTED, IN_ONE, IN_TWO = 1.0, 0.8, 0.6
 """How strong a proof is: words that are quoted, facts in one sentence, facts in two that stand together."""
 
+JUDGED = 0.6
+"""How strong the word of a second judge is: as the weakest proof."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
@@ -62,6 +65,14 @@ class CheckedSentence:
     proofs: tuple[Citation, ...] = ()
     against: tuple[Citation, ...] = ()
     """The places that say the same otherwise, when none proves it."""
+    claim: Claim | None = None
+    """What it states, without marks; None where it states nothing."""
+    is_by_second: bool = False
+    """Whether the second judge says so, and not a comparison of words."""
+
+    def strength(self, proof: Citation) -> float:
+        """Return how strong *proof*, one of the sentence's, is: 0 to 1."""
+        return JUDGED if self.is_by_second else strength_of(proof)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,11 @@ class SentenceProof:
         claims = [claim for _, claim in stated if claim is not None]
         return all(self._is_proved(claim) for claim in claims) if claims else None
 
+    def unproved(self, sentence: str) -> list[Claim]:
+        """Return the claims of *sentence*, of which `of` has said that it is not proved, that are not."""
+        stated = stated_in(sentence, self._labels, self._facts.has_content)
+        return [claim for _, claim in stated if claim is not None and not self._is_proved(claim)]
+
     def _is_proved(self, claim: Claim) -> bool:
         return any(self._facts.compared <= MAX_COMPARISONS and proves(claim, one) for one in self.seen)
 
@@ -152,21 +168,24 @@ def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[C
         raise BadRequest(
             f"{len(stated)} sentences against {len(seen)} texts are too many: at most {MAX_COMPARED} pairs."
         )
-    return tuple(_checked(place, claim, seen, language) for place, claim in stated)
+    return tuple(_checked(place, claim, seen, facts) for place, claim in stated)
 
 
 def _checked(
-    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], language: str
+    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], facts: ClaimFacts
 ) -> CheckedSentence:
     if claim is None:
         return CheckedSentence(*place, None)
+    language = facts.language
     mark = Mark(*place, inside="", places=())
     most = QUOTED if claim.quotes else IN_ONE
     proofs = _strongest((proof_for(mark, claim, one, language) for one in seen), most)
     if proofs:
-        return CheckedSentence(*place, proofs[0].status, proofs)
+        return CheckedSentence(*place, proofs[0].status, proofs, claim=claim)
+    if facts.is_open(claim.text):
+        return CheckedSentence(*place, UNSUPPORTED, claim=claim)
     against = tuple(islice(_against(mark, claim, seen, language), MAX_PROOFS))
-    return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against)
+    return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against, claim=claim)
 
 
 def _strongest(proofs: Iterable[Citation | None], most: float) -> tuple[Citation, ...]:

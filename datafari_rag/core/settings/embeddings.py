@@ -13,7 +13,7 @@ from pathlib import PurePath
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
-from datafari_rag.core.settings.answers import AnswerSettings
+from datafari_rag.core.settings.judge import JudgeSettings
 from datafari_rag.core.settings.row import secret, setting
 
 ONNX = "onnx:"
@@ -55,7 +55,7 @@ def languages() -> checks.Check:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class EmbeddingSettings(AnswerSettings):
+class EmbeddingSettings(JudgeSettings):
     """Rows of the embedding model; a chain, because slotted classes have one base."""
 
     embeddings_endpoint: str = setting(

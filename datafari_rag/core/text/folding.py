@@ -136,9 +136,14 @@ def aligned(text: str) -> Folded | None:
     its accent apart.
     """
     odd = {character: _spelling(character) for character in set(_unusual(text))}
-    if not all(map(_keeps_place, odd, odd.values())):
+    if not all(map(_keeps_place, odd)):
         return None
     return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
+
+
+def folds_in_place(text: str) -> bool:
+    """Say whether each character of *text* folds to one, whatever stands beside it, blanks aside."""
+    return all(map(_is_one, set(_unusual(text))))
 
 
 def folded(text: str) -> str:
@@ -146,6 +151,9 @@ def folded(text: str) -> str:
     if text.isascii():
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
+    odd = set(_unusual(text))
+    if all(map(_is_one, odd)):
+        return " ".join(_regular(text, {character: _spelling(character) for character in odd}).split())
     return fold(text).text
 
 
@@ -241,10 +249,18 @@ def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str], rai
     return _composed(found)
 
 
-def _keeps_place(character: str, spelling: str) -> bool:
+@lru_cache(maxsize=8192)
+def _keeps_place(character: str) -> bool:
+    """Say whether words beside *character* are found where it stays as it is: it folds to one, or is a sign."""
     if unicodedata.combining(character) or _is_raised(character):
         return False
+    spelling = _spelling(character)
     return len(spelling) == 1 or (bool(spelling) and not any(map(str.isalnum, character + spelling)))
+
+
+def _is_one(character: str) -> bool:
+    """Say whether *character* folds to one, whatever stands beside it."""
+    return len(_spelling(character)) == 1 and _keeps_place(character)
 
 
 def _is_raised(character: str) -> bool:

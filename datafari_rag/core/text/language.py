@@ -37,8 +37,10 @@ def detect(text: str, default: str = "en") -> str:
 
 
 def _by_script(sample: str) -> str | None:
-    letters = sum(character.isalpha() for character in sample)
-    if not letters or sample.isascii():
+    if sample.isascii():
+        return None
+    letters = sum(map(str.isalpha, sample))
+    if not letters:
         return None
     for code, script in _SCRIPTS:
         if len(script.findall(sample)) > letters * _SCRIPT_SHARE.get(code, 0.4):

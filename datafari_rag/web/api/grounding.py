@@ -1,4 +1,4 @@
-"""`POST /grounding/check`: a text against facts, or against documents as its sender may read them; no model."""
+"""`POST /grounding/check`: a text against facts, or against documents as its sender may read them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAllowed, NotAuthenticated, RagError
 from datafari_rag.core.events import Answer, Event
 from datafari_rag.core.identity import VerifiedIdentity
+from datafari_rag.core.judging.doubtful_claims import doubtful_claims, judged_again
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
@@ -103,7 +105,13 @@ def found_for(
     prove = partial(checked_against, text, documents, is_cleaned=settings.rag_clean)
     # Each sentence is looked for in each document, however short those are.
     chars = sum(len(one.text) for one in documents) + len(text) * len(documents)
-    return Found(dependencies.offload(prove, chars), documents, missing)
+    check = dependencies.offload(prove, chars)
+    if dependencies.judge is None:
+        return Found(check, documents, missing)
+    language = detect(text)
+    doubtful = partial(doubtful_claims, check, language, settings.answer_judge_max_claims)
+    check, report = judged_again(check, dependencies.offload(doubtful, chars), dependencies.judge, language)
+    return Found(check, documents, missing, report)
 
 
 def _found(snapshot: ServiceSnapshot, incoming: Incoming, identified: VerifiedIdentity) -> tuple[Found, Wanted]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPoli
 from datafari_rag.core.citations.text_check import MAX_SENTENCES
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support
+from datafari_rag.core.judging.second_judge import Doubt, Verdict
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.settings.table import Settings
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros.\nDogs are not allowed on deck."
 TRUE, FALSE, ALSO = "The ferry leaves at nine [1]. ", "Cats travel free of charge [1]. ", "A ticket costs 12 euros."
@@ -165,9 +168,65 @@ def test_behind_so_many_sentences_nothing_is_proved() -> None:
 
 def test_an_answer_that_takes_too_many_comparisons_is_not_proved_to_its_end() -> None:
     """Each sentence and each place hold the same words, and never in the same relation."""
-    documents = "Ferry gate harbour hall not lamp ticket. " * 90
+    documents = "".join(f"Ferry gate harbour hall not lamp {'x' * place} ticket. " for place in range(3, 93))
     _, support = told(
         SupportPolicy("drop"), "Lamp hall ticket harbour gate ferry. " * 300 + ALSO, text=documents + ALSO
     )
     assert support is not None
     assert (support.proved, support.replaced) == (0, "nothing")
+
+
+REWORDED = "You pay 12 euros for each ticket. "
+
+
+def doubted(policy: SupportPolicy, answer: str, verdict: Verdict) -> tuple[str, Support | None, list[Doubt]]:
+    """Return what is shown of *answer*, and said of it, when a second judge says *verdict* of each doubt; and those."""
+    prompt = prompt_of()
+    output = SupportedOutput(prompt, OutputFilter(prompt.extracts, wants_followups=False, links="none"), policy)
+    doubts: list[Doubt] = []
+    for at in range(0, len(answer), 7):
+        if output.has_live_doubts:
+            some = output.take(answer[at : at + 7])
+            doubts += some
+            output.show([verdict] * len(some))
+        else:
+            output.feed(answer[at : at + 7])
+    some = output.take_rest()
+    output.show_rest([verdict] * len(some))
+    return output.text, output.support, [*doubts, *some]
+
+
+PROVING, SILENT = Verdict(proving=(0,)), Verdict(contradicting=(0,))
+
+
+@pytest.mark.parametrize("unsupported", ["mark", "hold", "drop"])
+def test_a_sentence_that_a_second_judge_proves_is_proved(unsupported: Any) -> None:
+    policy = SupportPolicy(unsupported, most_doubts=5)
+    text, support, doubts = doubted(policy, TRUE + REWORDED, PROVING)
+    assert (text, support) == (TRUE + REWORDED, Support(2, 2, unsupported))
+    assert [one.claim for one in doubts] == [REWORDED.strip()]
+    _, support, _ = doubted(policy, TRUE + REWORDED, SILENT)
+    assert support is not None
+    assert support.proved == 1
+
+
+def test_an_answer_below_the_least_share_is_judged_a_second_time_first() -> None:
+    policy = SupportPolicy(least=0.9, below="nothing", most_doubts=5)
+    text, support, _ = doubted(policy, TRUE + REWORDED, PROVING)
+    assert (text, support) == (TRUE + REWORDED, Support(2, 2))
+    _, support, _ = doubted(policy, TRUE + REWORDED, SILENT)
+    assert support is not None
+    assert support.replaced == "nothing"
+
+
+def test_only_so_many_sentences_of_an_answer_are_sent_and_no_quotations() -> None:
+    policy = SupportPolicy("drop", most_doubts=2)
+    _, _, doubts = doubted(policy, "They write “you pay 12 euros per ticket”. " + REWORDED * 4, SILENT)
+    assert [one.claim for one in doubts] == [REWORDED.strip()] * 2
+
+
+def test_without_a_second_judge_there_are_no_doubts() -> None:
+    settings = Settings(answer_unsupported="drop", answer_judge_max_claims=3)
+    assert SupportPolicy.of(settings).most_doubts == 0
+    named = dataclasses.replace(settings, answer_judge_endpoint="http://127.0.0.1/predict")
+    assert SupportPolicy.of(named).most_doubts == 3

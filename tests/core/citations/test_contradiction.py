@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.citations.contradiction import MAX_TOKENS, contradicts
+from datafari_rag.core.citations import contradiction
+from datafari_rag.core.citations.contradiction import MAX_TOKENS
+from datafari_rag.core.citations.proof.wording import Wording
+
+
+def contradicts(sentence: str, claim: str, language: str) -> bool:
+    return contradiction.contradicts(Wording(sentence, language), Wording(claim, language), language)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.citations.statements import SentenceFacts, Terms, beginnings, carries, facts_of, is_same_word
+from datafari_rag.core.citations.statements import (
+    Terms,
+    beginnings,
+    carries,
+    facts_of,
+    is_same_word,
+    number_endings,
+)
 
 
 def is_carried(claim: str, place: str, language: str = "en", **more: object) -> bool:
@@ -100,12 +107,28 @@ def test_endings_do_not_make_another_word(one: str, other: str, is_same: bool) -
     [("planned", "en", "plan"), ("default", "en", "default"), ("settings", "en", "set"), ("les", "fr", "les")],
 )
 def test_a_word_is_looked_for_by_what_all_its_forms_begin_with(word: str, language: str, wanted: str) -> None:
-    assert beginnings(SentenceFacts(words=(word,)), frozenset(), language) == (wanted,)
-    assert beginnings(SentenceFacts(words=(word, "not", "%")), frozenset({word}), language) == ()
+    assert beginnings((word,), language) == (wanted,)
+    assert beginnings(("not", "%"), language) == ()
 
 
 @given(st.text("adeilnst", min_size=1, max_size=6), st.sampled_from(["", "s", "ed", "ned", "ings", "e"]))
 def test_no_form_of_a_word_begins_otherwise(word: str, ending: str) -> None:
     one, other = word + ending, word
-    (wanted,) = beginnings(SentenceFacts(words=(one,)), frozenset(), "en") or ("",)
+    (wanted,) = beginnings((one,), "en") or ("",)
     assert other.startswith(wanted) or not is_same_word(one, other, "en")
+
+
+@pytest.mark.parametrize(
+    ("number", "wanted"),
+    [
+        pytest.param("300", ("300",), id="three digits"),
+        pytest.param("25", ("25",), id="two"),
+        pytest.param("12", (), id="may be a word"),
+        pytest.param("9", (), id="one digit"),
+        pytest.param("0.35", (), id="less than one"),
+        pytest.param("12500", ("500",), id="may be grouped"),
+        pytest.param("13.5", ("13",), id="a fraction"),
+    ],
+)
+def test_digits_of_a_number_stand_in_every_spelling_of_it(number: str, wanted: tuple[str, ...]) -> None:
+    assert number_endings([number]) == wanted

@@ -1,9 +1,15 @@
 import pytest
 
-from datafari_rag.core.citations.term_relations import agrees
+from datafari_rag.core.citations import term_relations
+from datafari_rag.core.citations.proof.wording import Wording
 
 FERRY = "In 1931 Ada Moss sold the old ferry to Paul Bell for 900 dollars, before the harbour was closed for 3 years."
 NEXT = "Her brother kept the lighthouse of Lindau until the storm."
+
+
+def agrees(claim: str, sentences: list[str], language: str) -> bool:
+    read = [Wording(one, language) for one in sentences]
+    return term_relations.agrees(Wording(claim, language), read, language)
 
 
 @pytest.mark.parametrize(

@@ -66,11 +66,11 @@ def test_places_move_with_what_stands_before() -> None:
 
 
 def test_sentences_whose_facts_cannot_be_read_are_quoted_and_so_proved() -> None:
-    text = "V＆A起源于1851年的 大博览会 ，并于1852年5月首次亮相。它是一座博物馆。"
+    text = "12 : 7 = 5 : 3. 它是一座博物馆。"
     extracts = seen(text)
     assert proved(text, extracts, language="zh").citations[0].status == "unsupported"
     (quoted,) = provable([text], extracts, language="zh")
-    assert quoted.text.startswith("“V＆A起源于")
+    assert quoted.text.startswith("“12 : 7 = 5 : 3”")
     assert {one.status for one in quoted.citations} <= {"verified", "supported"}
 
 

@@ -1,0 +1,105 @@
+"""
+Which claims of a checked text are sent to the second judge, with which places, and what its verdicts change.
+
+Only places of documents that were read as the user are sent; a claim none of whose words is in any of them is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from datafari_rag.core.citations.claim_facts import ClaimFacts
+from datafari_rag.core.citations.claims import Mark
+from datafari_rag.core.citations.resolution import CONTRADICTED, SUPPORTED, UNSUPPORTED, citation_at, seen_of
+from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck
+from datafari_rag.core.citations.verification import CheckedExtract
+from datafari_rag.core.documents import Citation
+from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, JudgeReport, SecondJudge, Verdict
+
+MAX_PREMISES = 3
+"""So many places go with a claim: those that hold most of its words."""
+
+MAX_PREMISE_CHARS = 1_200
+"""Longest place: models of this kind read some 500 tokens, claim included."""
+
+_NOWHERE = Mark(0, 0, inside="", places=())
+
+
+LikelyPlaces = tuple[tuple[CheckedExtract, tuple[int, int]], ...]
+"""Places that may prove a claim, each with its document."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulClaim:
+    """A claim with the *number* of its sentence, and where in which document each of its *places* is."""
+
+    number: int
+    claim: str
+    places: LikelyPlaces
+
+    @property
+    def doubt(self) -> Doubt:
+        """Return what the second judge sees of it."""
+        return Doubt(self.claim, texts_of(self.places))
+
+    def citations(self, numbers: Sequence[int], status: str, language: str) -> tuple[Citation, ...]:
+        """Return the places with *numbers* as citations with *status*."""
+        chosen = [self.places[number] for number in numbers]
+        found = (citation_at(_NOWHERE, seen, (status, place), language) for seen, place in chosen)
+        return tuple(replace(one, claim=self.claim) for one in found)
+
+
+def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
+    """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
+    found: list[DoubtfulClaim] = []
+    seen = seen_of(check.extracts, ClaimFacts(language))
+    for number, one in enumerate(check.sentences):
+        if len(found) == most:
+            break
+        if one.status == UNSUPPORTED and one.claim is not None and not one.claim.quotes:
+            places = likely_places(one.claim.text, seen)
+            if places:
+                found.append(DoubtfulClaim(number, one.claim.text, places))
+    return tuple(found)
+
+
+def likely_places(claim: str, seen: Sequence[CheckedExtract]) -> LikelyPlaces:
+    """Return the places that hold most of the words of *claim*, the best first; none where no word is anywhere."""
+    counted = [(count, one, place) for one in seen for count, place in one.likely(claim)]
+    best = sorted(counted, key=itemgetter(0), reverse=True)[:MAX_PREMISES]
+    return tuple((one, (start, min(end, start + MAX_PREMISE_CHARS))) for _, one, (start, end) in best)
+
+
+def texts_of(places: LikelyPlaces) -> tuple[str, ...]:
+    """Return what stands at *places*."""
+    return tuple(seen.stored[start:end] for seen, (start, end) in places)
+
+
+def judged_again(
+    check: TextCheck, claims: Sequence[DoubtfulClaim], judge: SecondJudge, language: str
+) -> tuple[TextCheck, JudgeReport]:
+    """
+    Return *check* with what *judge* says of *claims*, and a report; *check* as it is where the judge fails.
+
+    A premise that contradicts a claim counts only where none proves it.
+    """
+    said = judge.judge([one.doubt for one in claims]) if claims else ()
+    if isinstance(said, JudgeFailure):
+        return check, JudgeReport(len(claims), failure=said)
+    sentences = list(check.sentences)
+    for one, verdict in zip(claims, said, strict=True):
+        sentences[one.number] = _judged(sentences[one.number], one, verdict, language)
+    decided = sum(verdict != Verdict() for verdict in said)
+    return replace(check, sentences=tuple(sentences)), JudgeReport(len(claims), decided)
+
+
+def _judged(sentence: CheckedSentence, one: DoubtfulClaim, verdict: Verdict, language: str) -> CheckedSentence:
+    if verdict.proving:
+        proofs = one.citations(verdict.proving, SUPPORTED, language)
+        return replace(sentence, status=SUPPORTED, proofs=proofs, is_by_second=True)
+    if verdict.contradicting:
+        against = one.citations(verdict.contradicting, CONTRADICTED, language)
+        return replace(sentence, status=CONTRADICTED, against=against, is_by_second=True)
+    return sentence

@@ -1,0 +1,71 @@
+"""A claim is found wherever it stands: words that a document has often lead to its place all the same."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from datafari_rag.core.citations.proof.candidate_places import MAX_HELD_CHARS, MAX_VISITED
+from datafari_rag.core.citations.proof.seen_text import WHOLE_CHARS
+from datafari_rag.core.citations.text_check import checked
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.passages.extracts import extracts_for
+
+
+def extracts(*texts: str) -> tuple[Extract, ...]:
+    documents = [Document(f"d{number}", text, title=f"Page {number}") for number, text in enumerate(texts)]
+    return extracts_for([(one, (Passage(0, len(one.text)),)) for one in documents], is_cleaned=True)
+
+
+def statuses(text: str, *documents: str) -> list[str | None]:
+    return [one.status for one in checked(text, extracts(*documents))]
+
+
+GATES = " ".join(f"Gate {number} opens near harbour hall." for number in range(20, 420))
+ROADS = ["oak", "elm", "ash", "fir", "yew", "pine", "lime", "plum", "pear", "fig", "palm", "rose"]
+CROSSINGS = " ".join(f"The {one} road crosses the {other} lane." for one in ROADS for other in ROADS)
+
+
+@pytest.mark.parametrize(
+    ("claim", "document", "status"),
+    [
+        pytest.param("Gate 300 opens near harbour hall.", GATES, "supported", id="a number among 400"),
+        pytest.param("Gate 419 opens near harbour hall.", GATES, "supported", id="the last of them"),
+        pytest.param("Gate 700 opens near harbour hall.", GATES, "contradicted", id="a number that is not there"),
+        pytest.param("The rose road crosses the palm lane.", CROSSINGS * 2, "supported", id="words that are common"),
+        pytest.param("Doors open at 9 daily.", "Doors open at 8 daily. " * 500 + "Doors open at 9 daily.", "supported",
+                     id="behind 500 that are alike"),
+    ],
+)  # fmt: skip
+def test_words_that_stand_in_hundreds_of_places_are_looked_for_in_all_of_them(
+    claim: str, document: str, status: str
+) -> None:
+    assert len(document) > WHOLE_CHARS
+    assert statuses(claim, document) == [status]
+
+
+def test_a_claim_whose_words_are_in_more_places_than_are_looked_at_is_never_contradicted() -> None:
+    wards = ["".join(letters) for letters in product("bcdfghjklmnprst", repeat=3)]
+    many = " ".join(f"Doors of ward {ward} open at 8 daily." for ward in wards[: MAX_HELD_CHARS // 30])
+    assert statuses("Doors of ward open at 9 daily.", many) == ["unsupported"]
+    few = " ".join(f"Doors of ward {ward} open at 8 daily." for ward in wards[:5])
+    assert statuses("Doors of ward open at 9 daily.", few) == ["contradicted"]
+
+
+def test_a_claim_whose_words_are_near_each_other_in_too_many_places_is_never_contradicted() -> None:
+    apart = "The ward is new. It is clean. It is warm. Doors open at 8. " * (MAX_VISITED + 1)
+    assert statuses("The doors of the ward open at 9.", "The doors of the ward open at 8. " + apart) == ["unsupported"]
+    assert statuses("The doors of the ward open at 9.", "The doors of the ward open at 8.") == ["contradicted"]
+
+
+def test_what_is_open_in_one_document_is_not_contradicted_by_another() -> None:
+    apart = "The ward is new. It is clean. It is warm. Doors open at 8. " * (MAX_VISITED + 1)
+    assert statuses("The doors of the ward open at 9.", apart, "The doors of the ward open at 8.") == ["unsupported"]
+
+
+def test_words_far_from_each_other_lead_nowhere() -> None:
+    nothing = "Nothing is here. " * 600
+    far = f"Ferries are blue. {nothing}Some carry sheep. {nothing}Ferries are red. {nothing}"
+    assert statuses("Ferries carry sheep.", far) == ["unsupported"]
+    assert statuses("Ferries carry sheep.", far + "Ferries carry sheep.") == ["supported"]
