@@ -138,7 +138,8 @@ def _is_alive(pid: int) -> bool:
 
 def _cpu_s(pid: int) -> float:
     fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
+    # Its own, and that of its children that have ended.
+    return sum(map(int, fields[11:15])) / TICKS
 
 
 def _pss_kib(pid: int) -> int:

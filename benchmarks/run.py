@@ -45,6 +45,7 @@ class Row:
 BOTH = ("quick", "full")
 ROWS: dict[str, Row] = {
     "start": Row(starting.start, 60, BOTH),
+    "demo folder": Row(starting.demo_folder, 90, BOTH),
     "1 caller": Row(whole.one_caller, 60, BOTH),
     "50 callers": Row(whole.fifty_callers, 120, BOTH),
     "instant": Row(whole.instant, 90, BOTH),

@@ -14,7 +14,6 @@ from flask import Flask, request
 
 from datafari_rag import resources
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge.factory import judge_for
@@ -33,14 +32,14 @@ from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
 from datafari_rag.adapters.side_by_side import several_at_once, side_by_side
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
-from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
+from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.adapters.worker_thread import offload_for_worker
 from datafari_rag.core.audit_keys import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
-from datafari_rag.ingest.embedding import EmbeddingWriter
+from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, Writer, in_turn, inline
+from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, in_turn, inline
 from datafari_rag.web.app import register
 from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
 from datafari_rag.web.pages import demo_users
@@ -275,15 +274,6 @@ def retriever_for(settings: Settings, offload: Offload = inline, machine: Machin
     main = engine(settings.solr_url)
     others = {name: engine(url) if url else main for name, url in settings.openai_indexes.items()}
     return Indexes(main, others) if any(settings.openai_indexes.values()) else main
-
-
-def writer_for(settings: Settings) -> Writer:
-    """Return what puts documents into the search engine of `solr.url`."""
-    if settings.solr_url.startswith(EMBEDDED):
-        embedder = embedder_for(settings)
-        plain = EmbeddedWriter(Path(settings.solr_url.removeprefix(EMBEDDED)))
-        return plain if embedder is None else EmbeddingWriter(plain, embedder)
-    return factory.writer_for(settings)
 
 
 def model_for(settings: Settings, offload: Offload = inline, machine: Machine = MACHINE) -> ModelChain:

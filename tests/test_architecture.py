@@ -38,6 +38,7 @@ OURS: dict[str, set[str]] = {
     "server": {"bootstrap", "connection", "core"},
     "connection": {"core"},
     "ingest": {"core", "ports", "ingest", "resources"},
+    "engine_writer": {"core", "ports", "adapters", "ingest"},
     "evaluation": {"core", "ports", "answer_streams", "pipeline", "evaluation"},
     "conformance": {"conformance", "resources"},
     "services": {"core", "ports", "protocols", "adapters", "services"},
@@ -202,10 +203,22 @@ def test_a_module_imports_only_what_its_package_may(path: Path) -> None:
     assert foreign(path) == []
 
 
-def test_serving_imports_no_program_for_trials() -> None:
+@pytest.mark.parametrize(
+    ("started", "needless"),
+    [
+        pytest.param("commands.serve bootstrap server", "datafari_rag.devtools", id="serving: programs for trials"),
+        # It reads files beside a server that starts, on the same cores.
+        pytest.param(
+            "commands.demo.watch adapters.embedded.writer",
+            "flask requests pysolr numpy datafari_rag.web",
+            id="the watcher of a folder: the server",
+        ),
+    ],
+)
+def test_what_is_started_imports_nothing_that_it_does_not_need(started: str, needless: str) -> None:
+    wanted = ", ".join(f"datafari_rag.{name}" for name in started.split())
     program = (
-        "import sys, datafari_rag.commands.serve, datafari_rag.bootstrap, datafari_rag.server\n"
-        "print(*(name for name in sys.modules if name.startswith('datafari_rag.devtools')))"
+        f"import sys, {wanted}\nprint(*(name for name in sys.modules if name.startswith({(*needless.split(),)!r})))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

@@ -13,11 +13,11 @@ from typing import Any
 import click
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
-from datafari_rag.bootstrap import writer_for
 from datafari_rag.commands.terminal.progress import progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.engine_writer import writer_for
 from datafari_rag.ingest.documents import MAX_ID_CHARS, Rights
 from datafari_rag.ingest.embedding import EmbeddingWriter
 from datafari_rag.ingest.files import key_of

@@ -34,7 +34,24 @@ export class Failure extends Error {
  */
 export async function* asked(wish) {
   const begun = performance.now();
-  const response = await sent(wish);
+  yield* grown(await sent(wish), begun, wish.signal);
+}
+
+/**
+ * Yields what *wish* has the service make of whole documents, in the same way.
+ * @param {{action: string, id?: string, filters?: {id: string[]}, query?: string, lang?: string}} wish @param {AbortSignal} [signal]
+ */
+export async function* worked(wish, signal) {
+  const begun = performance.now();
+  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(wish), signal: signal ?? null };
+  yield* grown(await opened("/rest/v2.0/ai/stream", options), begun, signal);
+}
+
+/**
+ * @param {Response} response @param {number} begun @param {AbortSignal} [signal]
+ * @returns {AsyncGenerator<{answer: Answer, isDone: boolean}>}
+ */
+async function* grown(response, begun, signal) {
   /** @type {Answer} */
   const answer = {
     content: { message: "", documents: [], citations: [] },
@@ -51,7 +68,7 @@ export async function* asked(wish) {
       else if (kind === "more") yield { answer, isDone: false };
     }
   } catch (error) {
-    throw error instanceof Failure || wish.signal?.aborted ? error : new Failure("network", String(error), answer);
+    throw error instanceof Failure || signal?.aborted ? error : new Failure("network", String(error), answer);
   }
   if (!isEnded) throw new Failure("network", "", answer);
   answer.wholeMs = performance.now() - begun;
@@ -73,11 +90,16 @@ async function sent(wish) {
     options.headers = { "Content-Type": "application/json" };
     options.body = JSON.stringify({ messages: [...wish.history, { role: "user", content: wish.question }] });
   } else options.body = new URLSearchParams([["action", "rag"], ["linebreaks", "newline"], ["stream", "true"], ["trace", "true"], ["q", wish.question], ...wanted]);
+  return opened((wish.base ?? "") + path, options);
+}
+
+/** @param {string} address @param {RequestInit} options */
+async function opened(address, options) {
   let response;
   try {
-    response = await fetch((wish.base ?? "") + path, options);
+    response = await fetch(address, options);
   } catch (error) {
-    if (wish.signal?.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new Failure("network", "");
   }
   const type = response.headers.get("Content-Type") ?? "";
@@ -87,9 +109,11 @@ async function sent(wish) {
 
 /** @param {any} body */
 function failureOf(body) {
-  const error = body?.content?.error ?? body?.error ?? {};
-  return new Failure(error.label ?? "internal", error.reason ?? "");
+  return failureIn(body?.content?.error ?? body?.error ?? {});
 }
+
+/** Where labels are another API's, ours is their cause. @param {any} error @param {Answer | null} [partial] */
+const failureIn = (error, partial = null) => new Failure(error.cause ?? error.label ?? "internal", error.reason ?? "", partial);
 
 /** @param {any} line @param {Answer} answer */
 function take(line, answer) {
@@ -105,14 +129,24 @@ function take(line, answer) {
     if (data.partial_results) answer.content.partial_results = true;
     answer.followups = data.followup_questions;
     return "held";
-  } else if (type === "error") throw new Failure(data.label, data.reason, answer);
+  } else if (type === "phase") {
+    noteWork(data, answer);
+  } else if (type === "error") throw failureIn(data, answer);
   else if (type === "stream.completed") return "end";
   else return "held";
   return "more";
 }
 
+/** Notes how far work on whole documents is, what it leaves out, and that no model writes. @param {any} data @param {Answer} answer */
+function noteWork({ name, skipped, estimate }, answer) {
+  const [, done, total] = /\((\d+)\/(\d+)\)$/.exec(name) ?? [];
+  answer.progress = total ? { done, total } : undefined;
+  if (skipped) answer.skipped = skipped;
+  if (estimate?.strategy === "extractive") answer.model = "builtin:extractive";
+}
+
 /** @param {Response} response */
-export async function* lines(response) {
+async function* lines(response) {
   if (!response.body) return;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

@@ -2,6 +2,7 @@
 /** The search page at work: asks, shows the answer as it grows, and keeps the conversation of this tab. */
 import { asked, Failure } from "./asking.js";
 import { Card, noticeOf } from "./card.js";
+import { Comparison } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { Earlier } from "./earlier.js";
 import { counted, element, filled, own } from "./element.js";
@@ -37,6 +38,7 @@ const earlier = new Earlier(setup.user, kept);
 const forget = byId("forget");
 /** @type {AbortController | null} */
 let running = null;
+const comparison = new Comparison(setup, { say, speak, failed, settle, open: opened });
 /** When the results below the answer are there, or cannot be. @type {Promise<unknown>} */
 let shown = Promise.resolve();
 
@@ -53,7 +55,14 @@ function kept(kind) {
 const addressOf = (wanted) => JSON.stringify(["q", "fq", "format", "effort", "lang"].map((name) => wanted.getAll(name)));
 
 /** @param {string} text */
-const say = (text) => (state.textContent = text);
+function say(text) {
+  state.textContent = text;
+}
+
+/** @param {import("./types.js").Citation} citation */
+function opened(citation) {
+  openPassage(citation, words, (label, reason) => noticeOf(label, reason, words));
+}
 
 /**
  * Adds the card of turn *place*, the question above it when it is not the first.
@@ -67,7 +76,7 @@ function cardFor(question, place) {
       next.focus({ preventScroll: true });
       ask(proposed, talk.turns.length);
     },
-    open: (citation) => openPassage(citation, words, (label, reason) => noticeOf(label, reason, words)),
+    open: opened,
     thumbs: (answer) => thumbsOf(answer, question, setup),
   });
   const turn = element("div", { class: "turn" }, place > 0 && element("p", { class: "asked", dir: "auto" }, element("span", { class: "fine" }, `${words.you_asked} `), question), card.root);
@@ -195,7 +204,7 @@ function failed(card, error, mine) {
   const failure = error instanceof Failure ? error : new Failure("internal", "");
   if (!(error instanceof Failure)) console.error(error);
   fail(card, failure);
-  say((own(words.failures, failure.label) ?? words.failures.internal).join(". "));
+  say((own(card.words.failures, failure.label) ?? words.failures.internal).join(". "));
 }
 
 function settle() {
@@ -221,6 +230,7 @@ function show(isNew) {
   const found = byId("found");
   found.setAttribute("aria-busy", "true");
   shown = showFound(found, wanted, setup.facets, words)
+    .then(() => comparison.offer(found, wanted))
     .catch(() => found.replaceChildren())
     .finally(() => found.removeAttribute("aria-busy"));
   answers.replaceChildren();
@@ -324,4 +334,5 @@ if (app.dataset.answer) {
     propose(card, 0);
   }
   settle();
+  comparison.offer(byId("found"), new URLSearchParams(location.search));
 } else show(false);

@@ -1,6 +1,6 @@
 // @ts-check
 /** Summarises the document of this page when its reader wants that: its sentences as they come, then their proofs. */
-import { lines } from "./asking.js";
+import { Failure, worked } from "./asking.js";
 import { element, filled, own } from "./element.js";
 import { addressOf } from "./prose.js";
 
@@ -24,7 +24,8 @@ function offer(section) {
       await summarise(words, told);
       button.remove();
     } catch (error) {
-      told.textContent = filled(words.failed, { reason: error instanceof Error ? error.message : "" });
+      const known = error instanceof Failure && own(words.failures, error.label);
+      told.textContent = filled(words.failed, { reason: known ? known[0] : words.failures.internal[0] });
       button.disabled = false;
     }
   });
@@ -32,17 +33,11 @@ function offer(section) {
 
 /** @param {Words} words @param {HTMLElement} told */
 async function summarise(words, told) {
-  const response = await fetch("/rest/v2.0/ai/stream", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ action: "summarize", id: words["id"] }),
-  });
-  if (!response.ok) throw new Error((await response.json()).content?.message ?? "");
-  let text = "";
-  for await (const { type, data } of lines(response)) {
-    if (type === "message.delta") told.textContent = text += data.text;
-    else if (type === "message.final") told.replaceChildren(...proved(data.text, data.citations, words));
-    else if (type === "error") throw new Error(data.message);
+  for await (const { answer, isDone } of worked({ action: "summarize", id: words.id })) {
+    const { message, citations } = answer.content;
+    const { done, total } = answer.progress ?? {};
+    if (isDone) told.replaceChildren(...proved(message, citations, words));
+    else told.textContent = message || `${words.summarising}${total ? ` ${done}/${total}` : ""}`;
   }
 }
 
@@ -57,8 +52,8 @@ function proved(text, citations, words) {
   const parts = [];
   let at = 0;
   citations.forEach((one, index) => {
-    const status = own(words["statuses"], one.status) ?? one.status;
-    const traits = { class: `mark ${one.status}`, href: addressOf(one), title: `${status}: ${words["open_passage"]}` };
+    const status = own(words.statuses, one.status) ?? one.status;
+    const traits = { class: `mark ${one.status}`, href: addressOf(one), title: `${status}: ${words.open_passage}` };
     parts.push(points.slice(at, one.answer_start).join(""), element("a", traits, `[${index + 1}]`));
     at = one.answer_end;
   });

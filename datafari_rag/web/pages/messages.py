@@ -132,12 +132,12 @@ def replacements(_: Translate) -> Mapping[str, str]:
 def script_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the page's scripts, by the name they have there."""
     told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
-    return {**told, **_card_words(_), **_made_words(_), **_page_words(_)}
+    return {**told, **_card_words(_), **_made_words(_), **_page_words(_), **_comparison_words(_)}
 
 
 def summary_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the script that summarises a document."""
-    told = {"statuses": statuses(_), "open_passage": _("Open the passage")}
+    told = {"statuses": statuses(_), "failures": failures(_), "open_passage": _("Open the passage")}
     return {
         **told,
         "summarising": _("Summarising the document…"),
@@ -255,6 +255,30 @@ def _page_words(_: Translate) -> Mapping[str, object]:
         "fields": field_names(_),
         "changes": [_("1 change, not saved yet"), _("{count} changes, not saved yet")],
         "has_problems": [_("1 change, which cannot be saved"), _("{count} changes; some of them cannot be saved")],
+    }
+
+
+def _comparison_words(_: Translate) -> Mapping[str, object]:
+    return {
+        "choose": _("Choose “{title}” to compare"),
+        "choose_more": _("Choose at least two documents to compare."),
+        "chosen": _("{count} documents chosen, of at most {most}"),
+        "chosen_all": _("{count} documents chosen: more cannot be compared at a time."),
+        "compare": _("Compare"),
+        "compare_again": _("Compare again"),
+        "comparing": _("Comparing the documents…"),
+        "reading": _("Reading document {done} of {total}…"),
+        "comparison": _("Comparison"),
+        "left_out": {
+            "notFound": _("Left out: {title}. It does not exist, or you do not have access to it."),
+            "empty": _("Left out: {title}. It has no text."),
+            "overLimit": _("Left out: {title}. At most {most} documents are compared at a time."),
+        },
+        "comparison_failures": {
+            "noDocuments": (_("There is nothing to compare"), _("These documents have no text that could be read.")),
+            "notFound": (_("Not found"), _("These documents do not exist, or you do not have access to them.")),
+            "notAllowed": (_("Documents are not compared here"), _("An administrator has switched this off.")),
+        },
     }
 
 

@@ -87,6 +87,7 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
         "token": worker.signer.form_token(reader.name or ""),
         "hasFeedback": bool(settings.feedback_file),
         "hasFeedbackText": settings.feedback_text,
+        "most": settings.synthesis_max_files if settings.ai_enable_synthesis else 0,
     }
     return {
         "question": arguments.get("q", [""])[0],

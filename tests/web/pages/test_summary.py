@@ -30,7 +30,7 @@ def test_a_summary_is_offered_with_the_words_of_the_script(language: str, word: 
     assert f">{word}</button>" in body
     words = json.loads(unescape(body.split('data-words="')[1].split('"')[0]))
     assert words["id"] == HOSTILE.id
-    assert set(words) == {"id", "statuses", "open_passage", "summarising", "failed"}
+    assert set(words) == {"id", "statuses", "failures", "open_passage", "summarising", "failed"}
     assert "<script>x()" not in body
 
 
