@@ -18,7 +18,7 @@ from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
 from datafari_rag.core.settings.row import mapping, secret, setting
 
-MCP_TOOLS = ("search", "fetch", "answer", "check")
+MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
 
 
 def _described(tool: str) -> str:
@@ -332,3 +332,5 @@ class DialectSettings(EmbeddingSettings):
     mcp_fetch_description: str = _described("fetch")
     mcp_answer_description: str = _described("answer")
     mcp_check_description: str = _described("check")
+    mcp_summarize_description: str = _described("summarize")
+    mcp_compare_description: str = _described("compare")

@@ -32,7 +32,7 @@ KEYS = frozenset(
 )
 """What a request may have; anything else is ignored."""
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 _MAX_NOTED = 40
 _MAX_NOTED_CHARS = 60
 
@@ -121,7 +121,7 @@ def _turn(turn: object, path: str) -> dict[str, object]:
 def _narrowed(ask: Ask, given: Arguments, settings: Settings, *, most_ids: int) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
     language = given.text("lang", most_chars=None).strip()
-    is_known = _LANGUAGE.fullmatch(language) is not None
+    is_known = LANGUAGE.fullmatch(language) is not None
     ids, restrictions = _ids(given, most_ids), _restrictions(_filters(given), settings)
     if ids and restrictions:
         raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")

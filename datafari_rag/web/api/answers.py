@@ -144,12 +144,12 @@ class AnswerRun:
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
         user = self.rights.user()
+        place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
         if ask.work is not None:
             works = worked(ask, ask.work, user, settings=settings, dependencies=self.snapshot.dependencies)
-            # Only the dialect that asks for works reads their progress; to all others they never come.
-            held = while_held(cast("Generator[Event, None, None]", works), self.rights.require_held)
-            return AnswerEvents(held, self.worker.new_id)
-        place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
+            # Only the dialects that ask for works read their progress; to all others they never come.
+            begun_works = begun_in(place, cast("Generator[Event, None, None]", works))
+            return AnswerEvents(while_held(begun_works, self.rights.require_held), self.worker.new_id)
         # The steps of a search are told where the dialect asked for tools, and reads their events.
         answering = told if ask.wants_tools and ask.is_streamed else answer
         found = answering(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
