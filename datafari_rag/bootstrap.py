@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from flask import Flask, request
 
 from datafari_rag import resources
+from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
@@ -34,6 +35,7 @@ from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import meaning_for
 from datafari_rag.adapters.worker_thread import offload_for_worker
+from datafari_rag.core.answer.stored_conversations import ConversationLimits
 from datafari_rag.core.audit_keys import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
@@ -55,7 +57,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MEANING = "meaning"
-"""The part of readiness without which questions are answered all the same."""
+CONVERSATIONS = "conversations"
+"""Parts of readiness without which questions are answered all the same."""
 
 TEMPLATES = Path(resources.__file__).parent / "templates"
 
@@ -117,9 +120,10 @@ class Runtime:
         return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
 
     def weaknesses(self) -> Sequence[Mapping[str, object]]:
-        """Return what keeps the search by meaning from working now: then words alone are searched."""
-        problem = self._probes.problems().get(MEANING)
-        return [{"what": MEANING, "problem": problem}] if problem else []
+        """Return what keeps the search by meaning, or stored conversations, from working now: answers go on."""
+        store = self.snapshot().conversations
+        said = {MEANING: self._probes.problems().get(MEANING), CONVERSATIONS: store.problem() if store else None}
+        return [{"what": what, "problem": problem} for what, problem in said.items() if problem]
 
     def _probed(self) -> Mapping[str, str | None]:
         """Return what those say that have to be sent a request for it."""
@@ -181,6 +185,9 @@ class Runtime:
             agent_identity=kept("agents", of_agents, lambda: agent_identity_for(settings, self._signer)),
             extractive=ExtractiveModel(self._aside),
             revocations=revocations,
+            conversations=kept(
+                "conversations", _those(settings, "chat_store_"), lambda: conversations_for(settings, machine)
+            ),
         )
 
     def _kept(self, name: str, key: object, build: Callable[[], T]) -> T:
@@ -320,6 +327,15 @@ def audit_for(settings: Settings, machine: Machine = MACHINE) -> AuditTrail | No
     """Return the trail in `audit.folder`, None when no audit is kept."""
     signing = AuditKey(settings.audit_key) if settings.audit_key else None
     return AuditTrail(Path(settings.audit_folder), machine, signing=signing) if settings.audit_folder else None
+
+
+def conversations_for(settings: Settings, machine: Machine = MACHINE) -> ConversationFile | None:
+    """Return what keeps conversations in `chat.store.folder`, None when none are kept."""
+    if not settings.chat_store_folder:
+        return None
+    per_user, whole = settings.chat_store_max_user_mb * 1_000_000, settings.chat_store_max_mb * 1_000_000
+    limits = ConversationLimits(settings.chat_store_max_age_days * 86_400.0, per_user, whole)
+    return ConversationFile(Path(settings.chat_store_folder), limits, machine)
 
 
 def tracing_for(settings: Settings) -> Tracing | None:

@@ -55,7 +55,7 @@ class FakeRetriever:
         self.browsed.append((browse, access))
         if self.error is not None:
             raise self.error
-        docs = [{"id": document.id} for document in self.documents]
+        docs = [{"id": one.id} for one in self.documents if not browse.ids or one.id in browse.ids]
         return {"response": {"numFound": len(docs), "start": browse.start, "docs": docs}}
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:

@@ -19,7 +19,13 @@ from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.errors import AuthorityError, EmbeddingError, RagError, SearchError
+from datafari_rag.core.errors import (
+    AuthorityError,
+    ConversationsUnavailable,
+    EmbeddingError,
+    RagError,
+    SearchError,
+)
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import EMBEDDED
@@ -87,7 +93,7 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return
-    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _rights]
+    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _rights, _conversations]
     for part in (*parts, _model) if asks_model else parts:
         yield from part(snapshot.settings)
 
@@ -149,6 +155,23 @@ def _rights(settings: Settings) -> Sequence[Finding]:
     if settings.security_tokens == "file" and not settings.security_tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
+
+
+def _conversations(settings: Settings) -> Sequence[Finding]:
+    """Try the file of stored conversations; where there is none yet, none is made: it would be this account's."""
+    store = bootstrap.conversations_for(settings)
+    if store is None:
+        return ()
+    subject = "stored conversations"
+    try:
+        if not store.is_there:
+            return (Finding(subject, "ok", "none yet"),)
+        return (Finding(subject, "ok", f"{store.count()} conversations"),)
+    except ConversationsUnavailable as error:
+        advice = "Check chat.store.folder, its owner and the disk; until then answers go on without conversations"
+        return (Finding(subject, "problem", _said(error), advice),)
+    finally:
+        store.close()
 
 
 def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Finding]:

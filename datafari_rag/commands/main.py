@@ -28,6 +28,7 @@ COMMANDS = {
     "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),
     "demo-watch": ("demo.watch:demo_watch", "Part of demo FOLDER."),
     "audit": ("audit:audit", "Verify the audit files."),
+    "conversations": ("conversations.command:conversations", "Delete a user's stored conversations."),
 }
 """Name → where the command is, and its line in the list."""
 

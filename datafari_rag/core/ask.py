@@ -124,5 +124,7 @@ class Ask:
     """What the caller allows for these steps; the settings' own limits count as well."""
     wants_tools: bool = False
     """Whether the model chooses the steps itself, with tools, where the effort is medium."""
+    conversation: str | None = None
+    """The stored conversation that the answer belongs to, "" for a new one; None where none is stored."""
     overrides: Mapping[str, str] = field(default_factory=dict)
     """What each override of the chat dialects did here: name → one sentence, for the thoughts."""

@@ -47,6 +47,7 @@ may answer with another one. What an error shows is never a library's message, a
         TooManyRequests         429 tooManyRequests
         Overloaded              503 overloaded
         TooMuchWork             503 tooMuchWork
+        ConversationsUnavailable 503 conversationsUnavailable
         Internal                500 internal
 """
 
@@ -107,11 +108,7 @@ class NoRoomForDocuments(ContextTooLong):
 
 
 class RefusedByModel(BadRequest):
-    """
-    The model's own 400, 404 or 422 to what the caller chose: a passed-through body, or a value of his request.
-
-    *reason* may be the model's message, where all of the body was the sender's own: never log it.
-    """
+    """The model's own 400, 404 or 422 to what the caller chose; *reason* may be the model's message: never log it."""
 
     def __init__(self, reason: str | None = None, *, refusal: Refusal | None = None, log: str = "") -> None:
         """Hold, besides what every error holds, how the model's server spells it."""
@@ -280,11 +277,7 @@ class ModelError(RagError):
         can_repeat: bool = False,
         is_blameless: bool = False,
     ) -> None:
-        """
-        Hold what every error holds, and the HTTP *status* of the model's server where it gave one.
-
-        *can_repeat*: the same request may succeed in a moment. *is_blameless*: the time was used up elsewhere.
-        """
+        """Hold the HTTP *status* of its server; whether a repeat may succeed, and whether others used up the time."""
         super().__init__(reason, retry_after_s=retry_after_s, log=log)
         self.status, self.can_repeat, self.is_blameless = status, can_repeat, is_blameless
 
@@ -379,6 +372,12 @@ class TooMuchWork(RagError):
     sentence = (
         "Working through the documents for this answer took too long. Ask a shorter question, or attach shorter files."
     )
+
+
+class ConversationsUnavailable(RagError):
+    """Stored conversations cannot be read or written; answers go on without them."""
+
+    label, code, sentence = "conversationsUnavailable", 503, "Stored conversations are not available at the moment."
 
 
 class Internal(RagError):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from datafari_rag.core.answer.stored_conversations import KeptTurn
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.query.search_request import Retrieval
@@ -125,6 +126,8 @@ class Finished:
     """How much of it the documents prove; None if there are none, or it was not checked."""
     activity: Activity | None = None
     """What was done for the answer and what it took; None where one search was all that was wanted."""
+    kept: KeptTurn | None = None
+    """The stored conversation that it is part of now; None where none is stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from datafari_rag.core.answer.session_state import NO_SIGNING, Signing
-from datafari_rag.core.ask import Ask, Attachment
+from datafari_rag.core.ask import Ask, Attachment, ChatMessage
+from datafari_rag.core.events import Event
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.token_estimate import estimate
 
 Params = Mapping[str, tuple[str, ...]]
+
+
+class ConversationMemory(Protocol):
+    """The stored conversations of the user of one request."""
+
+    def recalled(self, conversation_id: str, *, has_own_history: bool) -> tuple[ChatMessage, ...]:
+        """
+        Return the last messages of a conversation that may be shown to its user now, oldest first.
+
+        None where the client sends what was said itself (*has_own_history*), or where the store fails.
+
+        Raises:
+            BadRequest: this user has no such conversation.
+            SearchError: the documents behind it cannot be looked up.
+        """
+        ...
+
+    def kept(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+        """Yield the *events* of the answer to *ask*, which is kept where `ask.conversation` says so."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +60,8 @@ class Incoming:
     """Tokens of a text as the model counts them; set by the edge."""
     signing: Signing = NO_SIGNING
     """Signs the memory of this user (`chat.memory.enabled`); set by the edge."""
+    memory: ConversationMemory | None = None
+    """This user's stored conversations; None where none are stored. Set by the edge."""
 
     def param(self, name: str) -> str | None:
         """Return the first value of *name* in the query string, else in the form, else None."""

@@ -16,6 +16,7 @@ from datafari_rag.web.api.answers import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.model_relay import relay
 from datafari_rag.web.api.models import model_view, models_view
+from datafari_rag.web.conversations import view
 from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
@@ -70,6 +71,7 @@ ROUTES = (
     Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),
     Route("published", ("/api/chat", "/api/chat/stream"), ("POST",), frozenset({"json", "files"}), (PUBLISHED,)),
     Route("openai", ("/v1/chat/completions",), ("POST",), _JSON, (OPENAI,)),
+    Route("conversations", view.PATHS, tuple(view.METHODS), _JSON, (view.CONVERSATIONS,), view.conversations_view),
     Route("mcp", (PATH,), ("POST",), _JSON, (MCP,), mcp_view),
     Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
     Route("responses", ("/v1/responses",), ("POST",), _JSON, (RESPONSES,)),

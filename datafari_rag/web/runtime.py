@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from datafari_rag.core.answer.stored_conversations import ConversationStore
 from datafari_rag.core.errors import AuthorityUnavailable, RagError
 from datafari_rag.core.revocation import NEVER, Revocation
 from datafari_rag.core.settings.parsing import Problem
@@ -51,6 +52,8 @@ class ServiceSnapshot:
     """Answers without a model of words: with sentences of the documents."""
     revocations: Revocations = field(default_factory=NoRevocations)
     """Whose rights were revoked by an administrator."""
+    conversations: ConversationStore | None = None
+    """Where conversations of signed-in users are kept; None where they are not."""
 
 
 class SettingsPreview(Protocol):

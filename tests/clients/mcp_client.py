@@ -36,6 +36,15 @@ async def seen_by(user: str, mode: str) -> dict:
             progress.append(message or "")
 
         answer = await client.call_tool("answer", {"question": question}, progress_callback=note)
+        steps: list[str] = []
+
+        async def step(done: float, total: float | None, message: str | None) -> None:
+            steps.append(message or "")
+
+        wanted = {"id": "py-howto-enum", "length": "short"}
+        summary = await client.call_tool("summarize", wanted, progress_callback=step)
+        ids = ["py-howto-enum", "nobody", "pg-acronyms"]
+        compared = await client.call_tool("compare", {"ids": ids, "question": question})
         unknown = await told(client, name="fetch", arguments={"id": "py-howto-enum"})
         wrong = await told(client, name="search", arguments={"query": question, "rows": "many"})
         return {
@@ -48,6 +57,9 @@ async def seen_by(user: str, mode: str) -> dict:
             "answer": answer.structured_content,
             "links": [block.type for block in answer.content],
             "progress": progress,
+            "summary": summary.structured_content,
+            "steps": steps,
+            "compared": compared.structured_content,
             "fetch": unknown,
             "wrong": wrong,
         }

@@ -28,7 +28,10 @@ SECRET = "py-howto-enum"
 
 MCP = HERE.parents[1] / ".venvs" / "mcp" / "bin" / "python"
 USERS = Path(resources_file).parent / "demo" / "users.json"
-TOOLS = ["search", "fetch", "answer", "check"]
+PUBLIC = "pg-acronyms"
+"""A document that both may read."""
+
+TOOLS = ["search", "fetch", "answer", "check", "summarize", "compare"]
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,12 @@ def test_the_reference_client_finds_searches_and_asks_in_both_eras(
     assert "".join(alice["progress"][1:]) == alice["answer"]["answer"]
     assert set(alice["links"]) == {"text", "resource_link"}
     assert alice["fetch"]["structured"]["id"] == SECRET
+    summary, compared = alice["summary"], alice["compared"]
+    assert {one["document_id"] for one in summary["citations"]} == {SECRET}
+    assert summary["estimate"]["calls"] >= 1
+    assert alice["steps"][0] == "1 documents found"
+    assert [one["id"] for one in compared["documents"]] == [SECRET, PUBLIC]
+    assert compared["skipped"] == [{"id": "nobody", "reason": "notFound"}]
     assert alice["wrong"]["isError"]
     assert "rows" in alice["wrong"]["text"]
 
@@ -67,6 +76,10 @@ def test_the_reference_client_finds_searches_and_asks_in_both_eras(
 def test_another_user_sees_other_documents_and_no_trace_of_hidden_ones(seen: Any, mode: str) -> None:
     bob = seen[f"bob {mode}"]
     assert bob["fetch"] == {**bob["fetch"], "isError": True, "structured": None}
+    assert bob["summary"] is None, "as of a document that is not there"
+    # What is skipped has the names that were sent, and no other word of it.
+    skipped = bob["compared"].pop("skipped")
+    assert skipped == [{"id": one, "reason": "notFound"} for one in (SECRET, "nobody")]
     assert SECRET not in json.dumps(bob)
 
 

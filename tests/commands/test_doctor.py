@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.answer.stored_conversations import ConversationLimits
 from tests.loopback import Asked, Reply, serving
 from tests.required import library
 from tests.tiny_model import tiny_model
@@ -267,6 +269,23 @@ def test_rights_that_cannot_be_known_are_a_problem(tmp_path: Path, owned: tuple[
     said = examined(tmp_path, *owned, more=("--as", "ann"))
     assert said.exit_code == 1
     assert "PROBLEM as ann: " in said.output
+
+
+def test_stored_conversations_are_counted_and_a_broken_file_is_a_problem(tmp_path: Path) -> None:
+    with closing(EmbeddedWriter(tmp_path / "index")) as writer:
+        writer.commit()
+    lines = ("solr.url=embedded:index", "chat.store.folder=chats", "security.identity=header")
+    said = examined(tmp_path, *lines, more=("--no-model",))
+    assert "OK      stored conversations: none yet" in said.output, said.output
+    assert not (tmp_path / "chats").exists(), "a folder of another account would keep the service out"
+    store = ConversationFile(tmp_path / "chats", ConversationLimits(86_400.0, 10**6, 10**7))
+    store.begin("ann")
+    store.close()
+    assert "OK      stored conversations: 1 conversations" in examined(tmp_path, *lines, more=("--no-model",)).output
+    (tmp_path / "chats" / FILE).write_bytes(b"broken " * 1000)
+    said = examined(tmp_path, *lines, more=("--no-model",))
+    assert said.exit_code == 1
+    assert "PROBLEM stored conversations: Stored conversations are not available" in said.output
 
 
 def test_the_age_of_rights_and_index_is_said(tmp_path: Path, owned: tuple[str, ...]) -> None:

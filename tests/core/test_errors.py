@@ -35,6 +35,7 @@ TABLE = {
     "modelBusy": {503},
     "overloaded": {503},
     "tooMuchWork": {503},
+    "conversationsUnavailable": {503},
     "modelTimeout": {504},
     "embeddingsMismatch": {500},
     "embeddingsUnavailable": {502},

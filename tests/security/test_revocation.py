@@ -245,6 +245,39 @@ def test_a_signed_memory_of_an_answer_with_other_rights_is_not_recalled(tmp_path
             assert "nine bar" not in refused
 
 
+CONVERSATIONS = "/rest/v2.0/users/conversations"
+
+
+@pytest.mark.parametrize("how_many", ["one", "several"])
+@pytest.mark.parametrize("change", ["revoked", "closed", "deleted"])
+def test_a_stored_conversation_is_not_shown_or_taken_up_without_the_document_behind_it(
+    engine: tuple[str, Callable[..., None]], tmp_path: Path, change: str, how_many: str
+) -> None:
+    with running(tmp_path, engine[0], **{"chat.store.folder": "chats"}) as place:
+        named = {"id": "doc-1"} if how_many == "one" else {"filters": {"id": ["doc-1", "doc-2"]}}
+        first = place.sent("ann", "POST", "/rest/v2.0/ai", {"query": QUESTION, **named}).partition(" ")[2]
+        content = json.loads(first)["content"]
+        own_id = content["conversationId"]
+        assert "nine bar" in content["message"]
+        # By one id and by several: both are filtered.
+        assert len(content["sources"]) == (2 if how_many == "several" else 1)
+        address = f"{CONVERSATIONS}?{urlencode({'conversationId': own_id})}"
+        assert "nine bar" in place.sent("ann", "GET", address)
+        assert "nine bar" not in place.sent("bob", "GET", address)
+        if change == "revoked":
+            place.tokens["ann"] = ["all"]
+            assert place.revoke().startswith("200 ")
+        else:
+            engine[1]([document(1, TEXT, "s2"), DOCUMENTS[1]] if change == "closed" else [DOCUMENTS[1]])
+        for method in ("GET", "POST"):
+            opened = place.sent("ann", method, address)
+            assert "nine bar" not in opened and '"hidden":' in opened, opened
+        again = place.sent("ann", "POST", "/rest/v2.0/ai", {"query": "What has the soup?", "conversationId": own_id})
+        assert "nine bar" not in again and '"status":"OK"' in again, again
+        opened = json.loads(place.sent("ann", "GET", address).partition(" ")[2])["content"]
+        assert (len(opened["messages"]), opened["hidden"]) == (2, 1)
+
+
 STREAMS = [path for path in PATHS if path.endswith("streamed")]
 
 

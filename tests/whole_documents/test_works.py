@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -105,6 +106,37 @@ def test_the_first_words_come_after_one_call() -> None:
     assert len(model.prompts) == 1
     running.close()
     assert len(model.prompts) == 1
+
+
+def peak_bytes(document: Document, settings: Settings) -> tuple[int, int, int]:
+    """Return the most memory that the summary of *document* took, the calls before its first words, and all calls."""
+    model = PumpModel()
+    dependencies = replace(parts_of(FakeRetriever(document), FakeModel()), model=model)
+    first = 0
+    tracemalloc.start()
+    try:
+        ask = Ask("", document_ids=(document.id,))
+        for event in worked(ask, SUMMARY, ANONYMOUS, settings=settings, dependencies=dependencies):
+            first = first or (len(model.prompts) if isinstance(event, Delta) else 0)
+            model.prompts[:-1] = [replace(one, extracts=()) for one in model.prompts[:-1]]
+        return tracemalloc.get_traced_memory()[1], first, len(model.prompts)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow
+def test_two_megabytes_take_memory_in_proportion_and_the_first_words_come_after_one_call() -> None:
+    """Slow, since 2 MB are weighed sentence by sentence. Ten pieces take no more memory than two."""
+    text = "\n\n".join(CHAPTERS[number % 5].replace("Filling", f"Filling{number}") for number in range(1_200))[
+        :2_000_000
+    ]
+    document = Document("huge", text, title="Pumps")
+    whole, first, calls = peak_bytes(document, replace(Settings(), summarization_chunks_number=10))
+    assert (first, calls) == (1, 10)
+    few, first, calls = peak_bytes(document, replace(Settings(), summarization_chunks_number=2))
+    assert (first, calls) == (1, 2)
+    assert whole < 1.1 * few
+    assert whole < 40 * len(text)
 
 
 def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:

@@ -129,6 +129,8 @@ class Browse:
     language: str = "en"
     is_relaxed: bool = False
     step: Step | None = None
+    ids: tuple[str, ...] = ()
+    """The only documents that are looked for, where *text* is None; empty means all."""
 
 
 @dataclass(frozen=True, slots=True)

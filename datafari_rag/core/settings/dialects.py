@@ -18,7 +18,7 @@ from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.embeddings import EmbeddingSettings
 from datafari_rag.core.settings.row import mapping, secret, setting
 
-MCP_TOOLS = ("search", "fetch", "answer", "check")
+MCP_TOOLS = ("search", "fetch", "answer", "check", "summarize", "compare")
 
 
 def _described(tool: str) -> str:
@@ -168,6 +168,31 @@ class DialectSettings(EmbeddingSettings):
         help="How long a session_state is accepted, in seconds.",
         browser=True,
     )
+    chat_store_folder: str = setting(
+        "chat.store.folder",
+        "",
+        check=checks.path(),
+        help="Folder on a local disk for the conversations of signed-in users (Datafari 7's requests), in an SQLite "
+        "file that only the service can read. Empty: nothing is stored.",
+    )
+    chat_store_max_age_days: int = setting(
+        "chat.store.max_age_days",
+        90,
+        check=checks.integer(1, 36_500),
+        help="Days after its last question for which a conversation is stored.",
+    )
+    chat_store_max_user_mb: int = setting(
+        "chat.store.max_user_mb",
+        20,
+        check=checks.integer(1, 100_000),
+        help="Megabytes that the stored conversations of one user may take; the oldest are deleted first.",
+    )
+    chat_store_max_mb: int = setting(
+        "chat.store.max_mb",
+        1_000,
+        check=checks.integer(1, 1_000_000),
+        help="Megabytes that the file of stored conversations may take; when it is full, nothing more is stored.",
+    )
     chat_query_rewriting_enabled: bool = setting(
         "chat.query.rewriting.enabled",
         False,
@@ -307,3 +332,5 @@ class DialectSettings(EmbeddingSettings):
     mcp_fetch_description: str = _described("fetch")
     mcp_answer_description: str = _described("answer")
     mcp_check_description: str = _described("check")
+    mcp_summarize_description: str = _described("summarize")
+    mcp_compare_description: str = _described("compare")

@@ -40,7 +40,7 @@ ELSEWHERE: Mapping[str, str] = {
 
 WITHOUT_EFFECT: Mapping[str, str] = {
     "agentic.*": "here, rag.effort.* limits the searches and calls of the action agentic",
-    "assistant.*": "Datafari's own page reads it; conversations are kept by their reader, signed, not on the server",
+    "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
     "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
     "chunking.chunk.size": "here, documents are split into passages at question time",
     "rag.topK": "here, rag.candidates sets how many search results are examined",
@@ -158,6 +158,9 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
             advice = f"The value of {key} still contains a placeholder."
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings, last)
+    if settings.chat_store_folder and settings.security_identity == "anonymous" and not settings.demo_users:
+        advice = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
+        yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")
     if settings.rag_template == "openai" and not settings.rag_add_instructions:
         advice = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
         line = last["rag.addInstructions"].line

@@ -13,6 +13,9 @@ from typing import Literal
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.solr.schema import Schema
 
+STORED_SUMMARY = "llm_summary"
+"""The field of Datafari's summaries."""
+
 Verdict = Literal["ok", "hint", "problem"]
 
 
@@ -126,6 +129,9 @@ def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
     for name, consequence in extras.items():
         if not schema.has(name):
             yield Finding(f"field {name}", "hint", f"is missing: {consequence}", "Nothing, unless you need it")
+    if STORED_SUMMARY in (schema.kinds or {}):
+        text = "is not used: nothing is stored with it that says which text of the document it was made from"
+        yield Finding(f"field {STORED_SUMMARY}", "hint", text, "Nothing: summaries are made when they are wanted")
     missing = [name for name in facets if not schema.has(name)]
     if missing:
         yield Finding(

@@ -112,6 +112,7 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
     """Return the parameters of a plain search."""
     step = browse.step or plain_step(browse.text or "", language=browse.language, operator=browse.operator)
     everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
+    everything |= _ids_params(browse.ids, schema) if browse.ids else {}
     words = everything if browse.text is None else words_params(step, browse.language, schema)
     params = merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
@@ -128,6 +129,18 @@ def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -
     params = merged(filter_params(access, schema), _BASICS)
     params |= {"q": f"{{!term f={schema.fields.id} v=$document}}", "defType": "lucene", "document": document_id}
     return params | {"rows": "1", "fl": ",".join(document_fields(schema, field))}
+
+
+def _ids_params(ids: Iterable[str], schema: Schema) -> dict[str, str]:
+    """
+    Return the parameters that find the documents with *ids*; one that cannot be sent among others finds nothing.
+
+    Their parameter is not called `ids`: that is Solr's own, for the second pass of a distributed search, which returns
+    the documents without query and filter.
+    """
+    plain, _ = _sendable(ids)
+    query = f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}'
+    return {"q": query, "documents": SEPARATOR.join(plain)} if plain else {"q": _NOTHING}
 
 
 def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | list[str]]:

@@ -2,7 +2,7 @@
 The documents of all searches of one question as one list: the passages of every step compete for the same room.
 
 A document is worth what it says of the question, how well it fits the search that found it, what it adds to the
-documents before it, and whether a passage that was read before names its title. Pure.
+documents before it, and whether the question, or a passage that was read before, names its title. Pure.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from datafari_rag.core.text.stopwords import is_empty_word
 FOUND, ADDS, NAMED = 10.0, 8.0, 6.0
 """Weights of: the score in a further search, words of the question that no better document has, a named title."""
 
+ASKED, REPEATED = 8.0, 2.0
+"""Weights of: a title that stands whole in the question; and, against it, the title of a document before it."""
+
 LATER = 0.5
 """What a title counts that is named by another document than the first."""
 
@@ -31,6 +34,7 @@ STEP = 0.8
 """By how much each document's score is below the one before it: about what neighbours of one search differ by."""
 
 _WORD = re.compile(r"\w+")
+_NO_WORDS = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,11 @@ class Worth:
     document: Document
     value: float
     terms: frozenset[int]
+
+    @property
+    def title(self) -> str:
+        """The title as it is compared; a document without one has its id."""
+        return (self.document.title or self.document.id).casefold()
 
 
 def pooled(
@@ -62,7 +71,7 @@ def pooled(
     )
     rarity = rarity_of(weighed.terms, [one.traces for one in order])
     worths = {one.document.id: _worth(one, weighed, language) for one in order}
-    for document_id, value in _values(documents, further, leads, language).items():
+    for document_id, value in _values(question, documents, further, leads=leads, language=language).items():
         one = worths[document_id]
         worths[document_id] = replace(one, document=documents[document_id], value=one.value + value)
     best = worths.pop(first.document.id)
@@ -71,12 +80,20 @@ def pooled(
 
 
 def _values(
-    documents: Mapping[str, Document], further: Sequence[Sequence[Document]], leads: Sequence[Lead], language: str
+    question: str,
+    documents: Mapping[str, Document],
+    further: Sequence[Sequence[Document]],
+    *,
+    leads: Sequence[Lead],
+    language: str,
 ) -> Mapping[str, float]:
-    """Return what each of *documents* is worth for the further searches and for what they followed."""
+    """Return what each of *documents* is worth for the question's names, further searches and what they followed."""
     shares, named = _shares(further), [frozenset(name.casefold() for name in lead.names) for lead in leads]
+    asked = _spaced(question)
     return {
-        key: FOUND * shares.get(key, 0.0) + NAMED * _named(document, named, language)
+        key: FOUND * shares.get(key, 0.0)
+        + NAMED * _named(document, named, language)
+        + ASKED * _is_asked(document, asked)
         for key, document in documents.items()
     }
 
@@ -93,11 +110,27 @@ def _shares(further: Iterable[Sequence[Document]]) -> Mapping[str, float]:
 
 def _named(document: Document, names: Sequence[frozenset[str]], language: str) -> float:
     """Return which share of the words of the title the names of a lead hold; "Lilu (mythology)" is named by "Lilu"."""
-    words = _WORD.findall((document.title or "").partition(" (")[0].casefold())
+    words = _WORD.findall(_bare_title(document).casefold())
     own = {word for word in words if not is_empty_word(word, language)}
     if not own:
         return 0.0
     return max((len(own & of) / len(own) * (LATER if place else 1.0) for place, of in enumerate(names)), default=0.0)
+
+
+def _is_asked(document: Document, asked: str) -> bool:
+    """Say whether the words of the title stand side by side in the question, which is *asked* in spaced words."""
+    title = _spaced(_bare_title(document))
+    return title != _NO_WORDS and title in asked
+
+
+def _bare_title(document: Document) -> str:
+    """Return the title without what only tells it from others of its name, as in "Brand (play)"."""
+    return (document.title or "").partition(" (")[0]
+
+
+def _spaced(text: str) -> str:
+    """Return the words of *text* with a space before and behind each."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _worth(one: Ranked, weighed: WeighedDocuments, language: str) -> Worth:
@@ -110,10 +143,14 @@ def _worth(one: Ranked, weighed: WeighedDocuments, language: str) -> Worth:
 def _chosen(first: Worth, others: Sequence[Worth], rarity: Sequence[float]) -> list[Worth]:
     """Return *first*, then each time the document that adds most to those before it; the rest by their own worth."""
     total = sum(rarity) or 1.0
-    chosen, had, left = [first], set(first.terms), list(others)
+    chosen, had, left, titles = [first], set(first.terms), list(others), {first.title}
     while left and len(chosen) < CHOSEN:
-        worth = [one.value + ADDS * sum(rarity[term] for term in one.terms - had) / total for one in left]
+        worth = [
+            one.value + ADDS * sum(rarity[term] for term in one.terms - had) / total - REPEATED * (one.title in titles)
+            for one in left
+        ]
         best = left.pop(worth.index(max(worth)))
         chosen.append(best)
         had |= best.terms
+        titles.add(best.title)
     return [*chosen, *sorted(left, key=lambda one: -one.value)]

@@ -32,7 +32,7 @@ KEYS = frozenset(
 )
 """What a request may have; anything else is ignored."""
 
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 _MAX_NOTED = 40
 _MAX_NOTED_CHARS = 60
 
@@ -61,11 +61,16 @@ def question_ask(incoming: Incoming, settings: Settings, *, action: str, most_id
     question = _query(given)
     if not question.strip():
         raise NoQuery(f"query is required for {action}.", field="query")
-    body: dict[str, object] = {"messages": [*_history(given), {"role": "user", "content": question}]}
-    if settings.chat_memory_enabled and given.values.get("conversationId"):
-        body["session_state"] = {KEY: given.text("conversationId", most_chars=None)}
+    history, conversation_id = _history(given), given.text("conversationId", most_chars=None)
+    stored = None if incoming.memory is None else conversation_id
+    if incoming.memory is not None and conversation_id:
+        recalled = incoming.memory.recalled(conversation_id, has_own_history=bool(history))
+        history += [{"role": one.role, "content": one.text} for one in recalled]
+    body: dict[str, object] = {"messages": [*history, {"role": "user", "content": question}]}
+    if settings.chat_memory_enabled and conversation_id and stored is None:
+        body["session_state"] = {KEY: conversation_id}
     ask = ask_of(replace(incoming, body=body), settings, is_streamed=is_streamed(incoming))
-    return _narrowed(ask, given, settings, most_ids=most_ids)
+    return replace(_narrowed(ask, given, settings, most_ids=most_ids), conversation=stored)
 
 
 def agentic_ask(incoming: Incoming, settings: Settings) -> Ask:
@@ -116,7 +121,7 @@ def _turn(turn: object, path: str) -> dict[str, object]:
 def _narrowed(ask: Ask, given: Arguments, settings: Settings, *, most_ids: int) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
     language = given.text("lang", most_chars=None).strip()
-    is_known = _LANGUAGE.fullmatch(language) is not None
+    is_known = LANGUAGE.fullmatch(language) is not None
     ids, restrictions = _ids(given, most_ids), _restrictions(_filters(given), settings)
     if ids and restrictions:
         raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")

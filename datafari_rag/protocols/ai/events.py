@@ -81,7 +81,7 @@ def _finished(sources: Sources, finished: Finished, context: ReplyContext) -> It
     items = [source(extract, STREAMED_CHARS) for extract in sources.extracts]
     yield _event("sources.final", {"items": items, **about(sources), **partial(sources)}, context)
     yield _event("message.final", {"text": finished.text, **proofs(finished)}, context)
-    carried = conversation(context, finished.text)
+    carried = conversation(context, finished)
     if carried:
         yield _event("conversation", carried, context)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from datafari_rag.core.answer.session_state import KEY
+from datafari_rag.core.answer.stored_conversations import title_from
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
@@ -17,8 +18,6 @@ Json = dict[str, object]
 SOURCE_CHARS, STREAMED_CHARS, FOUND_CHARS = 200, 400, 300
 """Most text of a document in a reply, in an event, and in the list of a search."""
 
-MAX_TITLE_CHARS = 60
-
 
 def content_of(answer: Answer, context: ReplyContext) -> Json:
     """Return the `content` of a good reply."""
@@ -29,7 +28,7 @@ def content_of(answer: Answer, context: ReplyContext) -> Json:
         return content | {"docs": found(sources.extracts)} | partial(sources)
     if work is not None and work.is_estimate:
         return content | about(sources)
-    content |= conversation(context, finished.text)
+    content |= conversation(context, finished)
     content["sources"] = [source(extract, SOURCE_CHARS) for extract in sources.extracts]
     return content | about(sources) | proofs(finished) | partial(sources)
 
@@ -74,14 +73,18 @@ def found(extracts: Sequence[Extract]) -> list[Json]:
     return [{"docId": row.pop("id"), **row} for row in rows]
 
 
-def conversation(context: ReplyContext, text: str) -> Json:
+def conversation(context: ReplyContext, finished: Finished) -> Json:
     """
-    Return the conversation's id and title, nothing without one (`chat.memory.enabled`).
+    Return the conversation's id and title, nothing without one (`chat.store.folder`, `chat.memory.enabled`).
 
-    The id is the conversation: its last turns, signed for this user. Nothing is kept on the server.
+    Where nothing is stored the id is the conversation: its last turns, signed for this user.
     """
-    if context.ask.work is not None or not is_state_issued(context):
+    kept = finished.kept
+    if kept is not None:
+        failed: Json = {} if kept.failure is None else {"conversationError": kept.failure}
+        return {"conversationId": kept.id, "title": kept.title, **failed}
+    if context.ask.work is not None or context.ask.conversation is not None or not is_state_issued(context):
         return {}
-    state = session_state(context, text)
+    state = session_state(context, finished.text)
     issued = state.get(KEY) if isinstance(state, dict) else None
-    return {"conversationId": issued, "title": " ".join(context.ask.question.split())[:MAX_TITLE_CHARS]}
+    return {"conversationId": issued, "title": title_from(context.ask.question)}

@@ -20,6 +20,7 @@ from datafari_rag.core.citations.text_check import CheckedSentence
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.events import Finished, Sources
 from datafari_rag.core.text.truncation import cut_at, longest_prefix
+from datafari_rag.protocols.ai.replies import about
 from datafari_rag.protocols.chat_reply_parts import activity, citation, partial, support
 from datafari_rag.protocols.openai.source_nodes import nodes_of
 
@@ -102,7 +103,7 @@ def answer_result(sources: Sources, finished: Finished, room: Room) -> Json:
     citations = [citation(one) for one in finished.citations]
     documents = [{**_named(extract.document, room), "label": extract.label} for extract in sources.extracts]
     result: Json = {"answer": finished.text, "finish_reason": finished.finish_reason, **partial(sources)}
-    result |= support(finished) | activity(finished)
+    result |= support(finished) | activity(finished) | about(sources)
     whole = {**result, "citations": citations, "documents": documents, "truncated": False}
     if room.tokens_of(whole) <= room.tokens:
         return whole

@@ -21,6 +21,11 @@ MAX_CHECKED_CHARS = 20_000
 """Longest text that is checked against documents."""
 
 MAX_CHECKED_DOCUMENTS = 10
+MAX_COMPARED = 20
+"""Most documents that are named for one comparison; `synthesis.maxFiles` of them are read."""
+
+MAX_LANGUAGE = 20
+LENGTHS = ("medium", "short", "long")
 MAX_START = 2_000_000_000
 
 FIELDS = ("exactContent", "preview_content")
@@ -235,6 +240,38 @@ FETCH = Tool(
     ("id", "title", "text", "url", "metadata", "truncated"),
 )
 
+_ANSWER: Mapping[str, object] = {
+    "answer": _text("The answer; marks such as [1] or [title] cite the documents."),
+    "citations": _list(_CITATION, "One for each mark, in order, with the place that proves it."),
+    "documents": _list(_CITED, "The documents whose text the model received, best first."),
+    "finish_reason": _text("stop, or length if the answer was cut off."),
+    "truncated": _TRUNCATED,
+    "partial_results": _PARTIAL,
+    "support": _SUPPORT,
+    "activity": _list({"type": "object"}, "The steps that were taken, in order; where the effort is more than none."),
+    "spent": {"type": "object", "description": "What the steps took together."},
+}
+
+_ALWAYS = ("answer", "citations", "documents", "finish_reason", "truncated")
+_COST = _object(
+    {
+        "calls": _number("Most calls of the language model."),
+        "pieces": _number("Pieces that the documents were worked on in."),
+        "characters": _number("Characters of the documents."),
+        "strategy": _text("refine, mapreduce, together, or extractive: without a model."),
+    },
+    ("calls", "pieces", "characters", "strategy"),
+)
+_WORK: Mapping[str, object] = {
+    **_ANSWER,
+    "skipped": _list(
+        _object({"id": _text("As it was given."), "reason": _text("notFound, empty or overLimit.")}, ("id", "reason")),
+        "Documents that were named and are not in the result.",
+    ),
+    "estimate": {**_COST, "description": "What the work took at most."},
+}
+_LANGUAGE = _text("Language of the text, such as en or fr. Default: that of the documents.", maxLength=MAX_LANGUAGE)
+
 ANSWER = Tool(
     "answer",
     "Answer a question from documents",
@@ -258,20 +295,8 @@ ANSWER = Tool(
         "filters": _FILTERS,
     },
     ("question",),
-    {
-        "answer": _text("The answer; marks such as [1] or [title] cite the documents."),
-        "citations": _list(_CITATION, "One for each mark, in order, with the place that proves it."),
-        "documents": _list(_CITED, "The documents whose text the model received, best first."),
-        "finish_reason": _text("stop, or length if the answer was cut off."),
-        "truncated": _TRUNCATED,
-        "partial_results": _PARTIAL,
-        "support": _SUPPORT,
-        "activity": _list(
-            {"type": "object"}, "The steps that were taken, in order; where the effort is more than none."
-        ),
-        "spent": {"type": "object", "description": "What the steps took together."},
-    },
-    ("answer", "citations", "documents", "finish_reason", "truncated"),
+    _ANSWER,
+    _ALWAYS,
 )
 
 CHECK = Tool(
@@ -295,12 +320,44 @@ CHECK = Tool(
     ("claims", "documents", "not_found", "truncated"),
 )
 
-TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK)}
+SUMMARIZE = Tool(
+    "summarize",
+    "Summarise a document",
+    "Summarise one whole document, however long it is. Each sentence of the summary has a citation that was checked "
+    "against the document. Use it in place of fetching a long document part by part.",
+    {
+        "id": _text("The document's id.", **_ID),
+        "length": _text("How long: 3, 6 or 12 sentences. Default: medium.", enum=list(LENGTHS)),
+        "language": _LANGUAGE,
+    },
+    ("id",),
+    _WORK,
+    _ALWAYS,
+)
+
+COMPARE = Tool(
+    "compare",
+    "Compare documents",
+    "Put together what several documents say, of a question or as a whole: what they have in common and where they "
+    "differ, with citations that were checked against them.",
+    {
+        "ids": _list(_text("An id that search returned.", **_ID), "The documents.", minItems=1, maxItems=MAX_COMPARED),
+        "question": _text("What is to be compared.", maxLength=MAX_QUESTION_CHARS),
+        "language": _LANGUAGE,
+    },
+    ("ids",),
+    _WORK,
+    _ALWAYS,
+)
+
+TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, ANSWER, CHECK, SUMMARIZE, COMPARE)}
 
 TEXTS: Mapping[str, Callable[[Settings], str]] = {
     "search": lambda settings: settings.mcp_search_description,
     "fetch": lambda settings: settings.mcp_fetch_description,
     "answer": lambda settings: settings.mcp_answer_description,
     "check": lambda settings: settings.mcp_check_description,
+    "summarize": lambda settings: settings.mcp_summarize_description,
+    "compare": lambda settings: settings.mcp_compare_description,
 }
 """Where the administrator's text of a tool is."""

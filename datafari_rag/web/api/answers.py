@@ -24,8 +24,9 @@ from datafari_rag.core.query.select_parameters import forged_names, identity_att
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import answer, told
 from datafari_rag.ports import Identity
-from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
+from datafari_rag.protocols.request import ConversationMemory, Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, while_held
+from datafari_rag.web.conversations.talk import talk_of
 from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -130,6 +131,8 @@ class AnswerRun:
     rights: RightsOfRequest
     task: Task | None = None
     """What a program asks in place of a person; None for a question."""
+    memory: ConversationMemory | None = None
+    """The user's stored conversations; None where none are stored."""
 
     def events(self) -> AnswerEvents:
         """
@@ -141,16 +144,17 @@ class AnswerRun:
         if self.task is not None:
             return AnswerEvents(task_events(self.task, settings, self.snapshot), self.worker.new_id)
         user = self.rights.user()
+        place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
         if ask.work is not None:
             works = worked(ask, ask.work, user, settings=settings, dependencies=self.snapshot.dependencies)
-            # Only the dialect that asks for works reads their progress; to all others they never come.
-            held = while_held(cast("Generator[Event, None, None]", works), self.rights.require_held)
-            return AnswerEvents(held, self.worker.new_id)
-        place = partial(self.worker.starts.place, settings.server_max_starting, settings.server_max_wait_s)
+            # Only the dialects that ask for works read their progress; to all others they never come.
+            begun_works = begun_in(place, cast("Generator[Event, None, None]", works))
+            return AnswerEvents(while_held(begun_works, self.rights.require_held), self.worker.new_id)
         # The steps of a search are sent if the dialect asked for tools and reads their events.
         answering = told if ask.wants_tools and ask.is_streamed else answer
         found = answering(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         events = begun_in(place, cast("Generator[Event, None, None]", found))
+        events = events if self.memory is None else self.memory.kept(ask, events)
         softened = self.row.softened(ask, settings) if self.row.softened is not None else ()
         if softened:
             events = with_empty_answer(events, softened, language=language_for(ask))
@@ -199,6 +203,7 @@ def answered_as(
         count_tokens=snapshot.dependencies.counter.count,
         # With other rights, earlier turns under the old ones are not recalled.
         signing=LazySigning(lambda: signer.for_user(f"session state {rights.fingerprint()}", identified.name)),
+        memory=talk_of(rights, snapshot, incoming.now_s),
     )
     try:
         worker.limits.check_user(snapshot.settings, identified.name)
@@ -226,13 +231,10 @@ def identified_by(
     """
     settings = snapshot.settings
     names = naming_headers(incoming.headers, settings.security_header)
-    if names and not (settings.security_identity == "header" and _is_proxy(peer, settings)):
+    is_proxy = settings.security_identity == "header" and is_trusted(peer, networks(settings.security_trusted_proxies))
+    if names and not is_proxy:
         worker.metrics.count_ignored(others=0, identity=len(names))
     return (by or snapshot.identity).identify(incoming.headers, peer)
-
-
-def _is_proxy(peer: str, settings: Settings) -> bool:
-    return is_trusted(peer, networks(settings.security_trusted_proxies))
 
 
 def _answered(
@@ -255,7 +257,7 @@ def _answered(
         ask = read.ask if isinstance(read, Task) else read
         ask = replace(ask, question_language=question_language_for(ask))
         context = _context(worker, snapshot, incoming, ask)
-        run = AnswerRun(worker, row, snapshot, context, user.is_admin, began, rights, task)
+        run = AnswerRun(worker, row, snapshot, context, user.is_admin, began, rights, task, incoming.memory)
         _note(run, incoming)
         if task is not None or row.begins_at_once:
             # Otherwise the search fails, too late for a status if the stream has begun.

@@ -92,7 +92,7 @@ def _answered(worker: WorkerContext, snapshot: ServiceSnapshot, offered: Mapping
 
 def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
     message, settings = call.message, call.snapshot.settings
-    tools = {name: one for name, one in offered.items() if name in settings.mcp_tools or not one.is_chosen}
+    tools = {name: one for name, one in offered.items() if one.is_offered(settings)}
     if message.method != "tools/call":
         listed = [one.tool for one in tools.values()]
         result = replies.listing(message, settings, listed, call.identified.name)

@@ -86,6 +86,12 @@ class Offered:
     tool: Tool
     run: Callable[[Call], Response]
     is_chosen: bool = True
+    is_on: Callable[[Settings], bool] = lambda settings: True
+    """Whether another setting leaves it on."""
+
+    def is_offered(self, settings: Settings) -> bool:
+        """Say whether agents may call it."""
+        return self.is_on(settings) and (self.tool.name in settings.mcp_tools or not self.is_chosen)
 
 
 def answer(call: Call) -> Response:
@@ -98,6 +104,16 @@ def answer(call: Call) -> Response:
             dependencies=replace(snapshot.dependencies, model=snapshot.extractive or snapshot.dependencies.model),
         )
     return answered_as(call.worker, row, snapshot, incoming=call.incoming, identified=call.identified)
+
+
+def _work(tool: Tool, is_on: Callable[[Settings], bool]) -> Offered:
+    """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
+
+    def run(call: Call) -> Response:
+        row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
+        return answered_as(call.worker, row, call.snapshot, incoming=call.incoming, identified=call.identified)
+
+    return Offered(tool, run, is_on=is_on)
 
 
 def _is_minimal(answering: AnswerCall) -> bool:
@@ -186,5 +202,7 @@ OFFERED: Mapping[str, Offered] = {
     "fetch": _run(TOOLS["fetch"], _fetch),
     "answer": Offered(TOOLS["answer"], answer),
     "check": _run(TOOLS["check"], _check),
+    "summarize": _work(TOOLS["summarize"], lambda settings: settings.ai_enable_summarization),
+    "compare": _work(TOOLS["compare"], lambda settings: settings.ai_enable_synthesis),
 }
 """Every tool with what runs it, in the order in which they are listed."""

@@ -77,7 +77,7 @@ def written() -> Json:
     An operation's *replies* and *lines* name schemas, *lines* one for each media type of a stream; *request* names the
     schema of a JSON body, *with_files* whether it may also come as multipart; *error* is the shape of a failure,
     *statuses* the HTTP statuses it may have; *has_page* says that people get a page in place of JSON,
-    *has_receipt* that some requests have no reply but that they came (202).
+    *has_receipt* that some requests have no reply but that they came (202); *methods* what is different for a method.
     A parameter's *refused* says which of its values are errors; any other that does not fit is ignored.
     """
     found: Json = orjson.loads((Path(resources.__file__).parent / "openapi.json").read_bytes())
@@ -116,6 +116,7 @@ def _operation(rule: Rule, method: str) -> Json:
     operation_id = f"{method.lower()}_{path.strip('/').replace('/', '_').replace('.', '_')}".rstrip("_")
     if known is None:
         return {"operationId": operation_id, "tags": ["pages"], "parameters": _in_path(rule), **_page()}
+    known = {**known, **known.get("methods", {}).get(method, {})}
     described: Json = {
         "operationId": operation_id,
         "summary": known["summary"],
@@ -124,9 +125,9 @@ def _operation(rule: Rule, method: str) -> Json:
     }
     if rule.arguments:
         described["parameters"] = _in_path(rule)
-    if "parameters" in known and method == "GET":
+    if "parameters" in known and method in ("GET", "DELETE"):
         described["parameters"] = [_parameter(name) for name in _names(known)]
-    if "request" in known or method == "POST":
+    if "request" in known or (method == "POST" and "parameters" in known):
         described["requestBody"] = _body(known)
     return described
 

@@ -53,12 +53,14 @@ def parts_of(worker: WorkerContext, problems: Sequence[Mapping[str, object]]) ->
     """
     Return what is known of each of `PARTS`; *problems* are the service's own of this moment.
 
-    The search by meaning is one more where it is configured. Without it words alone answer, so it is never a problem.
+    The search by meaning and stored conversations are further parts where they are configured. Questions are answered
+    without them too, so they are never a problem.
     """
-    if worker.snapshot().dependencies.meaning is None:
-        return [_part(worker, what, problems) for what in PARTS]
-    known = [*problems, *worker.service.weaknesses()]
-    return [_part(worker, what, known) for what in (*PARTS, "meaning")]
+    snapshot = worker.snapshot()
+    configured = {"meaning": snapshot.dependencies.meaning, "conversations": snapshot.conversations}
+    further = [what for what, part in configured.items() if part is not None]
+    known = [*problems, *worker.service.weaknesses()] if further else problems
+    return [_part(worker, what, known) for what in (*PARTS, *further)]
 
 
 def metrics(worker: WorkerContext) -> Response:

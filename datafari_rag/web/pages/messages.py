@@ -101,6 +101,7 @@ def _of_services(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("Working through the documents took too long"),
             _("Ask a shorter question, or attach shorter files."),
         ),
+        "conversationsUnavailable": (_("Stored conversations are not available"), later),
         "network": (_("The connection was lost"), later),
         "internal": (
             _("Something went wrong"),
@@ -331,6 +332,7 @@ def part_names(_: Translate) -> Mapping[str, str]:
         "rights": _("access rights"),
         "model": _("language model"),
         "audit": _("audit trail"),
+        "conversations": _("stored conversations"),
     }
 
 

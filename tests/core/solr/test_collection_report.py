@@ -111,6 +111,11 @@ def test_the_components_rights_fields_are_its_own_business() -> None:
     assert not any(subject.startswith(("field allow", "field deny")) for subject in said)
 
 
+def test_stored_summaries_have_no_effect_and_why() -> None:
+    said = found(kinds={**WHOLE, "llm_summary": "text"})["field llm_summary"]
+    assert (said.verdict, said.text[:11]) == ("hint", "is not used")
+
+
 def test_how_many_are_open_is_not_said_when_it_is_not_known() -> None:
     assert "rights" not in found(replace(GOOD, public=None))
 

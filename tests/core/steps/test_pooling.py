@@ -63,3 +63,22 @@ def test_a_title_named_by_a_later_document_counts_less() -> None:
 def test_a_text_of_names_does_not_win_by_its_title_alone() -> None:
     empty = Document("empty", "nothing", title="The", score=0.0)
     assert order((SONG,), (TYLER, empty), leads=(Lead(SONG, ("The", "Bonnie"), ("born",)),))[1] == "tyler"
+
+
+def test_a_document_whose_title_the_question_holds_comes_before_one_that_only_fits_better() -> None:
+    cut = Document("cut", "An album of ten songs.", title="Diamond Cut (album)", score=2.0)
+    fits = Document("fits", "A town.", title="Towns", score=4.0)
+    assert order((SONG,), (fits, cut)) == ["song", "cut", "fits"]
+    apart = Document("apart", cut.text, title="Cut Diamond", score=2.0)
+    assert order((SONG,), (fits, apart)) == ["song", "fits", "apart"], "its words stand apart in the question"
+
+
+def test_of_documents_with_one_title_the_second_makes_room_for_another() -> None:
+    towns = tuple(Document(f"t{number}", "A town.", title="Towns", score=4.0) for number in range(3))
+    other = Document("o", "A town.", title="Other towns", score=3.9)
+    assert order((SONG,), (*towns, other)) == ["song", "t0", "o", "t1", "t2"]
+
+
+def test_documents_without_a_title_are_not_alike() -> None:
+    bare = tuple(Document(f"b{number}", "A town.", score=4.0 - number / 100) for number in range(3))
+    assert order((SONG,), bare) == ["song", "b0", "b1", "b2"]

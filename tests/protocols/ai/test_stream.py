@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelBusy, SearchUnavailable
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, app_of, fake_snapshot
 from tests.stepping.test_run import QUESTION, SONG, TYLER, ScriptedModel, Shelf
 
@@ -167,6 +170,30 @@ def test_the_time_to_the_first_words_is_measured_once() -> None:
     client.post("/rest/v2.0/ai/stream", json={"query": "When does the plane take off?"}).get_data()
     counted = client.get("/metrics").get_data(as_text=True).splitlines()
     assert [line for line in counted if "first" in line and '_count{dialect="ai"' in line and line.endswith(" 1.0")]
+
+
+@pytest.mark.parametrize("effort", ["none", "minimal"])
+def test_each_word_of_the_model_leaves_before_the_model_says_the_next(effort: str) -> None:
+    """By order, for a stopwatch would measure the machine: nothing waits between the model's piece and the line."""
+    model = FakeModel("The flight ", "takes off ", "at 15h50.")
+    said: list[str] = []
+    generate = model.generate
+
+    def noting(prompt: Prompt, *, is_streamed: bool) -> Iterator[TextChunk | Ending]:
+        for one in generate(prompt, is_streamed=is_streamed):
+            said.extend([one.text] if isinstance(one, TextChunk) else [])
+            yield one
+
+    model.generate = noting  # type: ignore[method-assign, assignment] # what it says is noted
+    app = app_of(fake_snapshot(model=model, settings=replace(SETTINGS, rag_effort=effort)))
+    response = app.test_client().post("/rest/v2.0/ai/stream", json={"query": "When?"}, buffered=False)
+    told = []
+    for line in response.response:
+        event = json.loads(line)
+        if event["type"] == "message.delta":
+            told.append(event["data"]["text"])
+            assert said == told, "a piece was held back, or the model went on before its words were sent"
+    assert told == ["The flight ", "takes off ", "at 15h50."]
 
 
 def test_a_filter_that_cannot_be_read_is_counted() -> None:

@@ -14,6 +14,7 @@ from datafari_rag.core.errors import (
     TooManyRequests,
     leaves,
 )
+from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.messages import Rejected, RpcRequest
@@ -53,7 +54,7 @@ def test_a_handshake_agrees_on_a_revision_that_has_one(wanted: object, given: st
 
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_both_eras_list_the_tools_and_nothing_else(era: str) -> None:
-    assert [tool["name"] for tool in listing("tools/list", era)["tools"]] == ["search", "fetch", "answer", "check"]
+    assert [tool["name"] for tool in listing("tools/list", era)["tools"]] == list(MCP_TOOLS)
     assert listing("prompts/list", era)["prompts"] == []
     assert listing("resources/list", era)["resources"] == []
     assert listing("resources/templates/list", era)["resourceTemplates"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -11,6 +12,7 @@ from datafari_rag.core.citations.text_check import checked
 from datafari_rag.core.events import Sources
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.whole.work import SkippedDocument, WorkEstimate
 from datafari_rag.protocols.mcp.results import answer_result, check_result, fetched, search_result
 from datafari_rag.protocols.mcp.tools import TEXTS, TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room
@@ -21,12 +23,16 @@ GIVEN = {
     "fetch": fetched(LONG, (0, 10**9), room(300)),
     "answer": answer_result(SOURCES, FINISHED, room()),
     "check": check_result("It slept. No.", checked("It slept. No.", (EXTRACT,)), [LONG], ["x"], room()),
+    "summarize": answer_result(replace(SOURCES, estimate=WorkEstimate(1, 1, 9, "refine")), FINISHED, room()),
+    "compare": answer_result(replace(SOURCES, skipped=(SkippedDocument("x", "notFound"),)), FINISHED, room()),
 }
 TAKEN: dict[str, dict[str, object]] = {
     "search": {"query": "When?", "rows": 5, "filters": {"source": "wiki"}},
     "fetch": {"id": "doc-1", "start": 0, "end": 9, "field": "exactContent", "max_tokens": 100},
     "answer": {"question": "When?", "effort": "minimal", "history": [{"role": "user", "content": "Hi"}], "filters": {}},
     "check": {"text": "It slept.", "document_ids": ["doc-1"]},
+    "summarize": {"id": "doc-1", "length": "short", "language": "fr"},
+    "compare": {"ids": ["doc-1", "doc-2"], "question": "When?", "language": "fr"},
 }
 
 

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, NotAuthenticated, SearchUnavailable
+from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -295,6 +296,69 @@ def test_an_answer_is_streamed_where_progress_is_wanted() -> None:
     told = [line["params"]["message"] for line in lines[:-1]]
     assert told == ["2 documents found", "The flight takes off ", "at 15h50 [1]."]
     assert lines[-1]["result"]["structuredContent"]["answer"] == "".join(told[1:])
+
+
+def test_a_document_is_summarised_and_each_sentence_is_proved() -> None:
+    model = FakeModel("The flight takes off at 15h50. ", "It goes to Nice.")
+    line = fake_snapshot(model=model, settings=replace(Settings(), rag_api_endpoint="http://model/v1"))
+    structured = result(called(client_of(line), "summarize", {"id": FLIGHT.id, "length": "short"}))["structuredContent"]
+    assert structured["answer"] == "The flight takes off at 15h50 [1]. It goes to Nice [1]."
+    assert [one["document_id"] for one in structured["citations"]] == [FLIGHT.id] * 2
+    assert structured["estimate"] == {"calls": 1, "pieces": 1, "characters": len(FLIGHT.text), "strategy": "refine"}
+    response = called(client_of(line), "summarize", {"id": FLIGHT.id}, meta={"progressToken": 5})
+    lines = [json.loads(line.removeprefix("data: ")) for line in response.get_data(as_text=True).split("\n\n")[:-1]]
+    told = [line["params"]["message"] for line in lines[:-1]]
+    assert told == [
+        "1 documents found",
+        "The flight takes off at 15h50 [1]. ",
+        "It goes to Nice [1].",
+        "generation: 1 of 1",
+    ]
+    assert lines[-1]["result"]["structuredContent"]["answer"] == structured["answer"]
+
+
+def test_documents_are_compared_and_those_left_out_are_named() -> None:
+    wanted = {"ids": [FLIGHT.id, "nobody", "doc-1"], "question": "What is at Nice?", "language": "en"}
+    structured = result(called(client_of(), "compare", wanted))["structuredContent"]
+    assert [one["id"] for one in structured["documents"]] == [FLIGHT.id, "doc-1"]
+    assert structured["skipped"] == [{"id": "nobody", "reason": "notFound"}]
+    without = result(called(client_of(), "compare", {"ids": [FLIGHT.id]}))["structuredContent"]
+    assert without["answer"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "label", "argument"),
+    [
+        ("summarize", {"id": "nobody"}, "notFound", None),
+        ("summarize", {}, "badRequest", "id"),
+        ("summarize", {"id": "x" * 5000}, "badRequest", "id"),
+        ("summarize", {"id": FLIGHT.id, "length": "endless"}, "badRequest", "length"),
+        ("summarize", {"id": FLIGHT.id, "language": "fr; DROP"}, "badRequest", "language"),
+        ("summarize", {"id": FLIGHT.id, "question": "x"}, "badRequest", "arguments"),
+        ("compare", {"ids": []}, "badRequest", "ids"),
+        ("compare", {"ids": [str(number) for number in range(200)]}, "tooManyValues", "ids"),
+        ("compare", {"ids": ["nobody"]}, "notFound", None),
+        ("compare", {"ids": [FLIGHT.id], "question": "x" * 5000}, "queryTooLong", "question"),
+    ],
+)
+@pytest.mark.parametrize("token", [None, 7])
+def test_a_work_that_cannot_be_done_is_a_result_with_its_reason(
+    name: str, arguments: dict[str, object], label: str, argument: str | None, token: int | None
+) -> None:
+    response = called(client_of(), name, arguments, meta={} if token is None else {"progressToken": token})
+    if response.mimetype == "text/event-stream":
+        last = json.loads(response.get_data(as_text=True).split("\n\n")[-2].removeprefix("data: "))
+        error = json.loads(last["result"]["content"][0]["text"])["error"]
+    else:
+        error = said(response)
+    assert (error["label"], error.get("argument")) == (label, argument)
+
+
+def test_works_that_are_switched_off_are_no_tools() -> None:
+    off = replace(Settings(), ai_enable_summarization=False, ai_enable_synthesis=False)
+    client = client_of(fake_snapshot(settings=off))
+    assert [tool["name"] for tool in result(post(client, "tools/list"))["tools"]] == list(MCP_TOOLS)[:4]
+    assert called(client, "summarize", {"id": FLIGHT.id}).get_json()["error"]["message"] == "Unknown tool: summarize"
 
 
 def test_an_answer_without_effort_calls_no_model() -> None:

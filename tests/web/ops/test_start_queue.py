@@ -164,3 +164,16 @@ def test_who_is_refused_learns_it_in_his_dialect_with_when_to_try_again() -> Non
     assert int(answer.headers["Retry-After"]) >= 1
     assert answer.get_json()["error"]["code"] == "overloaded"
     assert app.test_client().post("/v1/chat/completions", json=QUESTION).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "work", [{"action": "summarize", "id": FLIGHT.id}, {"action": "synthesize", "filters": {"id": [FLIGHT.id]}}]
+)
+def test_work_on_whole_documents_takes_a_place_as_an_answer_does(work: dict[str, object]) -> None:
+    settings = Settings(server_max_starting=1, server_max_wait_s=0.1)
+    app = app_of(fake_snapshot(settings=settings))
+    with app.extensions["worker"].starts.place(1, 1.0):
+        refused = app.test_client().post("/rest/v2.0/ai", json=work)
+    assert refused.status_code == 503
+    assert refused.get_json()["content"]["error"]["cause"] == "overloaded"
+    assert app.test_client().post("/rest/v2.0/ai", json=work).get_json()["status"] == "OK"

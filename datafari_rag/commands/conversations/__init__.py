@@ -1,0 +1,1 @@
+"""`datafari-rag conversations`: what administrators do with stored conversations."""

@@ -1,0 +1,145 @@
+"""
+Stored conversations as values: their turns, which of them may be shown, how much is kept, and who keeps it.
+
+An answer may repeat what an earlier answer of its conversation said. So a turn is shown only while its user may read
+every document behind its own answer, and every document behind the answers that the model saw with the question. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from datafari_rag.core.ask import ChatMessage
+
+MAX_TURNS = 100
+"""Most turns of one conversation; the oldest go first."""
+
+MAX_CONVERSATIONS = 500
+"""Most conversations of one user; those that were used longest ago go first."""
+
+MAX_ANSWER_CHARS = 100_000
+"""So much of an answer is kept."""
+
+MAX_TITLE_CHARS = 60
+
+NEW_TITLE = "New conversation"
+"""The title of a conversation without a turn; the first question replaces it."""
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """
+    One question with its answer, *at_s* seconds after 1970.
+
+    *sources* are the ids of the documents that the answer was made from, in the order of its marks; *earlier* those
+    behind the answers that the model saw before the question.
+    """
+
+    question: str
+    answer: str
+    at_s: float
+    sources: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """Return every document that something of this turn may come from."""
+        return tuple(dict.fromkeys((*self.sources, *self.earlier)))
+
+    @property
+    def messages(self) -> tuple[ChatMessage, ChatMessage]:
+        """Return the turn as the model sees it in a history."""
+        return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConversation:
+    """A conversation of a user's list; *began_s* and *changed_s* are seconds since 1970."""
+
+    id: str
+    title: str
+    began_s: float
+    changed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTurn:
+    """What became of an answer in its conversation: *failure* is the label of why it was not kept."""
+
+    id: str | None
+    title: str
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationLimits:
+    """How long a conversation is kept after its last turn; how many bytes one user's may take, and all together."""
+
+    max_age_s: float
+    max_user_bytes: int
+    max_bytes: int
+
+
+class ConversationStore(Protocol):
+    """
+    Keeps conversations. Each call names the *user*; another user's conversation is as one that is not there.
+
+    Every call may raise ConversationsUnavailable.
+    """
+
+    def conversations(self, user: str) -> tuple[StoredConversation, ...]:
+        """Return the conversations of *user*, the one that was used last first."""
+        ...
+
+    def turns(self, user: str, conversation_id: str) -> tuple[StoredTurn, ...] | None:
+        """Return the turns, oldest first; None when there is no such conversation."""
+        ...
+
+    def begin(self, user: str) -> str:
+        """Begin a conversation without a turn and return its id."""
+        ...
+
+    def add(self, user: str, conversation_id: str, turn: StoredTurn) -> StoredConversation | None:
+        """Add *turn* to a conversation, a new one for the id ""; return it, None when there is no such conversation."""
+        ...
+
+    def rename(self, user: str, conversation_id: str, title: str) -> bool:
+        """Give a conversation another title; return whether there is such a conversation."""
+        ...
+
+    def delete(self, user: str, conversation_id: str) -> bool:
+        """Delete a conversation with all its turns; return whether there was such a conversation."""
+        ...
+
+    def delete_all(self, user: str) -> int:
+        """Delete every conversation of *user* and return how many there were."""
+        ...
+
+    def problem(self) -> str | None:
+        """Return None while conversations can be kept, else one sentence. Raises nothing."""
+        ...
+
+
+def is_conversation_id(text: str) -> bool:
+    """Say whether *text* can be the id of a stored conversation."""
+    return _ID.fullmatch(text) is not None
+
+
+def title_from(question: str) -> str:
+    """Return the title of a conversation that begins with *question*: its first words on one line."""
+    return " ".join(question.split())[:MAX_TITLE_CHARS]
+
+
+def documents_behind(turns: Iterable[StoredTurn]) -> tuple[str, ...]:
+    """Return every document behind *turns*, each once."""
+    return tuple(dict.fromkeys(one for turn in turns for one in turn.documents))
+
+
+def shown(turns: Iterable[StoredTurn], readable: Collection[str]) -> tuple[StoredTurn, ...]:
+    """Return those of *turns* of which every document is *readable* for their user now."""
+    return tuple(turn for turn in turns if all(one in readable for one in turn.documents))

@@ -1,0 +1,99 @@
+"""
+`/rest/v2.0/users/conversations` as Datafari 7's assistant page knows it: the list, and one conversation opened.
+
+There is no basket of documents here, so `docsBasket` is empty. A turn that is not shown is counted in `hidden`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from datafari_rag.core.answer.stored_conversations import StoredConversation, StoredTurn, shown, title_from
+from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.citations.labels import title_of
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import BadRequest, NotAuthenticated, RagError
+from datafari_rag.core.query.dates import iso_at
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.ai.failures import status_of
+from datafari_rag.protocols.arguments import Arguments
+from datafari_rag.protocols.request import Incoming
+
+Json = dict[str, object]
+
+ANONYMOUS_CODE = 407
+"""What Datafari's page takes for "not signed in"."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedConversation:
+    """A *conversation* with its *turns*; *documents* are those behind them that its user may read now, by id."""
+
+    conversation: StoredConversation
+    turns: Sequence[StoredTurn]
+    documents: Mapping[str, Document]
+
+
+def id_in(incoming: Incoming) -> str | None:
+    """Return which conversation the query names, None where it names none."""
+    return incoming.param("conversationId") or None
+
+
+def wants_all(incoming: Incoming) -> bool:
+    """Say whether all conversations are to be deleted."""
+    return incoming.param("all") == "true"
+
+
+def renaming(incoming: Incoming) -> tuple[str, str]:
+    """Return the conversation and its new title. Raises: BadRequest."""
+    if not isinstance(incoming.body, Mapping):
+        raise BadRequest("The body must be a JSON object.")
+    given = Arguments({str(name): value for name, value in incoming.body.items() if value is not None})
+    own_id, title = given.text("conversationId", most_chars=None), given.text("title", most_chars=None)
+    for name, text in (("conversationId", own_id), ("title", title)):
+        if not text.strip():
+            raise BadRequest(f"{name} must be a text that is not empty.", field=name)
+    return own_id, title_from(title)
+
+
+def renamed(conversation_id: str, title: str) -> Json:
+    """Return the reply to a new title."""
+    return {"status": "OK", "content": {"conversationId": conversation_id, "title": title}}
+
+
+def reply(listed: Sequence[StoredConversation], opened: OpenedConversation | None) -> Json:
+    """Return the list, and what may be shown of the conversation that was *opened*."""
+    turns = () if opened is None else shown(opened.turns, opened.documents)
+    content: Json = {
+        "conversationId": None if opened is None else opened.conversation.id,
+        "title": None if opened is None else opened.conversation.title,
+        "conversations": [_row(one) for one in listed],
+        "messages": [message for turn in turns for message in _messages(turn, opened)],
+        "docsBasket": [],
+        "hidden": 0 if opened is None else len(opened.turns) - len(turns),
+    }
+    return {"status": "OK", "content": content}
+
+
+def failure(error: RagError, settings: Settings) -> tuple[int, Json]:
+    """Return HTTP status and body of a failure."""
+    code = ANONYMOUS_CODE if isinstance(error, NotAuthenticated) else error.code
+    content = {"code": code, "label": error.label, "reason": error.reason}
+    return status_of(error, settings), {"status": "ERROR", "content": content}
+
+
+def _row(one: StoredConversation) -> Json:
+    return {"id": one.id, "title": one.title, "created": iso_at(one.began_s), "lastRefresh": iso_at(one.changed_s)}
+
+
+def _messages(turn: StoredTurn, opened: OpenedConversation | None) -> Iterator[Json]:
+    known = {} if opened is None else opened.documents
+    at = iso_at(turn.at_s)
+    sources = [_source(known[one]) for one in turn.sources]
+    yield {"role": "user", "content": turn.question, "date": at}
+    yield {"role": "assistant", "content": turn.answer, "date": at, "sources": sources}
+
+
+def _source(document: Document) -> Json:
+    return {"id": document.id, "title": title_of(document), "url": target_of(document)}

@@ -1,0 +1,158 @@
+"""`/rest/v2.0/users/conversations`: a signed-in user's stored conversations, listed, opened, renamed and deleted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from flask import Response, request
+
+from datafari_rag.core.access import User
+from datafari_rag.core.answer.stored_conversations import ConversationStore, documents_behind, is_conversation_id
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.errors import NotAllowed, NotAuthenticated, NotFound, RagError
+from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.ai import conversations
+from datafari_rag.protocols.ai.conversations import OpenedConversation
+from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by
+from datafari_rag.web.api.bodyless import bodyless
+from datafari_rag.web.conversations.talk import documents_of
+from datafari_rag.web.json_bytes import NDJSON, plain
+from datafari_rag.web.ops.audit import Audited, audit
+from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.responses import json_response
+from datafari_rag.web.runtime import ServiceSnapshot
+from datafari_rag.web.user import user_for
+
+log = logging.getLogger(__name__)
+
+PATHS = tuple(f"{prefix}/rest/v2.0/users/conversations" for prefix in ("/Datafari", ""))
+
+MAX_BODY_BYTES = 10_000
+
+Json = dict[str, object]
+
+
+class _NoQuestion:
+    """Gives failures their form where a route requires a dialect: no question is asked here."""
+
+    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
+        """Refuse. Raises: NotAllowed."""
+        raise NotAllowed
+
+    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]:
+        """Return nothing: there is no answer."""
+        return {}
+
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
+        """Yield nothing."""
+        return iter(())
+
+    def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]:
+        """Return an error as Datafari's page reads it."""
+        return conversations.failure(error, settings)
+
+
+CONVERSATIONS = DialectRoute("conversations", _NoQuestion(), NDJSON)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationCall:
+    """One request of a signed-in *user* about his conversations in *store*."""
+
+    store: ConversationStore
+    user: User
+    name: str
+    incoming: Incoming
+    snapshot: ServiceSnapshot
+
+    def opened(self, conversation_id: str | None) -> Json:
+        """Return the list with one conversation opened, the one that was used last for None. Raises: NotFound."""
+        listed = self.store.conversations(self.name)
+        if conversation_id is None:
+            wanted = listed[0] if listed else None
+        else:
+            wanted = next((one for one in listed if one.id == conversation_id), None)
+        turns = None if wanted is None else self.store.turns(self.name, wanted.id)
+        if wanted is None or turns is None:
+            if conversation_id is not None:
+                raise _absent()
+            return conversations.reply(listed, None)
+        documents = documents_of(documents_behind(turns), self.user, self.snapshot)
+        return conversations.reply(listed, OpenedConversation(wanted, turns, documents))
+
+
+def conversations_view(worker: WorkerContext) -> Response:
+    """Return what the method asks for, with rights looked up now; counted, limited and audited as an answer is."""
+    snapshot = worker.snapshot()
+    audited = Audited(worker.now(), worker.new_id(), CONVERSATIONS.name, None)
+    try:
+        request.max_content_length = MAX_BODY_BYTES
+        incoming = _incoming(worker)
+        identified = identified_by(worker, snapshot, incoming, request.remote_addr or "")
+        audited = Audited(worker.now(), worker.new_id(), CONVERSATIONS.name, identified.name)
+        worker.limits.check_user(snapshot.settings, identified.name)
+        if snapshot.conversations is None:
+            raise NotFound("Conversations are not stored here.")
+        if identified.name is None:
+            raise NotAuthenticated
+        user = user_for(identified, snapshot)
+        call = ConversationCall(snapshot.conversations, user, identified.name, incoming, snapshot)
+        body = METHODS[request.method](call)
+    except RagError as error:
+        audit(snapshot, audited, error.label)
+        return failed(worker, CONVERSATIONS, error, snapshot.settings)
+    worker.metrics.count_answer(CONVERSATIONS.name, "ok")
+    audit(snapshot, audited, "ok")
+    log.info("conversations id=%s method=%s", audited.request_id, request.method)
+    return json_response(plain(body))
+
+
+def _incoming(worker: WorkerContext) -> Incoming:
+    if request.method in ("GET", "HEAD", "DELETE"):
+        return bodyless()
+    # A form: Datafari's page begins a conversation with a body or without one.
+    return incoming_from(request, takes=frozenset({"json", "form"}), now_s=worker.now())
+
+
+def _listed(call: ConversationCall) -> Json:
+    return call.opened(conversations.id_in(call.incoming))
+
+
+def _begun(call: ConversationCall) -> Json:
+    return call.opened(call.store.begin(call.name))
+
+
+def _renamed(call: ConversationCall) -> Json:
+    own_id, title = conversations.renaming(call.incoming)
+    if not is_conversation_id(own_id) or not call.store.rename(call.name, own_id, title):
+        raise _absent()
+    return conversations.renamed(own_id, title)
+
+
+def _deleted(call: ConversationCall) -> Json:
+    if conversations.wants_all(call.incoming):
+        call.store.delete_all(call.name)
+        return conversations.reply((), None)
+    own_id = conversations.id_in(call.incoming)
+    if own_id is None or not is_conversation_id(own_id) or not call.store.delete(call.name, own_id):
+        raise _absent()
+    return call.opened(None)
+
+
+def _absent() -> NotFound:
+    """Return one sentence for what is not there and for what is another user's."""
+    return NotFound("There is no such conversation.", field="conversationId")
+
+
+METHODS: Mapping[str, Callable[[ConversationCall], Json]] = {
+    "GET": _listed,
+    "HEAD": _listed,
+    "POST": _begun,
+    "PUT": _renamed,
+    "DELETE": _deleted,
+}
+"""What each method does."""

@@ -1,0 +1,91 @@
+"""How stored conversations look to Datafari 7's page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datafari_rag.core.answer.stored_conversations import StoredConversation, StoredTurn
+from datafari_rag.core.documents import Document
+from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound, RagError
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.ai import conversations
+from datafari_rag.protocols.ai.conversations import OpenedConversation
+from datafari_rag.protocols.request import Incoming
+
+LISTED = (StoredConversation("c1", "Who ate?", 0.0, 60.0),)
+TURNS = (StoredTurn("Who ate?", "The rabbit [1].", 0.0, ("d1",)), StoredTurn("When?", "At nine.", 60.0, (), ("d2",)))
+READABLE = {"d1": Document("d1", "", title="Rabbits", url="javascript:alert(1)")}
+
+
+def test_a_conversation_is_opened_without_the_turns_that_may_not_be_shown() -> None:
+    content: Any = conversations.reply(LISTED, OpenedConversation(LISTED[0], TURNS, READABLE))["content"]
+    assert content == {
+        "conversationId": "c1",
+        "title": "Who ate?",
+        "conversations": [
+            {
+                "id": "c1",
+                "title": "Who ate?",
+                "created": "1970-01-01T00:00:00+00:00",
+                "lastRefresh": "1970-01-01T00:01:00+00:00",
+            }
+        ],
+        "messages": [
+            {"role": "user", "content": "Who ate?", "date": "1970-01-01T00:00:00+00:00"},
+            {
+                "role": "assistant",
+                "content": "The rabbit [1].",
+                "date": "1970-01-01T00:00:00+00:00",
+                "sources": [{"id": "d1", "title": "Rabbits", "url": "d1"}],
+            },
+        ],
+        "docsBasket": [],
+        "hidden": 1,
+    }
+
+
+def test_without_a_conversation_there_is_a_list_alone() -> None:
+    content: Any = conversations.reply(LISTED, None)["content"]
+    assert (content["conversationId"], content["title"], content["messages"], content["hidden"]) == (None, None, [], 0)
+    assert [one["id"] for one in content["conversations"]] == ["c1"]
+
+
+def test_a_new_title_is_read_and_bounded() -> None:
+    assert conversations.renaming(Incoming("", body={"conversationId": "c1", "title": " A  " + "b" * 100})) == (
+        "c1",
+        "A " + "b" * 58,
+    )
+    assert conversations.renamed("c1", "A") == {"status": "OK", "content": {"conversationId": "c1", "title": "A"}}
+
+
+@pytest.mark.parametrize(
+    "body", [None, [], {}, {"title": "A"}, {"conversationId": "c1", "title": " "}, {"conversationId": 7, "title": "A"}]
+)
+def test_a_new_title_that_cannot_be_read_is_refused(body: object) -> None:
+    with pytest.raises(BadRequest):
+        conversations.renaming(Incoming("", body=body))
+
+
+def test_the_query_names_one_conversation_or_all() -> None:
+    assert conversations.id_in(Incoming("", {"conversationId": ("c1",)})) == "c1"
+    assert conversations.id_in(Incoming("", {"conversationId": ("",)})) is None
+    assert conversations.wants_all(Incoming("", {"all": ("true",)}))
+    assert not conversations.wants_all(Incoming("", {"all": ("1",)}))
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (NotAuthenticated(), 401, 407),
+        (NotFound(), 200, 404),
+        (BadRequest("x"), 400, 400),
+        (ConversationsUnavailable(), 200, 503),
+    ],
+)
+def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) -> None:
+    content = {"code": code, "label": error.label, "reason": error.reason}
+    assert conversations.failure(error, Settings()) == (status, {"status": "ERROR", "content": content})
+    assert conversations.failure(error, replace(Settings(), rag_http_errors=True))[0] == error.code
