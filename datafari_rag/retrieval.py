@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Any
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
@@ -18,7 +19,21 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.result_list import arranged, asked_by_meaning, is_arranged, widened
+from datafari_rag.core.meaning.result_list import (
+    ADDED,
+    WINDOW,
+    Pulled,
+    arranged,
+    asked_by_meaning,
+    behind,
+    far_of,
+    head_of,
+    is_arranged,
+    no_words,
+    others_of,
+    same_words,
+    widened,
+)
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
     Relaxation,
@@ -118,8 +133,9 @@ def browsed(plain: Browse, access: Filter, *, settings: Settings, engines: Engin
     """
     Return the page of a plain search, relaxed step by step as an answer's search is where *plain* wants that.
 
-    Its first hits are in the order of words and meaning together, where there are vectors. A relaxed page says under
-    `relaxation` how it was searched, and what could be asked where no document has all words. Raises: SearchError.
+    Its first hits are in the order of words and meaning together, where there are vectors; documents that meaning alone
+    finds are counted under `meaning`. A relaxed page says under `relaxation` how it was searched, and what could be
+    asked where no document has all words. Raises: SearchError.
     """
     text, language, retriever = plain.text, plain.language, engines.retriever
     arrange = _arranger(plain, access, settings, engines.meaning)
@@ -166,10 +182,37 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
 
 
 def _listed(plain: Browse, access: Filter, retriever: Retriever, arrange: _Arranger | None) -> Mapping[str, object]:
+    """Return the page of *plain*; a list without any hit by words stays empty, so that fewer words are tried."""
     if arrange is None:
         return retriever.browse(plain, access)
-    page = retriever.browse(widened(plain, arrange.id_field), access)
-    return arranged(page, plain, arrange.cosines() if total_of(page) > 1 else {}, arrange.id_field)
+    id_field = arrange.id_field
+    is_far = plain.start >= WINDOW + ADDED
+    page = retriever.browse(head_of(plain, id_field) if is_far else widened(plain, id_field), access)
+    cosines = arrange.cosines() if total_of(page) else {}
+    pulled = _pulled(others_of(page, cosines, id_field), plain, access, retriever, (page, id_field))
+    if not is_far:
+        return arranged(page, plain, cosines, id_field, pulled)
+    return behind(retriever.browse(far_of(plain, pulled, id_field), access), page, plain, pulled)
+
+
+def _pulled(
+    ids: tuple[str, ...], plain: Browse, access: Filter, retriever: Retriever, first: tuple[Mapping[str, object], str]
+) -> Pulled:
+    """Return the documents *ids*, as *access* lets them through now; those with the words are hits further down."""
+    page, id_field = first
+    rows: tuple[Mapping[str, object], ...] = ()
+    marked: Mapping[str, object] = {}
+    if ids and total_of(page) > WINDOW:
+        there = retriever.browse(same_words(plain, ids, id_field), access)
+        rows, marked = _rows_of(there), there.get("highlighting") or {}  # type: ignore[assignment]
+    known = {str(row.get(id_field)) for row in rows}
+    others = tuple(one for one in ids if one not in known)
+    added = _rows_of(retriever.browse(no_words(plain, others, id_field), access)) if others else ()
+    return Pulled((*rows, *added), marked, len(added))
+
+
+def _rows_of(page: Mapping[str, Any]) -> tuple[Mapping[str, object], ...]:
+    return tuple(page["response"]["docs"])
 
 
 def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access: Filter, retriever: Retriever) -> bool:

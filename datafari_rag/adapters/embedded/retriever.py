@@ -8,14 +8,14 @@ a search holds the worker for its few milliseconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from tantivy import Index, Order, Query, Searcher
+from tantivy import Index, Occur, Order, Query, Schema, Searcher
 
 from datafari_rag.adapters.embedded.files import META_FILE, Stamp, stamp_of
 from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, rights_query, values_in
@@ -112,7 +112,8 @@ class EmbeddedRetriever:
         with translated(self._directory):
             view = self.view()
             query = _browse_query(browse, view.vocabulary)
-            whole = narrowed(query, self.filters(view, access, browse.restrictions))
+            filters = self.filters(view, access, browse.restrictions)
+            whole = narrowed(query, [*filters, *_named_queries(browse, view.index.schema)])
             total, hits = _page(view.searcher, whole, browse)
             stored = [(score, stored_of(view.searcher.doc(place))) for score, place in hits]
             reply: dict[str, object] = {
@@ -265,6 +266,15 @@ def _page(searcher: Searcher, query: Query, browse: Browse) -> tuple[int, list[t
 def _count(result: Any) -> int:
     # The stubs do not know that a result counts.
     return int(result.count)
+
+
+def _named_queries(browse: Browse, schema: Schema) -> Iterator[Query]:
+    """Yield what leaves the documents of `ids` alone, and those of `without` out."""
+    if browse.ids is not None:
+        yield Query.term_set_query(schema, "id", [one for name in browse.ids for one in _encodable(name)])
+    if browse.without:
+        others = Query.term_set_query(schema, "id", [one for name in browse.without for one in _encodable(name)])
+        yield Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, others)])
 
 
 def _encodable(text: str) -> list[str]:

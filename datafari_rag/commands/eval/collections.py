@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,9 @@ MERGED = (
 
 ALONE = ("xquad", "multihop", "structure")
 """Sets measured separately, each in its own index: six languages; several documents; rows, items and slides."""
+
+COLLECTIONS = ("merged", *ALONE)
+"""What can be measured, in this order."""
 
 PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
 """Sets that come with the package, and the sets of the folder that are indexed with them: they ask about these too."""
@@ -91,39 +95,60 @@ def rights_of(folder: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """
+    What is indexed: the sets of *folder* in the *engine* ("both" for both), those collections that are *wanted*.
+
+    Documents have vectors where *vectors* (settings as they are written) names an embedding model. With *kept*, a
+    folder, indexes stay there, and those that are there are not made again.
+    """
+
+    folder: Path
+    engine: str = "both"
+    wanted: tuple[str, ...] = COLLECTIONS
+    vectors: Mapping[str, str] = field(default_factory=dict)
+    kept: Path | None = None
+
+
 @contextmanager
-def places(folder: Path, which: str, say: Say, vectors: Mapping[str, str]) -> Iterator[Iterator[IndexedEngine]]:
+def places(indexing: Indexing, say: Say) -> Iterator[Iterator[IndexedEngine]]:
     """
     Give each engine in turn, the sets indexed in it: the merged ones, then each of the others alone.
 
-    Documents keep their rights, and have vectors where *vectors* names an embedding model. Every Solr is stopped, and
-    everything is removed, at the end.
+    Documents keep their rights. Every Solr is stopped at the end, and everything is removed that is not to be kept.
 
     Raises:
         NoSets: nothing to index, or Solr cannot be run.
     """
-    if not _sets(folder, MERGED):
-        raise NoSets(f"{folder} holds none of the sets {', '.join(MERGED)}.")
-    with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as made:
+    if not _sets(indexing.folder, MERGED):
+        raise NoSets(f"{indexing.folder} holds none of the sets {', '.join(MERGED)}.")
+    with tempfile.TemporaryDirectory(prefix="datafari-rag-eval-") as temporary:
+        made = indexing.kept or Path(temporary)
+        made.mkdir(parents=True, exist_ok=True)
         try:
-            yield _places(folder, Path(made), which, partial(_indexed, say=say, vectors=vectors), say)
+            yield _places(indexing, made.absolute(), say)
         finally:
-            for home in Path(made).glob("solr-*"):
+            for home in made.glob("solr-*"):
                 solr_process.stopped(home)
 
 
-def _places(folder: Path, made: Path, which: str, put: Callable[[Path, str], str], say: Say) -> Iterator[IndexedEngine]:
-    for sets in (MERGED, *((name,) for name in ALONE)):
-        beside = PACKAGED.get(sets[0], ()) if len(sets) == 1 else ()
+def _places(indexing: Indexing, made: Path, say: Say) -> Iterator[IndexedEngine]:
+    folder, put = indexing.folder, partial(_indexed, say=say, vectors=indexing.vectors)
+    for name in indexing.wanted:
+        sets, suffix = (MERGED, "") if name == COLLECTIONS[0] else ((name,), f", {name} alone")
+        beside = PACKAGED.get(name, ())
         if not _sets(folder, sets) or len(_sets(folder, beside)) < len(beside):
             continue
-        name, suffix = ("merged", "") if sets == MERGED else (sets[0], f", {sets[0]} alone")
         documents = _merged(folder, (*sets, *beside), made / f"{name}.jsonl")
-        if which in ("embedded", "both"):
-            yield IndexedEngine(f"embedded{suffix}", put(documents, f"embedded:{made / name}"), sets)
-        if which in ("solr", "both"):
-            yield IndexedEngine(f"Solr{suffix}", put(documents, _solr(made / f"solr-{name}", say)), sets)
-            solr_process.stopped(made / f"solr-{name}")
+        digest = hashlib.sha256(documents.read_bytes() + repr(sorted(indexing.vectors.items())).encode()).hexdigest()
+        if indexing.engine in ("embedded", "both"):
+            home = made / f"{name}-{digest[:8]}"
+            yield IndexedEngine(f"embedded{suffix}", put(documents, f"embedded:{home}", home), sets)
+        if indexing.engine in ("solr", "both"):
+            home = made / f"solr-{name}-{digest[:8]}"
+            yield IndexedEngine(f"Solr{suffix}", put(documents, _solr(home, say), home), sets)
+            solr_process.stopped(home)
 
 
 def _solr(home: Path, say: Say) -> str:
@@ -133,7 +158,12 @@ def _solr(home: Path, say: Say) -> str:
         raise NoSets(str(error)) from error
 
 
-def _indexed(documents: Path, url: str, *, say: Say, vectors: Mapping[str, str]) -> str:
+def _indexed(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapping[str, str]) -> str:
+    """Index *documents* into *url*, unless the folder *home* holds them already, and return *url*."""
+    done = home.with_name(f"{home.name}.indexed")
+    if done.exists():
+        say(f"{documents.stem} is in {url.partition(':')[0]} already.")
+        return url
     say(f"Indexing {documents.stem} into {url.partition(':')[0]} …")
     conf = documents.with_suffix(".properties")
     conf.write_text(
@@ -144,6 +174,7 @@ def _indexed(documents: Path, url: str, *, say: Say, vectors: Mapping[str, str])
     indexed([documents], settings=settings, rights=Rights(), listener=ProblemListener())
     if settings.embeddings_endpoint and not url.startswith(EMBEDDED):
         synced(settings, ProblemListener())
+    done.touch()
     return url
 
 

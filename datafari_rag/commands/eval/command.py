@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
+from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.eval.collections import (
+    COLLECTIONS,
     IN_STEPS,
     PATIENT,
+    Indexing,
     NoSets,
     places,
     questions_of,
@@ -25,16 +30,24 @@ from datafari_rag.commands.eval.collections import (
     rights_of,
 )
 from datafari_rag.commands.eval.gate import baseline_in, compare
-from datafari_rag.commands.eval.runs import CannotMeasure, EvaluationPlan, Variant, run
+from datafari_rag.commands.eval.runs import CannotMeasure, EvaluationPlan, Variant, plan_of, run
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
 from datafari_rag.core.settings.table import ROWS
 from datafari_rag.evaluation.comparison import Outcomes, outcomes
 from datafari_rag.evaluation.feedback import questions_of_feedback
-from datafari_rag.evaluation.markdown_report import NoPlaceholder, check_marks, written_into
+from datafari_rag.evaluation.kept_trials import keeping, kept
+from datafari_rag.evaluation.markdown_report import TABLES, NoPlaceholder, check_marks, written_into
 from datafari_rag.evaluation.measures import Trial, gate_curve, summary
 from datafari_rag.evaluation.plot import draw
-from datafari_rag.evaluation.questions import REWORDED, UnreadableQuestions, questions_in, readers_in, rights_in
+from datafari_rag.evaluation.questions import (
+    REWORDED,
+    Question,
+    UnreadableQuestions,
+    questions_in,
+    readers_in,
+    rights_in,
+)
 from datafari_rag.evaluation.tables import gate_table, print_report
 
 DEFAULT_CONF = Path("conf/rag.properties")
@@ -77,6 +90,7 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
     "--out", type=FOLDER, default=Path("var/eval"), show_default=True, help="Output folder for eval.json and eval.png."
 )
 @click.option("--page", type=FILE, help="Markdown page in which the tables between its marks are replaced.")
+@click.option("--part", default=TABLES, show_default=True, help="Name in the marks of --page.")
 @click.option("--every", type=click.IntRange(1), default=1, help="Ask only every Nth question.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes. [default: cores]")
 @click.option("--with-model", is_flag=True, help="Use the configured model. [default: the built-in extractive model]")
@@ -85,6 +99,21 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
     "--sets", type=FOLDER, help="Folder of sets (docs.jsonl, questions.jsonl): index them first, in one index."
 )
 @click.option("--engine", type=click.Choice(["embedded", "solr", "both"]), default="both", help="For --sets.")
+@click.option(
+    "--collection",
+    "collections",
+    type=click.Choice(COLLECTIONS),
+    multiple=True,
+    help="For --sets: measure this alone; repeatable. [default: all]",
+)
+@click.option(
+    "--only", multiple=True, metavar="SET", help="For --sets: ask only the questions of this set; repeatable."
+)
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Keep indexes and outcomes in --out, and continue an earlier run with the same options.",
+)
 @click.pass_context
 def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: Any) -> None:
     """Measure search, passages, answers, citations and leaks on questions with known answers.
@@ -96,7 +125,7 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
     began = time.monotonic()
     try:
         if options["page"] is not None:
-            check_marks(options["page"].read_text(encoding="utf-8"))
+            check_marks(options["page"].read_text(encoding="utf-8"), options["part"])
         baseline = baseline_in(options["baseline"]) if options["baseline"] is not None else None
         results = dict(_results(questions, options))
         is_lost = _told(results, baseline, options, took_s=time.monotonic() - began)
@@ -136,12 +165,15 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
 
 def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:
     folder = options["sets"]
-    with places(folder, options["engine"], console.print, _vectors(options["conf"])) as indexed:
+    wanted = options["collections"] or COLLECTIONS
+    indexes = options["out"] / "indexes" if options["resume"] else None
+    indexing = Indexing(folder, options["engine"], wanted, _vectors(options["conf"]), indexes)
+    with places(indexing, console.print) as indexed:
         rights, readers = rights_of(folder), readers_of(folder)
         tokens = frozenset(token for acl in rights.values() for values in acl.values() for token in values)
         for place in indexed:
-            asked = questions_of(folder, place.sets)[:: options["every"]]
-            plan = EvaluationPlan(asked, tokens, readers, rights)
+            asked = [one for one in questions_of(folder, place.sets) if _is_asked(one, options["only"])]
+            plan = EvaluationPlan(tuple(asked[:: options["every"]]), tokens, readers, rights)
             given = {"solr.url": place.url, **PATIENT}
             efforts = IN_STEPS.get(place.sets, ())
             steps = {f"{place.name}, rag.effort={one}": {"rag.effort": one} for one in efforts}
@@ -151,6 +183,11 @@ def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[t
                     yield variant.name, _measured(plan, variant, options, console)
 
 
+def _is_asked(question: Question, only: Sequence[str]) -> bool:
+    """Say whether *question* is of one of the sets *only*, where some are named."""
+    return not only or question.group in only
+
+
 def _vectors(conf: Path) -> Mapping[str, str]:
     """Return the `embeddings.*` settings of *conf* as they are written. Raises: StartRefused."""
     if not conf.exists():
@@ -158,6 +195,12 @@ def _vectors(conf: Path) -> Mapping[str, str]:
     settings = snapshot_of(conf, environ=os.environ).settings
     rows = [row for row in ROWS if row.group == "embeddings"]
     return {row.key: text for row in rows if (text := written(getattr(settings, row.field))) != row.default_text}
+
+
+def _model(conf: Path) -> str:
+    """Return the name of the embedding model that *conf* names, "" for none. Raises: StartRefused, RagError."""
+    embedder = embedder_for(snapshot_of(conf, environ=os.environ).settings) if conf.exists() else None
+    return embedder.model.name if embedder is not None else ""
 
 
 def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -> list[Variant]:
@@ -177,10 +220,15 @@ def _variants(options: Mapping[str, Any], given: Mapping[str, str], name: str) -
 
 
 def _measured(plan: EvaluationPlan, variant: Variant, options: Mapping[str, Any], console: Console) -> list[Trial]:
+    """Return the trials of all questions; with --resume, only those are asked that an earlier run did not ask."""
+    path = options["out"] / "trials" / f"{re.sub(r'[^A-Za-z0-9.=]+', '-', variant.name)}.jsonl"
+    name = plan_of(plan, variant, baselines=options["baselines"])
+    trials = kept(path, name) if options["resume"] else []
+    left = replace(plan, questions=plan.questions[len(trials) :])
+    made = run(left, variant, jobs=options["jobs"], baselines=options["baselines"]) if left.questions else iter(())
     with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(variant.name, total=len(plan.questions))
-        trials = []
-        for trial in run(plan, variant, jobs=options["jobs"], baselines=options["baselines"]):
+        task = progress.add_task(variant.name, total=len(plan.questions), completed=len(trials))
+        for trial in keeping(path, name, made, len(trials)) if options["resume"] else made:
             trials.append(trial)
             progress.advance(task)
     return trials
@@ -195,13 +243,20 @@ def _told(
 ) -> bool:
     """Print and write everything; say whether the *baseline* lost something. Raises: CannotMeasure, OSError."""
     console = Console(width=None if Console().is_terminal else 160)
-    report = {"every": options["every"], "jobs": options["jobs"], "took_s": took_s, "variants": _reported(results)}
+    report = {
+        "every": options["every"],
+        "jobs": options["jobs"],
+        # What was measured by earlier runs took time as well.
+        "took_s": None if options["resume"] else took_s,
+        "model": _model(options["conf"]),
+        "variants": _reported(results),
+    }
     for name, of in report["variants"].items():
         print_report(name, of["sets"], console)
     if any(not trial.is_answerable for trials in results.values() for trial in trials):
         console.print(gate_table(next(iter(report["variants"].values()))["gate"]))
     is_lost = compare(report, baseline, console)
-    written = _written(report, options["out"], options["page"])
+    written = _written(report, options)
     click.echo(f"Measured in {took_s:.0f} s. Written: {', '.join(map(str, written))}", err=True)
     return is_lost
 
@@ -217,12 +272,13 @@ def _reported(results: Mapping[str, list[Trial]]) -> dict[str, Any]:
     return found
 
 
-def _written(report: Mapping[str, Any], folder: Path, page: Path | None) -> list[Path]:
+def _written(report: Mapping[str, Any], options: Mapping[str, Any]) -> list[Path]:
+    folder, page = options["out"], options["page"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "eval.json").write_text(json.dumps(report, indent=1, ensure_ascii=False), encoding="utf-8")
     totals = {name: list(of["sets"].values())[-1] for name, of in report["variants"].items()}
     draw(totals, next(iter(report["variants"].values()))["gate"], folder / "eval.png")
     if page is None:
         return [folder / "eval.json", folder / "eval.png"]
-    page.write_text(written_into(page.read_text(encoding="utf-8"), report), encoding="utf-8")
+    page.write_text(written_into(page.read_text(encoding="utf-8"), report, options["part"]), encoding="utf-8")
     return [folder / "eval.json", folder / "eval.png", page]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -48,6 +50,15 @@ class EvaluationPlan:
     tokens: frozenset[str] = frozenset()
     readers: tuple[LeakReader, ...] = ()
     rights: Rights | None = None
+
+
+def plan_of(plan: EvaluationPlan, variant: Variant, *, baselines: bool) -> str:
+    """Return what tells a run from one with other questions or settings; where the engine listens is no part of it."""
+    conf = variant.conf.read_text(encoding="utf-8") if variant.conf.exists() else ""
+    changes = {key: value for key, value in variant.changes.items() if key != "solr.url"}
+    asked = [(one.group, one.id, one.text) for one in plan.questions]
+    facts = [variant.name, conf, sorted(changes.items()), variant.with_model, baselines, sorted(plan.tokens), asked]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def run(plan: EvaluationPlan, variant: Variant, *, jobs: int, baselines: bool) -> Iterator[Trial]:

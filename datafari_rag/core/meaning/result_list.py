@@ -1,14 +1,15 @@
 """
 The list of a plain search in the order of words and meaning together.
 
-Pure. The first hits by words change places, and no hit comes or goes: numbers of hits, facets and pages stay those of
-the search by words.
+Pure. The first hits by words change places, and a few of the nearest documents come among them: from further down, or
+although they do not have the words. No hit goes. Facets stay those of the search by words, and the page says how many
+documents were added to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datafari_rag.core.query.search_request import Browse, Search
@@ -23,10 +24,24 @@ NEAREST = 50
 WEIGHT = 3.0
 """How many places of the list a document moves up for each spread of the model that it is nearer."""
 
+ADDED = 5
+"""
+So many documents that only meaning finds may come into a list that words found.
+
+Of 74 questions in other words the right document is then among ten for 39.2 % in place of 28.4, of 171 others for 90.1
+in place of 88.9; with ten or twenty documents for no more.
+"""
+
+MARGIN = 1.0
+"""In spreads: none comes that is so much farther than the nearest. Half as many come, and as many right ones."""
+
+PLACE = 10
+"""The place that these are taken to have by words. With 6 or 15: 41.9 and 28.4, and 89.5 and 89.5 of the others."""
+
 
 def is_arranged(plain: Browse) -> bool:
-    """Say whether meaning has a part in the order of the page that *plain* asks for."""
-    return plain.text is not None and plain.sort is None and plain.start < WINDOW and plain.rows > 0
+    """Say whether meaning has a part in the order of the page that *plain* asks for, or in where it begins."""
+    return plain.text is not None and plain.sort is None and plain.rows > 0
 
 
 def asked_by_meaning(plain: Browse) -> Search:
@@ -38,39 +53,112 @@ def asked_by_meaning(plain: Browse) -> Search:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """
+    The nearest documents that are not among the first hits by words: their *rows*, and snippets of those with words.
+
+    *added* of them are found by meaning alone, and make the list longer.
+    """
+
+    rows: tuple[Mapping[str, object], ...] = ()
+    marked: Mapping[str, object] = field(default_factory=dict)
+    added: int = 0
+
+
+def head_of(plain: Browse, id_field: str) -> Browse:
+    """Return the search for the ids of the hits that may change places, for a page of *plain* far behind them."""
+    return replace(plain, start=0, rows=WINDOW, fields=(id_field,), wants_highlighting=False)
+
+
+def others_of(page: Mapping[str, Any], cosines: Mapping[str, float], id_field: str) -> tuple[str, ...]:
+    """Return the nearest documents that are not among the first hits of *page*, at most `ADDED`."""
+    hits = {str(row.get(id_field)) for row in page["response"]["docs"][:WINDOW]}
+    least = max(cosines.values(), default=0.0) - MARGIN
+    near = [name for name, cosine in cosines.items() if name not in hits and cosine >= least]
+    return tuple(sorted(near, key=lambda name: (-cosines[name], name))[:ADDED])
+
+
+def same_words(plain: Browse, ids: tuple[str, ...], id_field: str) -> Browse:
+    """Return the search for those of the documents *ids* that *plain* finds by its words."""
+    return replace(_with_ids(plain, id_field), start=0, rows=len(ids), ids=ids, facet_fields=())
+
+
+def no_words(plain: Browse, ids: tuple[str, ...], id_field: str) -> Browse:
+    """Return the search for the documents *ids* under the same restrictions, whatever words they have."""
+    return replace(same_words(plain, ids, id_field), text=None, step=None, wants_highlighting=False)
+
+
+def far_of(plain: Browse, pulled: Pulled, id_field: str) -> Browse:
+    """Return the search for a page of *plain* behind all hits that change places; none of *pulled* comes again."""
+    without = tuple(str(row.get(id_field)) for row in pulled.rows)
+    return replace(plain, start=plain.start - len(without), without=without, facet_fields=())
+
+
 def widened(plain: Browse, id_field: str) -> Browse:
     """Return the search for all hits that may change places with those of *plain*, and for their ids."""
-    fields = plain.fields if plain.fields is None or id_field in plain.fields else (*plain.fields, id_field)
-    return replace(plain, start=0, rows=max(WINDOW, plain.start + plain.rows), fields=fields)
+    return replace(_with_ids(plain, id_field), start=0, rows=max(WINDOW, plain.start + plain.rows))
+
+
+def behind(rest: Mapping[str, Any], head: Mapping[str, Any], plain: Browse, pulled: Pulled) -> Mapping[str, object]:
+    """Return *rest*, the page of `far_of`, as the page of *plain*; numbers and facets are those of *head*."""
+    longer = {"start": plain.start, "numFound": head["response"]["numFound"] + pulled.added}
+    facets = {name: head[name] for name in ("facet_counts",) if name in head}
+    return {**rest, "response": {**rest["response"], **longer}, **facets, **_told(pulled.added)}
 
 
 def arranged(
-    page: Mapping[str, Any], plain: Browse, cosines: Mapping[str, float], id_field: str
+    page: Mapping[str, Any],
+    plain: Browse,
+    cosines: Mapping[str, float],
+    id_field: str,
+    pulled: Pulled = Pulled(),
 ) -> Mapping[str, object]:
     """
-    Return the page of *plain* out of *page*, which is that of `widened`.
+    Return the page of *plain* out of *page*, which is that of `widened`, with what meaning *pulled* into it.
 
     *cosines* are those of the nearest documents by id, in spreads of the model; empty: the order stays.
     """
     response = page["response"]
     rows: list[Mapping[str, object]] = list(response["docs"])
-    shown = [*_ordered(rows[:WINDOW], cosines, id_field), *rows[WINDOW:]][plain.start : plain.start + plain.rows]
+    known = {str(row.get(id_field)) for row in pulled.rows}
+    first = _ordered(rows[:WINDOW], cosines, id_field, pulled.rows)
+    rest = [row for row in rows[WINDOW:] if str(row.get(id_field)) not in known]
+    shown = [*first, *rest][plain.start : plain.start + plain.rows]
     ids = {str(row.get(id_field)) for row in shown}
-    found = {**page, "response": {**response, "start": plain.start, "docs": _as_asked(shown, plain, id_field)}}
+    longer = {"start": plain.start, "numFound": response["numFound"] + pulled.added}
+    docs = _as_asked(shown, plain, id_field)
+    found = {**page, "response": {**response, **longer, "docs": docs}, **_told(pulled.added)}
     if isinstance(marked := page.get("highlighting"), Mapping):
-        found["highlighting"] = {name: value for name, value in marked.items() if name in ids}
+        both = {**marked, **pulled.marked}
+        found["highlighting"] = {name: value for name, value in both.items() if name in ids}
     return found
 
 
+def _with_ids(plain: Browse, id_field: str) -> Browse:
+    """Return *plain* with the field of the ids among those that are wanted."""
+    is_there = plain.fields is None or id_field in plain.fields
+    return plain if is_there else replace(plain, fields=(*(plain.fields or ()), id_field))
+
+
+def _told(added: int) -> Mapping[str, object]:
+    return {"meaning": {"added": added}} if added else {}
+
+
 def _ordered(
-    rows: Sequence[Mapping[str, object]], cosines: Mapping[str, float], id_field: str
+    rows: Sequence[Mapping[str, object]],
+    cosines: Mapping[str, float],
+    id_field: str,
+    added: Sequence[Mapping[str, object]],
 ) -> list[Mapping[str, object]]:
     least = min(cosines.values(), default=0.0)
+    placed = [*enumerate(rows), *((PLACE, row) for row in added)]
 
-    def worth(place: int) -> float:
-        return WEIGHT * cosines.get(str(rows[place].get(id_field)), least) - place
+    def worth(one: tuple[int, Mapping[str, object]]) -> float:
+        place, row = one
+        return WEIGHT * cosines.get(str(row.get(id_field)), least) - place
 
-    return [rows[place] for place in sorted(range(len(rows)), key=worth, reverse=True)]
+    return [row for _, row in sorted(placed, key=worth, reverse=True)]
 
 
 def _as_asked(rows: Sequence[Mapping[str, object]], plain: Browse, id_field: str) -> list[Mapping[str, object]]:

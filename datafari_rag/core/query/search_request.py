@@ -115,6 +115,7 @@ class Browse:
     *text* None means everything the user may see. *sort* is (field, descending) or None for the score. *fields* None
     means all stored fields but the ACL's. *facet_fields* are counted over what the user may see, and nothing else.
     *is_relaxed* asks for the same steps as an answer takes; *step* is looked for in place of all words of *text*.
+    *ids* are the only documents that may be found, None for any; those *without* are left out.
     """
 
     text: str | None
@@ -129,8 +130,8 @@ class Browse:
     language: str = "en"
     is_relaxed: bool = False
     step: Step | None = None
-    ids: tuple[str, ...] = ()
-    """The only documents that are looked for, where *text* is None; empty means all."""
+    ids: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from datafari_rag.core.query.search_request import (
 )
 from datafari_rag.core.query.steps import plain_step
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
+from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.core.text.stopwords import is_function_word
 from datafari_rag.core.text.tokenizer import is_unspaced
 
@@ -114,7 +115,8 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
     everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
     everything |= _ids_params(browse.ids, schema) if browse.ids else {}
     words = everything if browse.text is None else words_params(step, browse.language, schema)
-    params = merged(filter_params(access, schema), restriction_params(browse.restrictions, schema), words)
+    narrowed = (restriction_params(browse.restrictions, schema), _named_params(browse, schema))
+    params = merged(filter_params(access, schema), *narrowed, words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
     params |= {"start": str(browse.start), "rows": str(browse.rows), "fl": ",".join(fields) or "*"}
     if browse.sort is not None and (order := _order(*browse.sort, schema)):
@@ -122,6 +124,19 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
     if browse.wants_highlighting:
         params |= _browse_snippet_params(browse.language, schema)
     return params | _facet_params(browse.facet_fields, schema)
+
+
+def _named_params(browse: Browse, schema: Schema) -> Params:
+    """Return the filters that leave the documents of `ids` alone, and those of `without` out."""
+    terms = f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$'
+    usable = {
+        name: SEPARATOR.join(one for one in ids if SEPARATOR not in one and is_unicode(one))
+        for name, ids in (("only", browse.ids), ("without", browse.without or None))
+        if ids is not None
+    }
+    queries = {"only": f"{terms}only}}", "without": "{!bool filter=$everything must_not=$others}"}
+    filters = {"fq": [queries[name] for name in usable], "everything": "*:*", "others": f"{terms}without}}"}
+    return {**filters, **usable} if usable else {}
 
 
 def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -> dict[str, str | list[str]]:

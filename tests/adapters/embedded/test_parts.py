@@ -262,7 +262,8 @@ def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp
     texts = {name: "The ferry leaves. " * (1 + place) for place, name in enumerate(names)}
     texts["05"] = "The ferry and the lighthouse. " + texts["05"]
     hidden = manual("hidden", "The ferry and the lighthouse.", allow_token_document=["staff"])
-    documents = [*(manual(name, text, source="s") for name, text in texts.items()), hidden]
+    near = [manual("near", "The lighthouse."), manual("not for all", "The lighthouse.", allow_token_document=["staff"])]
+    documents = [*(manual(name, text, source="s") for name, text in texts.items()), hidden, *near]
     pieces = {str(one["id"]): list(vectors_of(str(one["exactContent"]), "lighthouse")) for one in documents}
     with closing(EmbeddedWriter(tmp_path)) as writer:
         writer.add_embedded(documents, pieces, replace(MODEL, spread=0.1))
@@ -277,7 +278,8 @@ def test_a_list_of_the_index_is_arranged_by_meaning_and_its_pages_stay_whole(tmp
         return [row["title"][0] for start in (0, 10, 20, 30) for row in page(start, meaning)["response"]["docs"]]
 
     both, words = titles(Meaning(Embedder(), passages)), titles(None)
-    assert sorted(both) == sorted(words) == [f"Manual {name}" for name in names]
-    assert both[0] == "Manual 05" != words[0] and both[30:] == words[30:]
+    assert sorted(words) == [f"Manual {name}" for name in names]
+    assert sorted(both) == [*sorted(words), "Manual near"], "also what has none of the words, but nothing hidden"
+    assert both[:2] == ["Manual near", "Manual 05"] and words[0] != "Manual 05" and both[31:] == words[30:]
     assert page(0, Meaning(Embedder(), passages))["facet_counts"] == page(0, None)["facet_counts"]
-    assert page(10, Meaning(Embedder(), passages))["response"]["numFound"] == 34
+    assert page(10, Meaning(Embedder(), passages))["response"]["numFound"] == 35

@@ -5,21 +5,24 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from datafari_rag.adapters.solr.client import Node
-from datafari_rag.adapters.solr.factory import beside, connection_of, writer_for
+from datafari_rag.adapters.solr.factory import beside, connection_of, retriever_for, writer_for
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.documents import GAP, Document, stored_span
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsMismatch, SearchUnavailable
-from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
+from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.pipeline import found_for
 from datafari_rag.ports import Meaning
+from datafari_rag.retrieval import Engines, browsed
 from tests.adapters.embedded.test_passages import random_acl
 from tests.fakes import FakeModel, FakeRetriever, parts_of
 from tests.passages_in_solr import MODEL, TwoCollections, WordEmbedder, asked, question
@@ -134,6 +137,31 @@ def test_a_right_revoked_in_the_documents_counts_at_once_however_old_the_passage
     solr.documents.load([doc("a", allow_token_document=["s1"]), doc("b")])
     assert ids(passages.compared(bare("a", "b"), search, ANYBODY)) == ["b"]
     assert ids(passages.compared(passages.nearest(search, ANYBODY), search, ANYBODY)) == []
+
+
+def test_a_list_has_documents_that_meaning_alone_finds_as_far_as_their_rights_go_now(solr: TwoCollections) -> None:
+    words = {name: doc(name, "The vessel leaves.") for name in ("w1", "w2")}
+    near = {name: doc(name, "The ferry leaves.", source="x") for name in ("near", "revoked", "far")}
+    hidden = doc("hidden", "The ferry leaves.", allow_token_document=["s1"])
+    put(solr, {**words, **near, "far": doc("far", "Rain all day."), "hidden": hidden})
+    # Its passages are as they were.
+    revoked = doc("revoked", "The ferry leaves.", allow_token_document=["s1"])
+    solr.documents.load([*words.values(), near["near"], doc("far", "Rain all day."), hidden, revoked])
+
+    class Embedder(WordEmbedder):
+        def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+            return super().embed([text.replace("vessel", "ferry leaves") for text in texts], purpose)
+
+    engines = Engines(retriever_for(solr.settings), Meaning(Embedder(), solr.passages()))
+    plain = Browse("vessel", fields=("title",), wants_highlighting=True, facet_fields=("source",))
+    page: Any = browsed(replace(plain, fields=("id",)), ANYBODY, settings=solr.settings, engines=engines)
+    assert {row["id"] for row in page["response"]["docs"]} == {"w1", "w2", "near"}
+    assert page["response"]["numFound"] == 3 and page["meaning"] == {"added": 1}
+    assert page["facet_counts"]["facet_fields"]["source"] == []
+    shown: Any = browsed(plain, ANYBODY, settings=solr.settings, engines=engines)
+    assert [row.keys() for row in shown["response"]["docs"]] == [{"title"}] * 3
+    narrowed = replace(plain, restrictions=(Restriction("source", "y"),))
+    assert "meaning" not in browsed(narrowed, ANYBODY, settings=solr.settings, engines=engines)
 
 
 def test_a_right_that_was_given_counts_after_the_next_run_and_costs_no_vector(solr: TwoCollections) -> None:

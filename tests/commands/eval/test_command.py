@@ -265,3 +265,53 @@ def test_shadow_settings_are_compared_with_those_of_the_file_question_by_questio
     assert {one["question"].rpartition("/")[2] for one in found} == {one["id"] for one in MANY}
     assert all(one["is_loss"] for one in found if one["measure"] == "answer in reply")
     assert "was" in result.output
+
+
+def test_a_run_that_was_stopped_is_continued_with_its_indexes_and_outcomes(tmp_path: Path, sets: Path) -> None:
+    arguments = ("--sets", str(sets), "--engine", "embedded", "--collection", "merged", "--resume", "--no-baselines")
+    _, first = run(tmp_path, *arguments)
+    (kept,) = (tmp_path / "out" / "trials").iterdir()
+    (index_mark,) = (tmp_path / "out" / "indexes").glob("merged-*.indexed")
+    begun = index_mark.with_suffix("").stat().st_mtime_ns
+    whole = kept.read_text(encoding="utf-8")
+    kept.write_text("".join(whole.splitlines(keepends=True)[:2]) + "{", encoding="utf-8")
+
+    result, second = run(tmp_path, *arguments)
+
+    assert result.exit_code == 0, result.output
+    assert [line.split('"ms"')[0] for line in kept.read_text(encoding="utf-8").splitlines()] == [
+        line.split('"ms"')[0] for line in whole.splitlines()
+    ]
+    assert second["variants"]["embedded"]["questions"] == first["variants"]["embedded"]["questions"]
+    assert second["took_s"] is None, "earlier runs took time as well"
+    assert index_mark.with_suffix("").stat().st_mtime_ns == begun, "the index is taken as it is"
+
+
+def test_other_settings_are_another_run(tmp_path: Path, sets: Path) -> None:
+    arguments = ("--sets", str(sets), "--engine", "embedded", "--resume", "--no-baselines")
+    run(tmp_path, *arguments)
+    (tmp_path / "rag.properties").write_text("rag.maxFiles=1\n", encoding="utf-8")
+    (tmp_path / "rag.properties").chmod(0o600)
+    (kept,) = (tmp_path / "out" / "trials").iterdir()
+    before = kept.read_text(encoding="utf-8").splitlines()
+
+    run(tmp_path, *arguments)
+
+    after = kept.read_text(encoding="utf-8").splitlines()
+    assert len(after) == len(before) and after[0] != before[0]
+
+
+def test_the_questions_of_one_set_alone_are_asked(tmp_path: Path, sets: Path) -> None:
+    lines(sets / "cuad" / "docs.jsonl", [{"id": "lease", "title": "Lease", "content": "The lease ends in May."}])
+    lines(sets / "cuad" / "questions.jsonl", [{"id": "c1", "question": "When does the lease end?", "answers": ["May"]}])
+    _, report = run(tmp_path, "--sets", str(sets), "--engine", "embedded", "--only", "cuad", "--no-baselines")
+    assert list(report["variants"]["embedded"]["sets"]) == ["cuad"]
+
+
+def test_methods_of_search_are_written_side_by_side_into_their_part_of_a_page(tmp_path: Path, sets: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- measured: meaning -->\nstale\n<!-- end of meaning -->\n", encoding="utf-8")
+    vary = ("--vary", "retrieval.method=bm25,hybrid", "--no-baselines", "--page", str(page), "--part", "meaning")
+    result, _ = run(tmp_path, "--sets", str(sets), "--engine", "embedded", *vary)
+    assert result.exit_code == 0, result.output
+    assert "### Embedded: words / both" in page.read_text(encoding="utf-8")

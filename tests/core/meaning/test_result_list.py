@@ -5,7 +5,24 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.meaning.result_list import NEAREST, WINDOW, arranged, asked_by_meaning, is_arranged, widened
+from datafari_rag.core.ask import Restriction
+from datafari_rag.core.meaning.result_list import (
+    ADDED,
+    NEAREST,
+    PLACE,
+    WINDOW,
+    Pulled,
+    arranged,
+    asked_by_meaning,
+    behind,
+    far_of,
+    head_of,
+    is_arranged,
+    no_words,
+    others_of,
+    same_words,
+    widened,
+)
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.query.steps import plain_step
 
@@ -30,13 +47,13 @@ def ids_of(page: Any) -> list[str]:
     [
         ({}, True),
         ({"start": WINDOW - 1}, True),
-        ({"start": WINDOW}, False),
+        ({"start": WINDOW + ADDED}, True),
         ({"rows": 0}, False),
         ({"text": None}, False),
         ({"sort": "last_modified desc"}, False),
     ],
 )
-def test_meaning_arranges_the_first_pages_of_a_search_by_relevance(changes: dict[str, Any], expected: bool) -> None:
+def test_meaning_has_a_part_in_the_pages_of_a_search_by_relevance(changes: dict[str, Any], expected: bool) -> None:
     assert is_arranged(replace(PLAIN, **changes)) is expected
 
 
@@ -103,3 +120,59 @@ def test_a_page_without_highlights_gets_none() -> None:
 def test_an_id_that_nobody_asked_for_is_left_out_of_the_rows() -> None:
     found = arranged(page_of(2), replace(PLAIN, fields=("title",)), {}, "id")
     assert found["response"]["docs"] == [{"title": "Title 0"}, {"title": "Title 1"}]
+
+
+def test_the_nearest_documents_that_are_not_among_the_first_hits_come_into_the_list() -> None:
+    cosines = {"d1": 9.0, **{f"n{at}": 8.0 + at / 10 for at in range(9)}, "m8": 8.8, "far": 7.9}
+    assert others_of(page_of(3), cosines, "id") == ("m8", "n8", "n7", "n6", "n5")
+    assert others_of(page_of(3), {"d1": 9.0, "n": 8.0, "far": 7.9}, "id") == ("n",)
+    assert others_of(page_of(WINDOW + 1), {f"d{WINDOW}": 9.0}, "id") == (f"d{WINDOW}",)
+    assert others_of(page_of(3), {}, "id") == ()
+
+
+def test_they_stand_among_the_hits_as_if_words_had_found_them_at_the_tenth_place() -> None:
+    pulled = Pulled(({"id": "near"},), {}, 1)
+    alike = arranged(page_of(20), replace(PLAIN, rows=30), {"near": 1.0, "d0": 1.0}, "id", pulled)
+    assert ids_of(alike).index("near") == PLACE + 1
+    nearer = arranged(page_of(20), replace(PLAIN, rows=30), {"near": 3.0, "d0": 1.0}, "id", pulled)
+    assert ids_of(nearer).index("near") == PLACE + 1 - 6
+
+
+def test_the_list_is_longer_by_what_words_do_not_find_and_the_page_says_so() -> None:
+    pulled = Pulled(({"id": "d4"}, {"id": "b"}), {"d4": {"content": ["here"]}}, 1)
+    page: Any = arranged(page_of(4), replace(PLAIN, rows=10), {"d4": 1.0, "b": 1.0}, "id", pulled)
+    assert page["response"]["numFound"] == 101 and page["meaning"] == {"added": 1}
+    assert page["facet_counts"] == {"facet_fields": {}} and page["highlighting"]["d4"] == {"content": ["here"]}
+    far: Any = behind(page_of(3), {**page_of(1), "facet_counts": "all"}, replace(PLAIN, start=50), pulled)
+    assert (far["response"]["numFound"], far["response"]["start"]) == (101, 50)
+    assert ids_of(far) == ["d0", "d1", "d2"] and far["meaning"] == {"added": 1} and far["facet_counts"] == "all"
+    bare = {"response": page_of(1)["response"]}
+    assert not {"meaning", "facet_counts"} & {*behind(bare, bare, PLAIN, Pulled())}
+
+
+def test_what_comes_from_further_down_is_not_there_a_second_time() -> None:
+    last = f"d{WINDOW + 1}"
+    page = arranged(page_of(WINDOW + 3), replace(PLAIN, rows=50), {last: 9.0}, "id", Pulled(({"id": last},)))
+    assert ids_of(page).count(last) == 1 and ids_of(page)[-2:] == [f"d{WINDOW}", f"d{WINDOW + 2}"]
+    far = far_of(replace(PLAIN, start=70, facet_fields=("source",)), Pulled(({"id": last}, {"id": "x"})), "id")
+    assert (far.start, far.without, far.facet_fields) == (68, (last, "x"), ())
+
+
+def test_they_are_read_under_the_same_restrictions_and_with_the_fields_of_the_page() -> None:
+    plain = replace(PLAIN, start=20, restrictions=(Restriction("source", "x"),), facet_fields=("source",))
+    plain = replace(plain, wants_highlighting=True)
+    words = same_words(replace(plain, fields=("title",)), ("a", "b"), "id")
+    assert (words.text, words.ids, words.start, words.rows) == (plain.text, ("a", "b"), 0, 2)
+    assert (words.fields, words.wants_highlighting) == (("title", "id"), True)
+    read = no_words(plain, ("a", "b"), "id")
+    assert (read.text, read.step, read.ids, read.fields, read.wants_highlighting) == (
+        None,
+        None,
+        ("a", "b"),
+        None,
+        False,
+    )
+    assert {one.restrictions for one in (words, read)} == {plain.restrictions}
+    assert {one.facet_fields for one in (words, read)} == {()}
+    head = head_of(plain, "id")
+    assert (head.start, head.rows, head.fields, head.facet_fields) == (0, WINDOW, ("id",), ("source",))

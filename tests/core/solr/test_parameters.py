@@ -397,3 +397,15 @@ def test_a_collection_without_titles_has_no_titles_that_begin_so() -> None:
     bare = Schema(kinds={"id": "text", "exactContent": "text"})
 
     assert words_params(Step("titles", ("tra",), match="prefix"), "en", bare)["q"] == "-*:*"
+
+
+def test_named_documents_are_a_filter_beside_the_rights_and_never_part_of_the_query() -> None:
+    named = browse_params(Browse("pump", ids=("a", 'b" OR *:*', "c\x1fd", "\ud800")), who("t"), SCHEMA)
+    plain = browse_params(Browse("pump"), who("t"), SCHEMA)
+    assert named["only"] == 'a\x1fb" OR *:*'
+    assert named["fq"] == [*plain["fq"], '{!terms f=id separator="\x1f" v=$only}']
+    assert {**named, **plain} == {**named, "fq": plain["fq"]}, "all else is the same"
+    without = browse_params(Browse("pump", without=("a", "b")), who("t"), SCHEMA)
+    assert without["fq"] == [*plain["fq"], "{!bool filter=$everything must_not=$others}"]
+    assert (without["others"], without["without"]) == ('{!terms f=id separator="\x1f" v=$without}', "a\x1fb")
+    assert browse_params(Browse("pump", ids=()), who("t"), SCHEMA)["only"] == ""
