@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class BreakerVerdict:
     """Whether a request may pass: now (*wait_s* is 0), or after so many seconds; *probe* numbers a probe, 0 is none."""
 
     wait_s: float = 0.0
@@ -37,55 +37,55 @@ class Breaker:
         self._probe = 0
         """The number of the probe that is on its way, 0 for none: only its own report ends it."""
 
-    def passage(self) -> Passage:
+    def verdict(self) -> BreakerVerdict:
         """
         Return whether one request may pass now, which must then be reported; else the seconds until one may.
 
-        A request that was let through is reported with its passage to exactly one of `failed`, `passed`, `answered` and
+        A request that was let through is reported with its verdict to exactly one of `failed`, `passed`, `answered` and
         `gave_up`.
         """
         with self._lock:
             if self._opened_at is None:
-                return Passage()
+                return BreakerVerdict()
             left = self._opened_at + self._reset_s - self._clock()
             if left <= 0 and not self._probe:
                 self._probes += 1
                 self._probe = self._probes
-                return Passage(probe=self._probe)
-            return Passage(max(left, 1.0))
+                return BreakerVerdict(probe=self._probe)
+            return BreakerVerdict(max(left, 1.0))
 
     @property
     def is_open(self) -> bool:
         """Return whether the breaker is open, or half-open without an answered probe; sends no request."""
         return self._opened_at is not None
 
-    def failed(self, passage: Passage) -> None:
+    def failed(self, verdict: BreakerVerdict) -> None:
         """Note a failure that is the endpoint's."""
         with self._lock:
             self._in_a_row += 1
             if self._opened_at is not None or (self._most and self._in_a_row >= self._most):
                 self._opened_at = self._clock()
-            self._end(passage)
+            self._end(verdict)
 
-    def passed(self, passage: Passage) -> None:
+    def passed(self, verdict: BreakerVerdict) -> None:
         """Note an answer: the endpoint is there."""
         with self._lock:
             self._in_a_row, self._opened_at = 0, None
-            self._end(passage)
+            self._end(verdict)
 
-    def answered(self, passage: Passage) -> None:
+    def answered(self, verdict: BreakerVerdict) -> None:
         """Note a failure that is not the endpoint's: it ends a probe well, and counts for nothing else."""
         with self._lock:
             if self._opened_at is not None:
                 self._in_a_row, self._opened_at = 0, None
-            self._end(passage)
+            self._end(verdict)
 
-    def gave_up(self, passage: Passage) -> None:
+    def gave_up(self, verdict: BreakerVerdict) -> None:
         """Note a request that says nothing of the endpoint, because its reader left."""
         with self._lock:
-            self._end(passage)
+            self._end(verdict)
 
-    def _end(self, passage: Passage) -> None:
-        """Let another probe pass if *passage* was that of the last one."""
-        if passage.probe == self._probe:
+    def _end(self, verdict: BreakerVerdict) -> None:
+        """Let another probe pass if *verdict* was that of the last one."""
+        if verdict.probe == self._probe:
             self._probe = 0
