@@ -82,7 +82,7 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, reco
     assert len(shares) == 2
     assert min(shares) >= FEWEST, shares
     shared = " and ".join(map(str, sorted(shares)))
-    tell(record_property, f"service: {READERS} readers wait for its start", f"HTTP 200; two workers have {shared}")
+    tell(record_property, f"service: {READERS} readers wait for its start", f"HTTP 200; two workers hold {shared} sockets")
 
 
 def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path, record_property: Record) -> None:
