@@ -127,15 +127,16 @@ faults: $(DEV_STAMP)
 	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS)
 
 # The service in worlds of which each is made of one number (tests/simulation): SEEDS worlds from FIRST on, every rule
-# checked in each. A world takes a tenth of a second of one core. One world, event by event:
-# python -m tests.simulation --first 42 --show
+# checked in each. A world takes a tenth of a second of one core; MINUTES=60 stops after an hour and says how many there
+# were. One world, event by event: python -m tests.simulation --first 42 --show
 SEEDS ?= 2000
 FIRST ?= 0
+BOUND = $(if $(MINUTES),--minutes $(MINUTES))
 simulate: $(DEV_STAMP)
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST) $(BOUND)
 
 simulate-long: $(DEV_STAMP)
-	$(BIN)/python -m tests.simulation --seeds 100000 --first $(FIRST)
+	$(BIN)/python -m tests.simulation --seeds 100000 --first $(FIRST) $(BOUND)
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
 attack: $(DEV_STAMP) clients programs
