@@ -119,40 +119,45 @@ bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 bench-index: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --index --docs
 
-# The fault matrix with real processes, printed as a table and written into docs/faults.md. About ten minutes.
-FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py test_solr_cloud_killed.py)
+# The fault matrix with real processes, printed as a table and written into docs/faults.md. About twenty minutes.
+FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py \
+  test_shares.py test_rush.py test_revocation.py test_solr_cloud_killed.py) \
+  $(addprefix tests/commands/,test_index_killed.py test_audit.py) tests/web/test_clock.py
 faults: $(DEV_STAMP)
-	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS) tests/web/test_clock.py
+	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS)
 
 # The service in worlds of which each is made of one number (tests/simulation): SEEDS worlds from FIRST on, every rule
-# checked in each. A world takes a tenth of a second of one core. One world, event by event:
-# python -m tests.simulation --first 42 --show
+# checked in each. A world takes a tenth of a second of one core; MINUTES=60 stops after an hour and says how many there
+# were. One world, event by event: python -m tests.simulation --first 42 --show
 SEEDS ?= 2000
 FIRST ?= 0
+BOUND = $(if $(MINUTES),--minutes $(MINUTES))
 simulate: $(DEV_STAMP)
-	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST) $(BOUND)
 
 simulate-long: $(DEV_STAMP)
-	$(BIN)/python -m tests.simulation --seeds 100000 --first $(FIRST)
+	$(BIN)/python -m tests.simulation --seeds 100000 --first $(FIRST) $(BOUND)
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
 attack: $(DEV_STAMP) clients programs
 	$(BIN)/python -m pytest -q -m "slow or not slow" tests/attack tests/security tests/browser/test_hostile.py
 
-# The embedded index: 50 kills at random moments, and the memory that 100,000 documents need.
+# The embedded index: 50 kills at random moments, 50 more while files of every kind are parsed, and the memory that
+# 100,000 documents need.
 index-trials: $(DEV_STAMP)
-	$(BIN)/python -m pytest -q -m slow tests/commands/test_index.py
+	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m slow tests/commands/test_index.py tests/commands/test_index_killed.py
 
 # 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/operating.md. A quarter of an hour.
 soak: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.soak --write
 
 # Rights change and documents go while readers ask a real SolrCloud whose nodes are killed and paused: half an hour, no
-# anomaly. The history is kept in var/history.jsonl. HISTORY_MINUTES and HISTORY_SEED choose another one.
+# anomaly. The history is kept in var/history.jsonl, what it came to in docs/operating.md and docs/faults.md.
+# HISTORY_MINUTES and HISTORY_SEED choose another one.
 history: export HISTORY_MINUTES ?= 30
 history: export HISTORY_FILE ?= $(CURDIR)/var/history.jsonl
 history: $(DEV_STAMP)
-	$(BIN)/python -m pytest -q -m slow tests/end_to_end/test_history.py
+	HISTORY_PAGE=docs/operating.md FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m slow tests/end_to_end/test_history.py
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .

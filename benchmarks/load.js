@@ -60,7 +60,7 @@ class Connection {
     this.text = this.tail = this.rest = "";
     this.isEnded = false;
     this.head = null;
-    this.status = this.size = this.said = this.last = 0;
+    this.status = this.size = this.said = this.last = this.newest = 0;
     this.socket.write(requestBytes());
   }
 
@@ -110,7 +110,11 @@ class Connection {
       while ((code = text.charCodeAt(past)) >= 48 && code <= 57) { stamp = stamp * 10 + code - 48; past += 1; }
       if (past === text.length) break;
       used = past;
-      if (past - at > 6) this.token(arrived, arrived - stamp / 1000);
+      // The end of a stream may quote the answer: what was there before is no further token.
+      if (past - at > 6 && stamp > this.newest) {
+        this.newest = stamp;
+        this.token(arrived, arrived - stamp / 1000);
+      }
     }
     const kept = at >= 0 ? at : Math.max(used, text.length - 24);
     this.rest = text.slice(Math.min(kept, Math.max(used, text.length - 24)));

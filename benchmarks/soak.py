@@ -173,10 +173,10 @@ def told(seen: Sequence[Round], took_s: float) -> list[str]:
     ]
 
 
-def write_page(lines: Sequence[str], page: Path = PAGE) -> None:
-    """Put *lines* between the page's two marks. Raises: ValueError: it has none."""
+def write_page(lines: Sequence[str], page: Path = PAGE, *, marks: tuple[str, str] = (FROM, TO)) -> None:
+    """Put *lines* between the page's two *marks*. Raises: ValueError: it has none."""
     text = page.read_text(encoding="utf-8")
-    head, tail = text.index(FROM) + len(FROM), text.index(TO)
+    head, tail = text.index(marks[0]) + len(marks[0]), text.index(marks[1])
     page.write_text(f"{text[:head]}\n{chr(10).join(lines)}\n{text[tail:]}", encoding="utf-8")
 
 

@@ -147,6 +147,17 @@ def test_a_stream_that_is_not_whole_is_lost(reply: Reply) -> None:
 
 
 @pytest.mark.usefixtures("node")
+def test_what_the_end_of_a_stream_quotes_is_no_further_token() -> None:
+    with serving(lambda asked: Reply(b"data: x@1234567 y@1234568 quoted: x@1234567 y@1234568 [DONE]")) as server:
+        body = {"path": "/", "method": "POST", "body": "{}", "done": "[DONE]", "tokens": 2, "grace_s": 2}
+        target = Target("server", int(server.url.rpartition(":")[2]), None, ())
+        seen = measured(target, {**streams(2, 0.3, length_s=0.1), **body, "warmup_s": 0})
+
+    assert seen["lost"] == 0
+    assert seen["all_tokens"] == 2 * sum(seen["statuses"].values()) > 0
+
+
+@pytest.mark.usefixtures("node")
 def test_callers_that_come_when_they_come_wait_from_the_moment_they_were_to_ask(tmp_path: Path) -> None:
     """One connection, answers of 100 ms, twenty askings a second: each waits for all before it."""
 

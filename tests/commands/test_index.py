@@ -242,9 +242,9 @@ def write_version(place: Place, version: int) -> dict[str, str]:
     return {**texts, "b.txt": f"version {version}"}
 
 
-def killed_after(place: Place, delay_s: float | None) -> float:
+def killed_after(place: Place, delay_s: float | None, program: str = CHILD) -> float:
     """Run the command in a process of its own, kill it after *delay_s* (None: let it end); return its seconds."""
-    arguments = [sys.executable, "-c", CHILD, str(place.files), "--conf", str(place.conf)]
+    arguments = [sys.executable, "-c", program, str(place.files), "--conf", str(place.conf)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()

@@ -8,8 +8,10 @@ read may see any version that is not certainly too old, and of that version only
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,60 +45,76 @@ class Anomaly:
     read: Read
 
 
+class DocumentHistory:
+    """All writes of one document, in the order of its versions: that of its one writer."""
+
+    def __init__(self, writes: Iterable[Write]) -> None:
+        self.writes = sorted(writes, key=lambda one: one.version)
+        self._versions = [one.version for one in self.writes]
+        self._acked = [one for one in self.writes if one.acked_s is not None]
+        self._acked_s = [one.acked_s or 0.0 for one in self._acked]
+
+    def version(self, version: int) -> Write | None:
+        """Return the write of *version*, None where there was none."""
+        at = bisect_left(self._versions, version)
+        return self.writes[at] if version in self._versions[at : at + 1] else None
+
+    def latest(self, read: Read) -> Write | None:
+        """Return the newest version that was acknowledged before *read* was sent."""
+        count = bisect_left(self._acked_s, read.sent_s)
+        return self._acked[count - 1] if count else None
+
+    def possible(self, read: Read) -> list[Write]:
+        """
+        Return the versions that *read* may see: the last one that was visible before it, and all that began since.
+
+        None where no version was certainly there: then that there is no document yet is possible, too.
+        """
+        latest = self.latest(read)
+        if latest is None:
+            return []
+        since = self.writes[bisect_left(self._versions, latest.version) :]
+        return list(takewhile(lambda one: one.sent_s <= read.done_s, since))
+
+
+NEVER = DocumentHistory(())
+
+
 def anomalies(writes: Iterable[Write], reads: Iterable[Read]) -> list[Anomaly]:
     """Return all that cannot be, in the order of *reads*."""
-    histories: dict[str, list[Write]] = {}
+    by_document: dict[str, list[Write]] = {}
     for write in writes:
-        histories.setdefault(write.document, []).append(write)
-    for history in histories.values():
-        history.sort(key=lambda one: one.version)
+        by_document.setdefault(write.document, []).append(write)
+    histories = {document: DocumentHistory(its) for document, its in by_document.items()}
     return [found for read in reads for found in _in_read(histories, read)]
 
 
-def _in_read(histories: Mapping[str, Sequence[Write]], read: Read) -> Iterator[Anomaly]:
+def _in_read(histories: Mapping[str, DocumentHistory], read: Read) -> Iterator[Anomaly]:
     for document, version in read.seen.items():
-        kind = _wrong_with(histories.get(document, ()), version, read)
+        kind = _wrong_with(histories.get(document, NEVER), version, read)
         if kind is not None:
             yield Anomaly(kind, document, version, read)
     for document, history in histories.items():
+        if document in read.seen:
+            continue
         # What may be seen now by everybody who asks: one version alone, and it is for this reader.
-        possible = _possible(history, read)
-        if document not in read.seen and all(read.token in (one.allowed or ()) for one in possible) and possible:
+        possible = history.possible(read)
+        if all(read.token in (one.allowed or ()) for one in possible) and possible:
             yield Anomaly("lost", document, None, read)
 
 
-def _wrong_with(history: Sequence[Write], version: int, read: Read) -> str | None:
-    seen = next((one for one in history if one.version == version), None)
+def _wrong_with(history: DocumentHistory, version: int, read: Read) -> str | None:
+    seen = history.version(version)
     if seen is None or seen.sent_s > read.done_s:
         return "never written"
     if seen.allowed is None:
         return "of a deletion"
     if read.token not in seen.allowed:
         return "hidden"
-    latest = _latest(history, read)
+    latest = history.latest(read)
     if latest is not None and version < latest.version:
         return "deleted" if latest.allowed is None else "too old"
     return None
-
-
-def _possible(history: Sequence[Write], read: Read) -> list[Write]:
-    """
-    Return the versions that *read* may see: the last one that was visible before it, and all that began since.
-
-    None where no version was certainly there: then that there is no document yet is possible, too.
-    """
-    latest = _latest(history, read)
-    return [] if latest is None else _since(history, latest.version, read)
-
-
-def _since(history: Sequence[Write], version: int, read: Read) -> list[Write]:
-    return [one for one in history if one.version >= version and one.sent_s <= read.done_s]
-
-
-def _latest(history: Sequence[Write], read: Read) -> Write | None:
-    """Return the newest version that was acknowledged before *read* was sent."""
-    acked = [one for one in history if one.acked_s is not None and one.acked_s < read.sent_s]
-    return acked[-1] if acked else None
 
 
 STALE = frozenset({"too old", "deleted", "lost"})

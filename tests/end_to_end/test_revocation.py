@@ -6,6 +6,7 @@ from pathlib import Path
 
 import requests
 
+from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service
 from tests.loopback import Asked, Reply, serving
 from tests.security.test_revocation import DOCUMENTS, SECRET
@@ -23,7 +24,7 @@ def finds(found: Running, name: str) -> bool:
     return bool(reply.json()["response"]["numFound"] == 1)
 
 
-def test_every_worker_knows_a_revocation_with_the_next_request(tmp_path: Path) -> None:
+def test_every_worker_knows_a_revocation_with_the_next_request(tmp_path: Path, record_property: Record) -> None:
     tokens = {"ann": "s1"}
     calls: list[str] = []
 
@@ -59,3 +60,5 @@ def test_every_worker_knows_a_revocation_with_the_next_request(tmp_path: Path) -
             assert not any(finds(found, "ann") for _ in range(ASKERS))
             counted = found.get("/metrics").text
             assert 'datafari_rag_revocations_total{of="user"} 1.0' in counted
+    saw = f"the next {ASKERS} requests find nothing"
+    tell(record_property, "rights: revoked (POST /admin/revoke), remembered for an hour by two workers", saw)

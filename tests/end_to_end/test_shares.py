@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from datafari_rag.commands.demo.index import build_demo_index
+from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, running, write_settings
 
 READERS = 80
@@ -68,7 +69,7 @@ def started(folder: Path, port: int) -> Iterator[Running]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count connections in")
-def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path) -> None:
+def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, record_property: Record) -> None:
     port = free_port()
     with waiting(port) as readers, started(tmp_path, port) as found:
         limit = time.monotonic() + 60
@@ -80,9 +81,11 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path) -> N
         shares = [connections(worker) for worker in found.workers()]
     assert len(shares) == 2
     assert min(shares) >= FEWEST, shares
+    saw = f"HTTP 200; two workers hold {min(shares)} and {max(shares)} sockets"
+    tell(record_property, f"service: {READERS} readers wait for its start", saw)
 
 
-def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path) -> None:
+def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path, record_property: Record) -> None:
     """No connection in the meantime is refused, whichever worker the system selects."""
     port = free_port()
     with started(tmp_path, port) as found:
@@ -93,6 +96,7 @@ def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path
                        for _ in range(30)]  # fmt: skip
             assert {one.status_code for one in answers} == {200}
             assert len(set(found.workers()) - before) == 1
+    tell(record_property, "service: a worker killed twice, 30 readers connect each time", "HTTP 200, each of them")
 
 
 def test_a_server_that_stops_refuses_readers(tmp_path: Path) -> None:

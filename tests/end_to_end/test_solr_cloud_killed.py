@@ -196,9 +196,13 @@ def wait_until_missed(folder: Path, dead: Process) -> None:
     until(lambda: not any(f":{dead.port}_" in name for name in cluster(other)["live_nodes"]))
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
+ONE_KILL = pytest.param("1 kill", 1, id="one kill")
+RUNS = [pytest.param(f"10 kills, run {run} of 3", 10, id=f"ten, {run}", marks=pytest.mark.slow) for run in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(("name", "kills"), [ONE_KILL, *RUNS])
 def test_nodes_killed_in_turn_under_load_fail_no_request(
-    folder: Path, cloud: Running, kills: int, record_property: Record
+    folder: Path, cloud: Running, name: str, kills: int, record_property: Record
 ) -> None:
     """They come back under the same load, which must not be noticed either."""
     with counted(cloud.url) as ask, loaded(ask) as load:
@@ -209,8 +213,8 @@ def test_nodes_killed_in_turn_under_load_fail_no_request(
             wait_until_missed(folder, victim)
             solr_process.revived(folder, owner=os.getpid())
             wait_until_whole(folder)
-    name = f"SolrCloud: {kills} kills of one of two nodes, in turn, under load"
-    tell(record_property, name, str(load), then="they came back under the same load")
+    fault = f"SolrCloud: {name}, of one of two nodes in turn, under load"
+    tell(record_property, fault, str(load), then="they came back under the same load")
 
     assert load.failures == [], load.why
     assert set(load.totals) == {DOCUMENTS}

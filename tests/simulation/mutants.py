@@ -17,7 +17,7 @@ from datafari_rag import pipeline
 from datafari_rag.adapters import retries
 from datafari_rag.adapters.http.single_flight import Flights
 from datafari_rag.adapters.model import retries as model_retries
-from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.endpoint import ReadDeadline
 from datafari_rag.adapters.observability import audit_trail
@@ -171,23 +171,23 @@ def _passed_on_after_words() -> Any:
 
 
 def _never_open() -> Any:
-    return lambda self: 0.0
+    return lambda self: BreakerVerdict()
 
 
 def _open_for_ever() -> Any:
-    return lambda self: 0.0 if self._opened_at is None else 5.0
+    return lambda self: BreakerVerdict() if self._opened_at is None else BreakerVerdict(5.0)
 
 
 def _probe_kept() -> Any:
-    return lambda self: None
+    return lambda self, verdict: None
 
 
 def _all_probe() -> Any:
-    def wait_s(self: Breaker) -> float:
+    def verdict(self: Breaker) -> BreakerVerdict:
         left = 0.0 if self._opened_at is None else self._opened_at + self._reset_s - self._clock()
-        return max(left, 0.0)
+        return BreakerVerdict(max(left, 0.0))
 
-    return wait_s
+    return verdict
 
 
 def _silent_while_read() -> Any:
@@ -333,10 +333,10 @@ MUTANTS: dict[str, Mutant] = {
     "retries: more than are allowed": Mutant(model_retries, "repeated", _without_end, 3),
     "retries: past the deadline": Mutant(model_retries, "repeated", _past_the_deadline, 181),
     "chain: passed on after the first words": Mutant(ModelChain, "_in_turn", _passed_on_after_words, 211),
-    "breaker: never open": Mutant(Breaker, "wait_s", _never_open, 18),
-    "breaker: open for ever": Mutant(Breaker, "wait_s", _open_for_ever, 30),
+    "breaker: never open": Mutant(Breaker, "verdict", _never_open, 18),
+    "breaker: open for ever": Mutant(Breaker, "verdict", _open_for_ever, 30),
     "breaker: a reader who leaves keeps the probe": Mutant(Breaker, "gave_up", _probe_kept, 30),
-    "breaker: all requests are probes": Mutant(Breaker, "wait_s", _all_probe, 18),
+    "breaker: all requests are probes": Mutant(Breaker, "verdict", _all_probe, 18),
     "breaker: slow readers count as failures": Mutant(ReadDeadline, "lent", _silent_while_read, 17),
     "filter: none": Mutant(parameters, "filter_params", _no_filter, 0),
     "filter: deny ignored": Mutant(parameters, "_level_query", _no_deny, 1),

@@ -19,12 +19,12 @@ from werkzeug.test import EnvironBuilder
 from datafari_rag.adapters.machine import Machine
 from datafari_rag.adapters.observability.audit_trail import KEY_BYTES, KEY_FILE
 from datafari_rag.adapters.settings.file import SettingsFile
-from datafari_rag.bootstrap import Application
 from tests.simulation.network import Network
 from tests.simulation.plan import Change, Plan, planned
 from tests.simulation.readers import SPEECHES, STREAMS, Visit
 from tests.simulation.scheduler import NeverEnds, Scheduler, SimulatedSignal
 from tests.simulation.servers import SimulatedAuthority, SimulatedModel, SimulatedSolr, Weather
+from tests.simulation.service import SimulatedApplication
 from tests.simulation.truth import Truth, canary, some_acl, some_tokens
 from tests.simulation.watch import Watch
 
@@ -86,7 +86,7 @@ class World:
         self.live_faults = 0
         self._populate()
         self._connect()
-        self.app = Application(self._settings_file(), self._machine())
+        self.app = SimulatedApplication(self._settings_file(), self._machine())
 
     def log(self, *happening: object) -> None:
         """Take one event into the hash."""

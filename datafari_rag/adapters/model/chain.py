@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.machine import pause
-from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
 from datafari_rag.adapters.model.retries import Answering, StartedAttempt, begin, counted, retried
 from datafari_rag.adapters.retries import RetryPolicy
 from datafari_rag.core.answer.prompt import Prompt
@@ -148,12 +148,12 @@ class ModelChain:
 
 def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[T]:
     """Yield what *attempt* yields, unless the endpoint's breaker is open; report to the breaker how it ended."""
-    wait_s = link.breaker.wait_s()
-    if wait_s > 0:
-        failure = ModelUnavailable(log=f"breaker open for {link.name}", retry_after_s=round(wait_s, 1))
+    verdict = link.breaker.verdict()
+    if verdict.wait_s > 0:
+        failure = ModelUnavailable(log=f"breaker open for {link.name}", retry_after_s=round(verdict.wait_s, 1))
         yield Ending(None, failure, replace(UNKNOWN_MODEL, tries=0))
         return
-    report = link.breaker.gave_up
+    report: Callable[[BreakerVerdict], None] = link.breaker.gave_up
     try:
         with closing(attempt(until)) as answering:
             for said in answering:
@@ -161,10 +161,10 @@ def _guarded(link: ChainMember, attempt: Attempt[T], until: float) -> Answering[
                     report = _report(link, said.failure)
                 yield said
     finally:
-        report()
+        report(verdict)
 
 
-def _report(link: ChainMember, failure: RagError | None) -> Callable[[], None]:
+def _report(link: ChainMember, failure: RagError | None) -> Callable[[BreakerVerdict], None]:
     """
     Return what an ending means for the breaker.
 

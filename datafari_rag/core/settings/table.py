@@ -85,7 +85,7 @@ class Settings(SearchSettings):
     )
     server_max_wait_s: float = setting(
         "server.max_wait_s",
-        10.0,
+        5.0,
         check=checks.number(0.1, 600),
         help="Longest wait for that, in seconds; a request that would wait longer gets 503 and Retry-After.",
     )

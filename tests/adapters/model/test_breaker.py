@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from datafari_rag.adapters.model.breaker import Breaker
+from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
 
 
 class Clock:
@@ -20,78 +22,88 @@ def clock() -> Clock:
     return Clock()
 
 
+NOW = BreakerVerdict()
+
+
 def opened(clock: Clock) -> Breaker:
     breaker = Breaker(2, 30.0, clock)
     for _ in range(2):
-        assert breaker.wait_s() == 0
-        breaker.failed()
+        assert breaker.verdict() == NOW
+        breaker.failed(NOW)
     return breaker
 
 
 def test_it_opens_after_the_number_of_failures_and_says_how_long_it_stays_so(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 10
-    assert breaker.wait_s() == 20.0
+    assert breaker.verdict() == BreakerVerdict(20.0)
 
 
 def test_a_success_between_failures_starts_the_row_again(clock: Clock) -> None:
     breaker = Breaker(2, 30.0, clock)
     for report in (breaker.failed, breaker.passed, breaker.failed):
-        assert breaker.wait_s() == 0
-        report()
-    assert breaker.wait_s() == 0
+        assert breaker.verdict() == NOW
+        report(NOW)
+    assert breaker.verdict() == NOW
 
 
 def test_an_answer_that_is_nobodys_fault_neither_counts_nor_ends_the_row(clock: Clock) -> None:
     breaker = Breaker(2, 30.0, clock)
     for report in (breaker.failed, breaker.answered, breaker.gave_up, breaker.failed):
-        assert breaker.wait_s() == 0
-        report()
-    assert breaker.wait_s() == 30.0
+        assert breaker.verdict() == NOW
+        report(NOW)
+    assert breaker.verdict() == BreakerVerdict(30.0)
 
 
 def test_after_its_time_one_probe_passes_and_the_others_wait(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 30
-    assert breaker.wait_s() == 0
-    assert breaker.wait_s() == 1.0
+    assert breaker.verdict() == BreakerVerdict(probe=1)
+    assert breaker.verdict() == BreakerVerdict(1.0)
 
 
-def test_a_good_probe_closes_it(clock: Clock) -> None:
+@pytest.mark.parametrize("ending", [Breaker.passed, Breaker.answered], ids=["an answer", "a refusal"])
+def test_a_probe_that_is_answered_closes_it(clock: Clock, ending: Callable[[Breaker, BreakerVerdict], None]) -> None:
     breaker = opened(clock)
     clock.now += 30
-    assert breaker.wait_s() == 0
-    breaker.passed()
-    assert [breaker.wait_s(), breaker.wait_s()] == [0, 0]
-
-
-def test_a_probe_that_is_answered_with_a_refusal_closes_it_too(clock: Clock) -> None:
-    breaker = opened(clock)
-    clock.now += 30
-    assert breaker.wait_s() == 0
-    breaker.answered()
-    assert [breaker.wait_s(), breaker.wait_s()] == [0, 0]
+    ending(breaker, breaker.verdict())
+    assert [breaker.verdict(), breaker.verdict()] == [NOW, NOW]
 
 
 def test_a_bad_probe_opens_it_for_the_whole_time_again(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 31
-    assert breaker.wait_s() == 0
-    breaker.failed()
-    assert breaker.wait_s() == 30.0
+    breaker.failed(breaker.verdict())
+    assert breaker.verdict() == BreakerVerdict(30.0)
 
 
 def test_a_probe_whose_reader_left_leaves_the_place_to_the_next(clock: Clock) -> None:
     breaker = opened(clock)
     clock.now += 30
-    assert breaker.wait_s() == 0
-    breaker.gave_up()
-    assert breaker.wait_s() == 0
+    breaker.gave_up(breaker.verdict())
+    assert breaker.verdict() == BreakerVerdict(probe=2)
+
+
+@pytest.mark.parametrize("ending", [Breaker.gave_up, Breaker.failed], ids=["its reader left", "it failed"])
+def test_a_request_from_before_it_opened_lets_no_second_probe_pass(
+    clock: Clock, ending: Callable[[Breaker, BreakerVerdict], None]
+) -> None:
+    breaker = Breaker(2, 30.0, clock)
+    older = breaker.verdict()
+    for _ in range(2):
+        breaker.failed(breaker.verdict())
+    clock.now += 30
+    probe = breaker.verdict()
+    ending(breaker, older)
+    clock.now += 60
+    assert breaker.verdict() == BreakerVerdict(1.0)
+    breaker.gave_up(probe)
+    assert breaker.verdict() == BreakerVerdict(probe=2)
 
 
 def test_zero_turns_it_off(clock: Clock) -> None:
     breaker = Breaker(0, 30.0, clock)
     for _ in range(100):
-        assert breaker.wait_s() == 0
-        breaker.failed()
-    assert breaker.wait_s() == 0
+        assert breaker.verdict() == NOW
+        breaker.failed(NOW)
+    assert breaker.verdict() == NOW

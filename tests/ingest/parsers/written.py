@@ -1,12 +1,13 @@
-"""Writes one small file of each kind, with the libraries that write them; `table` is the same in all of them."""
+"""Writes one small file of each kind, with the libraries that write them, and the same table in all of them."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from email.message import EmailMessage
 from io import BytesIO
 from pathlib import Path
+from typing import Protocol
 
 import docx
 import odfdo
@@ -16,20 +17,28 @@ from pptx.util import Inches
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, FloatObject, NameObject
 
-TABLE = (("Region", "Gateway"), ("Europe", "eu.vpn.example.org"), ("Asia", "sg.vpn.example.org"))
+Rows = Sequence[Sequence[str]]
+
+TABLE: Rows = (("Region", "Gateway"), ("Europe", "eu.vpn.example.org"), ("Asia", "sg.vpn.example.org"))
 ROW = "Asia | sg.vpn.example.org"
 
 
-def docx_of(path: Path) -> None:
+class FileWriter(Protocol):
+    """Writes a file of one kind that has *rows* as its table, if it has one."""
+
+    def __call__(self, path: Path, rows: Rows = TABLE) -> None: ...
+
+
+def docx_of(path: Path, rows: Rows = TABLE) -> None:
     document = docx.Document()
     document.add_heading("Gateways", 1)
-    table = document.add_table(len(TABLE), 2)
-    for number, row in enumerate(TABLE):
+    table = document.add_table(len(rows), 2)
+    for number, row in enumerate(rows):
         table.cell(number, 0).text, table.cell(number, 1).text = row
     document.save(str(path))
 
 
-def pptx_of(path: Path) -> None:
+def pptx_of(path: Path, rows: Rows = TABLE) -> None:
     show = pptx.Presentation()
     first = show.slides.add_slide(show.slide_layouts[5])
     first.shapes.title.text = "Welcome"
@@ -37,40 +46,40 @@ def pptx_of(path: Path) -> None:
     slide.shapes.title.text = "Gateways"
     box = slide.shapes.add_group_shape().shapes.add_textbox(Inches(1), Inches(5), Inches(3), Inches(1))
     box.text_frame.text = "In a group"
-    table = slide.shapes.add_table(len(TABLE), 2, Inches(1), Inches(2), Inches(6), Inches(2)).table
-    for number, row in enumerate(TABLE):
+    table = slide.shapes.add_table(len(rows), 2, Inches(1), Inches(2), Inches(6), Inches(2)).table
+    for number, row in enumerate(rows):
         table.cell(number, 0).text, table.cell(number, 1).text = row
     slide.notes_slide.notes_text_frame.text = "Say it slowly."
     show.save(str(path))
 
 
-def xlsx_of(path: Path) -> None:
+def xlsx_of(path: Path, rows: Rows = TABLE) -> None:
     with xlsxwriter.Workbook(str(path)) as book:
         book.add_worksheet("Q1").write_row(0, 0, ["nothing"])
         sheet = book.add_worksheet("Q3")
-        for number, row in enumerate(TABLE):
+        for number, row in enumerate(rows):
             sheet.write_row(11 + number, 1, row)
         sheet.write_row(20, 1, ["Total", 42.0, True])
 
 
-def ods_of(path: Path) -> None:
+def ods_of(path: Path, rows: Rows = TABLE) -> None:
     document = odfdo.Document("spreadsheet")
     document.body.clear()
     table = odfdo.Table("Q3")
-    for row in TABLE:
+    for row in rows:
         table.append_row(odfdo.Row())
         table.set_row_values(table.height - 1, list(row))
     document.body.append(table)
     document.save(str(path))
 
 
-def odt_of(path: Path) -> None:
+def odt_of(path: Path, rows: Rows = TABLE) -> None:
     document = odfdo.Document("text")
     document.body.clear()
     document.body.append(odfdo.Header(1, "Gateways"))
     document.body.append(odfdo.List(["one", "two"]))
     table = odfdo.Table("t")
-    for row in TABLE:
+    for row in rows:
         table.append_row(odfdo.Row())
         table.set_row_values(table.height - 1, list(row))
     document.body.append(table)
@@ -78,39 +87,41 @@ def odt_of(path: Path) -> None:
     document.save(str(path))
 
 
-def odp_of(path: Path) -> None:
+def odp_of(path: Path, rows: Rows = TABLE) -> None:
     document = odfdo.Document("presentation")
     document.body.clear()
-    for number, words in enumerate(("Welcome", " ".join(TABLE[2]))):
+    for number, words in enumerate(("Welcome", " ".join(rows[2]))):
         page = odfdo.DrawPage(f"page{number}", name=f"Page {number}")
         page.append(odfdo.Frame.text_frame(words, size=("7cm", "5cm"), position=("1cm", "1cm")))
         document.body.append(page)
     document.save(str(path))
 
 
-def rtf_of(path: Path) -> None:
-    rows = "".join(
-        rf"\trowd\cellx2000\cellx6000\intbl {left}\cell {right}\cell\row" + "\n" for left, right in TABLE
+def rtf_of(path: Path, rows: Rows = TABLE) -> None:
+    written = "".join(
+        rf"\trowd\cellx2000\cellx6000\intbl {left}\cell {right}\cell\row" + "\n" for left, right in rows
     )  # fmt: skip
-    path.write_text(r"{\rtf1\ansi\deff0{\fonttbl{\f0 Arial;}}" + f"\\pard Gateways\\par\n{rows}\\pard caf\\'e9\\par}}")
+    path.write_text(
+        r"{\rtf1\ansi\deff0{\fonttbl{\f0 Arial;}}" + f"\\pard Gateways\\par\n{written}\\pard caf\\'e9\\par}}"
+    )
 
 
-def mail(*attached: tuple[str, bytes], subject: str = "Gateways") -> EmailMessage:
+def mail(*attached: tuple[str, bytes], subject: str = "Gateways", rows: Rows = TABLE) -> EmailMessage:
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = subject, "ada@example.org", "team@example.org"
-    message.set_content("Region | Gateway\nAsia | sg.vpn.example.org\n")
+    message.set_content("".join(" | ".join(row) + "\n" for row in (rows[0], rows[-1])))
     message.add_alternative("<p>the same as a page</p>", subtype="html")
     for name, raw in attached:
         message.add_attachment(raw, maintype="application", subtype="octet-stream", filename=name)
     return message
 
 
-def eml_of(path: Path) -> None:
-    path.write_bytes(mail(("list.csv", b"a,b\n1,2\n")).as_bytes())
+def eml_of(path: Path, rows: Rows = TABLE) -> None:
+    path.write_bytes(mail(("list.csv", b"a,b\n1,2\n"), rows=rows).as_bytes())
 
 
-def csv_of(path: Path) -> None:
-    path.write_text("\n".join(f'"{left}";"{right}"' for left, right in TABLE))
+def csv_of(path: Path, rows: Rows = TABLE) -> None:
+    path.write_text("\n".join(f'"{left}";"{right}"' for left, right in rows))
 
 
 def zip_of(path: Path, *members: tuple[str, bytes]) -> Path:
@@ -120,8 +131,8 @@ def zip_of(path: Path, *members: tuple[str, bytes]) -> Path:
     return path
 
 
-def epub_of(path: Path) -> None:
-    cells = "".join(f"<tr><td>{left}</td><td>{right}</td></tr>" for left, right in TABLE)
+def epub_of(path: Path, rows: Rows = TABLE) -> None:
+    cells = "".join(f"<tr><td>{left}</td><td>{right}</td></tr>" for left, right in rows)
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
         '<dc:title>The book</dc:title></metadata><manifest><item id="b" href="b%20b.xhtml" media-type='
@@ -200,9 +211,9 @@ def ruled(rows: Sequence[Sequence[str]], x: int = 50, top: int = 400, width: int
     return content
 
 
-def ruled_pdf_of(path: Path) -> None:
+def ruled_pdf_of(path: Path, rows: Rows = TABLE) -> None:
     text = words("Gateways", 50, 450, 20) + "".join(words(f"Line {n} of the text.", 50, 300 - 12 * n) for n in range(9))
-    pdf_of(path, words("Welcome", 50, 400), text + ruled(TABLE), title="Guide")
+    pdf_of(path, words("Welcome", 50, 400), text + ruled(rows), title="Guide")
 
 
 def loop_zip(levels: int) -> bytes:
@@ -216,7 +227,7 @@ def loop_zip(levels: int) -> bytes:
     return raw
 
 
-WRITERS: dict[str, Callable[[Path], None]] = {
+WRITERS: dict[str, FileWriter] = {
     "docx": docx_of,
     "pptx": pptx_of,
     "xlsx": xlsx_of,
