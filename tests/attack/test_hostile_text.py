@@ -281,7 +281,7 @@ THROUGH = {
     "core.query.select_parameters.identity_attempts": "core.query.select_parameters.forged_names",
     "core.query.select_parameters.read": "protocols.solr_select.parse",
     "core.solr.parameters.fetch_params": "core.solr.parameters.escaped",
-    "core.solr.parameters.restriction_params": "protocols.solr_select.parse",
+    "core.solr.restriction_parameters.restriction_params": "protocols.solr_select.parse",
     "core.solr.parameters.text_field": "core.solr.parameters.escaped",
     "core.text.cleaning.is_invisible": "core.text.folding.fold",
     "core.text.cleaning.spaced": "core.text.cleaning.clean",

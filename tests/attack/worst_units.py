@@ -155,7 +155,7 @@ WORST = {
     "core.query.steps.plain_step": "'|\\u4e2d'",
     "core.query.steps.steps_for": "'\\u201d\\u4e2d'",
     "core.solr.parameters.escaped": "':'",
-    "core.solr.parameters.numbered": "'\\U000e0041'",
+    "core.solr.restriction_parameters.numbered": "'\\U000e0041'",
     "core.solr.parameters.usable_words": "'\\u4e2d '",
     "core.answer.targets.is_target": "'a&b'",
     "core.answer.targets.target_of": "'\\u4e2d\\u6587 '",

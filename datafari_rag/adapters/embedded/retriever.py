@@ -234,8 +234,6 @@ def _language(stored: dict[str, list[Any]]) -> str | None:
 
 
 def _browse_query(browse: Browse, vocabulary: Vocabulary) -> Query:
-    if browse.text is None and browse.ids:
-        return Query.term_set_query(vocabulary.schema, "id", [one for text in browse.ids for one in _encodable(text)])
     if browse.text is None:
         return Query.all_query()
     step = browse.step or plain_step(browse.text, language=browse.language, operator=browse.operator)

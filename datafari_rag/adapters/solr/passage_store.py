@@ -26,8 +26,9 @@ from datafari_rag.core.meaning.passage_records import (
     model_mark,
 )
 from datafari_rag.core.query.search_request import Fields
-from datafari_rag.core.solr.parameters import SEPARATOR, numbered
+from datafari_rag.core.solr.parameters import SEPARATOR
 from datafari_rag.core.solr.passage_parameters import QUIET
+from datafari_rag.core.solr.restriction_parameters import numbered
 from datafari_rag.core.solr.schema import Schema
 
 PAGE = 500

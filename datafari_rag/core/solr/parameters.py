@@ -13,9 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
-from datafari_rag.core.ask import Restriction
 from datafari_rag.core.places import PLACES_FIELD
-from datafari_rag.core.query.dates import iso_of
 from datafari_rag.core.query.search_request import (
     FACET_LIMIT,
     MARK_END,
@@ -28,8 +26,8 @@ from datafari_rag.core.query.search_request import (
     Step,
 )
 from datafari_rag.core.query.steps import plain_step
+from datafari_rag.core.solr.restriction_parameters import LONE, NOTHING, restriction_params
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
-from datafari_rag.core.text.cleaning import is_unicode
 from datafari_rag.core.text.stopwords import is_function_word
 from datafari_rag.core.text.tokenizer import is_unspaced
 
@@ -61,12 +59,9 @@ MAX_WORD_CHARS = 255
 MAX_ANALYZED_CHARS = 10_000_000
 """How far into a document snippets are looked for; Solr's own 51,200 would miss the rest of a manual."""
 
-_NOTHING = "-*:*"
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
 _ESCAPE = r"\\\1"
 _UNSENDABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_LONE = re.compile(r"[\ud800-\udfff]")
-_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
@@ -113,7 +108,6 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
     """Return the parameters of a plain search."""
     step = browse.step or plain_step(browse.text or "", language=browse.language, operator=browse.operator)
     everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
-    everything |= _ids_params(browse.ids, schema) if browse.ids else {}
     words = everything if browse.text is None else words_params(step, browse.language, schema)
     narrowed = (restriction_params(browse.restrictions, schema), _named_params(browse, schema))
     params = merged(filter_params(access, schema), *narrowed, words)
@@ -127,14 +121,22 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
 
 
 def _named_params(browse: Browse, schema: Schema) -> Params:
-    """Return the filters that leave the documents of `ids` alone, and those of `without` out."""
+    """
+    Return the filters that leave the documents of `ids` alone, and those of `without` out.
+
+    Their parameters are not called `ids`: that is Solr's own, for the second pass of a distributed search, which
+    returns the documents without query and filter.
+    """
     terms = f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$'
     usable = {
-        name: SEPARATOR.join(one for one in ids if SEPARATOR not in one and is_unicode(one))
+        name: SEPARATOR.join(_sendable(ids)[0])
         for name, ids in (("only", browse.ids), ("without", browse.without or None))
         if ids is not None
     }
-    queries = {"only": f"{terms}only}}", "without": "{!bool filter=$everything must_not=$others}"}
+    queries = {
+        "only": f"{terms}only}}" if usable.get("only") else NOTHING,
+        "without": "{!bool filter=$everything must_not=$others}",
+    }
     filters = {"fq": [queries[name] for name in usable], "everything": "*:*", "others": f"{terms}without}}"}
     return {**filters, **usable} if usable else {}
 
@@ -144,18 +146,6 @@ def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -
     params = merged(filter_params(access, schema), _BASICS)
     params |= {"q": f"{{!term f={schema.fields.id} v=$document}}", "defType": "lucene", "document": document_id}
     return params | {"rows": "1", "fl": ",".join(document_fields(schema, field))}
-
-
-def _ids_params(ids: Iterable[str], schema: Schema) -> dict[str, str]:
-    """
-    Return the parameters that find the documents with *ids*; one that cannot be sent among others finds nothing.
-
-    Their parameter is not called `ids`: that is Solr's own, for the second pass of a distributed search, which returns
-    the documents without query and filter.
-    """
-    plain, _ = _sendable(ids)
-    query = f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}'
-    return {"q": query, "documents": SEPARATOR.join(plain)} if plain else {"q": _NOTHING}
 
 
 def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | list[str]]:
@@ -175,10 +165,10 @@ def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | l
     fields = " ".join(f"{name}^{weight:g}" for name, weight in searched)
     return {
         **_BASICS,
-        "q": " ".join(f"{escaped(word)}{_SPELT[step.match]}" for word in words) or _NOTHING,
+        "q": " ".join(f"{escaped(word)}{_SPELT[step.match]}" for word in words) or NOTHING,
         "defType": "edismax" if words else "lucene",
         # What is left of a question whose every character the analysis drops must not become "everything".
-        "q.alt": _NOTHING,
+        "q.alt": NOTHING,
         "qf": fields,
         "pf": "",
         "pf2": f"{_paired_field(language, schema)}~{PAIR_SLOP}^{PAIR:g}",
@@ -230,23 +220,6 @@ def escaped(word: str) -> str:
     return word.lower() if word in ("AND", "OR", "NOT", "TO") else _SYNTAX.sub(_ESCAPE, word)
 
 
-def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> dict[str, str | list[str]]:
-    """Return each restriction as a separate filter; a value that its field cannot hold finds nothing."""
-    params: dict[str, str | list[str]] = {}
-    queries: list[str] = []
-    for number, restriction in enumerate(restrictions):
-        name = f"restriction_{number}"
-        query = _restricted(restriction, name, schema)
-        if restriction.value is not None:
-            params[name] = _fitted(restriction.value, schema.kind(restriction.field)) or ""
-        if restriction.is_excluded:
-            params[f"{name}_not"] = query
-            query = f"{{!bool filter=$everything must_not=${name}_not}}"
-            params["everything"] = "*:*"
-        queries.append(query)
-    return params | ({"fq": queries} if queries else {})
-
-
 def text_field(content: str, schema: Schema) -> str:
     """Return the collection's name of the field that *content* reads, "" for highlighting, which reads none."""
     names = {"exactContent": schema.fields.exact_content, "preview_content": schema.fields.preview_content}
@@ -268,46 +241,8 @@ def _sendable(tokens: Iterable[str]) -> tuple[list[str], list[str]]:
 
     A lone surrogate cannot be written in UTF-8, so no document of Solr's can have it: such a token is dropped.
     """
-    whole = [token for token in tokens if not _LONE.search(token)]
+    whole = [token for token in tokens if not LONE.search(token)]
     return [t for t in whole if SEPARATOR not in t], [t for t in whole if SEPARATOR in t]
-
-
-def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
-    field, kind = restriction.field, schema.kind(restriction.field)
-    if not schema.has(field) or schema.is_acl(field):
-        return _NOTHING
-    if restriction.value is not None:
-        return _NOTHING if _fitted(restriction.value, kind) is None else f"{{!term f={field} v=${name}}}"
-    low, high = _bound(restriction.low, kind), _bound(restriction.high, kind)
-    return _NOTHING if low is None or high is None else f"{field}:[{low} TO {high}]"
-
-
-def _bound(given: str | None, kind: str) -> str | None:
-    r"""
-    Return one end of a range as Solr's parser takes it, None when it cannot be one.
-
-    No parser takes bounds from separate parameters for a field with several values (`{!frange}` wants one). So
-    each character is written as its number, and the parser sees only quotation marks added here, `\u` and digits.
-    """
-    if given is None:
-        return "*"
-    value = _fitted(given, kind)
-    return None if value is None else f'"{numbered(value)}"'
-
-
-def numbered(text: str) -> str:
-    r"""Return *text* with each character spelled by its number, for use between quotation marks."""
-    units = text.encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def _fitted(value: str, kind: str) -> str | None:
-    """Return *value* as a field of *kind* takes it, None when it cannot: Solr would answer 400."""
-    if kind == "date":
-        return iso_of(value)
-    if kind == "number":
-        return value if _NUMBER.fullmatch(value) else None
-    return None if _LONE.search(value) else value
 
 
 def _paired_field(language: str, schema: Schema) -> str:

@@ -24,9 +24,9 @@ from datafari_rag.core.solr.parameters import (
     escaped,
     filter_params,
     merged,
-    restriction_params,
     usable_words,
 )
+from datafari_rag.core.solr.restriction_parameters import restriction_params
 from datafari_rag.core.solr.schema import Schema
 
 QUIET: Params = {

@@ -36,7 +36,8 @@ HARMLESS = {
     "additional instructions for the model; fences, rights and the filter of links stay": """
         chat.query.rewriting.enabled chat.prompt_template.allowed chat.client.system""",
     "descriptions of the tools for agents; which tools there are, and with whose rights they read, is not in it": """
-        mcp.instructions mcp.search.description mcp.fetch.description mcp.answer.description mcp.check.description""",
+        mcp.instructions mcp.search.description mcp.fetch.description mcp.answer.description mcp.check.description
+        mcp.summarize.description mcp.compare.description""",
     "whether a kind of question is answered; as whom it is read stays": """
         ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
     "load": """

@@ -41,10 +41,10 @@ def asked(*words: str, **more: Any) -> Search:
 def test_documents_are_found_by_their_ids_under_the_filter_and_never_by_solrs_own_parameter() -> None:
     """`ids` is the second pass of a distributed search, which returns documents whatever the filter says."""
     params = browse_params(Browse(None, rows=2, ids=("a", "{!x}b\ud800", "c")), who(), SCHEMA)
-    assert params["q"] == '{!terms f=id separator="\x1f" v=$documents}'
-    assert params["documents"] == "a\x1fc"
-    assert "ids" not in params and params["fq"]
-    assert browse_params(Browse(None, ids=("\ud800",)), who(), SCHEMA)["q"] == "-*:*"
+    assert params["fq"] == [*filter_params(who(), SCHEMA)["fq"], '{!terms f=id separator="\x1f" v=$only}']
+    assert (params["q"], params["only"]) == ("*:*", "a\x1fc")
+    assert "ids" not in params
+    assert browse_params(Browse(None, ids=("\ud800",)), who(), SCHEMA)["fq"][-1] == "-*:*"
 
 
 # --- the filter -------------------------------------------------------------------------------------------------------
