@@ -18,7 +18,7 @@ from tests.attack.test_hostile_text import TooSlow, limited
 
 CHARS, LONG_CHARS, LIMIT_S = 2_000, 30_000, 0.5
 
-PARTS, LONG_PARTS = 20, 12
+PARTS, LONG_PARTS = 40, 12
 """One in so many texts is tried on a pattern, short ones and in the slow test long ones: all pairs take an hour."""
 
 BOUNDED = {
