@@ -49,8 +49,10 @@ ASK = "/search/select?action=rag&q=What+does+the+pump+need"
 
 
 @pytest.fixture(scope="module")
-def folder(cloud_folder: Path) -> Path:
-    return cloud_folder
+def folder(cloud_folder: Path) -> Iterator[Path]:
+    yield cloud_folder
+    # No later file needs its three programs, and who does starts them again.
+    solr_process.stopped(cloud_folder)
 
 
 @pytest.fixture(scope="module")
