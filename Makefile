@@ -54,8 +54,8 @@ open-webui: $(DEV_STAMP) programs
 	  --override tests/clients/overrides-open-webui.txt -r tests/clients/requirements-open-webui.txt
 	$(BIN)/python -m tests.clients.open_webui
 
-# The suite starts some two hundred programs of ours: where Python is not to keep what it has compiled, each of them
-# compiles every module again, a third of its start.
+# The suite starts our programs again and again. Where the environment forbids Python to keep what it has compiled, each
+# of them compiles every module again, a quarter of its start, and collecting the tests takes twice as long. Empty: allowed.
 test test-quick test-long: export PYTHONDONTWRITEBYTECODE =
 
 # Three processes on two cores: while one waits for a server, another one computes. WORKERS=0 runs all in one.
