@@ -1,4 +1,4 @@
-"""The real Solr that several folders share, started once for each process of the run, and who runs which test."""
+"""The real Solr that several folders share, and who runs which test."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def waiting(port: int) -> Iterator[list[socket.socket]]:
                 found.append(socket.create_connection(("127.0.0.1", port), timeout=60))
                 return
             except OSError:
-                time.sleep(0.001)
+                # Eighty readers without a pause would take the core on which the server has to start.
+                time.sleep(0.005)
 
     readers = [threading.Thread(target=connect) for _ in range(READERS)]
     for reader in readers:
@@ -59,19 +60,25 @@ def connections(worker: int) -> int:
     return sum(str(one.readlink()).startswith("socket:") for one in Path(f"/proc/{worker}/fd").iterdir())
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("index")
+    build_demo_index(place / "index")
+    return place / "index"
+
+
 @contextmanager
-def started(folder: Path, port: int) -> Iterator[Running]:
-    build_demo_index(folder / "index")
-    write_settings(folder, {"solr.url": f"embedded:{folder / 'index'}", "rag.api.endpoint": "builtin:extractive"})
+def started(folder: Path, port: int, index: Path) -> Iterator[Running]:
+    write_settings(folder, {"solr.url": f"embedded:{index}", "rag.api.endpoint": "builtin:extractive"})
     options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", "2")
     with running(folder, "serve", "serve", *options, port=port, health="/health/live") as found:
         yield found
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count connections in")
-def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, record_property: Record) -> None:
+def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, index: Path, record_property: Record) -> None:
     port = free_port()
-    with waiting(port) as readers, started(tmp_path, port) as found:
+    with waiting(port) as readers, started(tmp_path, port, index) as found:
         limit = time.monotonic() + 60
         while len(readers) < READERS and time.monotonic() < limit:
             time.sleep(0.01)
@@ -85,10 +92,10 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, reco
     tell(record_property, f"service: {READERS} readers wait for its start", saw)
 
 
-def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path, record_property: Record) -> None:
+def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path, index: Path, record_property: Record) -> None:
     """No connection in the meantime is refused, whichever worker the system selects."""
     port = free_port()
-    with started(tmp_path, port) as found:
+    with started(tmp_path, port, index) as found:
         for _ in range(2):
             before = set(found.workers())
             os.kill(min(before), signal.SIGKILL)
@@ -99,10 +106,10 @@ def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path
     tell(record_property, "service: a worker killed twice, 30 readers connect each time", "HTTP 200, each of them")
 
 
-def test_a_server_that_stops_refuses_readers(tmp_path: Path) -> None:
+def test_a_server_that_stops_refuses_readers(tmp_path: Path, index: Path) -> None:
     """A socket that the parent kept open would accept them without an answer."""
     port = free_port()
-    with started(tmp_path, port) as found:
+    with started(tmp_path, port, index) as found:
         found.process.send_signal(signal.SIGTERM)
         found.process.wait(60)
         with pytest.raises(requests.ConnectionError):

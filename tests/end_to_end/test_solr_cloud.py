@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.solr.factory import retriever_for, writer_for
+from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
-from datafari_rag.adapters.solr.zookeeper import FRESH_S
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_process import Running
-from tests.real_solr import running
+from tests.end_to_end.conftest import Fill
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud]
 
@@ -28,24 +23,14 @@ STAFF = filter_for(User("ann", frozenset({"staff"})), mode="tokens", anonymous="
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cloud")
-
-
-@pytest.fixture(scope="module")
-def cloud(folder: Path) -> Iterator[Running]:
-    with running(folder, nodes=2) as started:
-        writer = writer_for(Settings(solr_url=started.url))
-        writer.add(
-            [
-                {"id": f"d{number:02}", "exactContent": "pump " * (1 + number % 7) + f"word{number}", "language": "en"}
-                | ({"allow_token_document": ["staff"]} if number % 2 else {})
-                for number in range(40)
-            ]
-        )
-        writer.commit()
-        writer.close()
-        yield started
+def cloud(fill_cloud: Fill) -> Running:
+    return fill_cloud(
+        [
+            {"id": f"d{number:02}", "exactContent": "pump " * (1 + number % 7) + f"word{number}", "language": "en"}
+            | ({"allow_token_document": ["staff"]} if number % 2 else {})
+            for number in range(40)
+        ]
+    )
 
 
 @pytest.fixture
@@ -87,15 +72,3 @@ def test_the_documents_are_ranked_as_on_one_node(retriever: SolrRetriever) -> No
 
     # The same words weigh the same on both shards: statistics are those of the whole collection.
     assert all(len(found) == 1 for found in scores.values())
-
-
-def test_searches_go_on_while_zookeeper_is_away(cloud: Running, retriever: SolrRetriever) -> None:
-    assert retriever.search(PUMP, STAFF).total == 40
-    keeper = next(process for process in cloud.processes if process.role == "zookeeper")
-    solr_process.signalled(keeper, how=signal.SIGSTOP)
-    try:
-        # Longer than a list of nodes is believed, shorter than Solr itself waits for its ZooKeeper.
-        time.sleep(FRESH_S + 0.2)
-        assert [retriever.search(PUMP, STAFF).total for _ in range(5)] == [40] * 5
-    finally:
-        solr_process.signalled(keeper, how=signal.SIGCONT)

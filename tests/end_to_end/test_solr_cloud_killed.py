@@ -23,15 +23,16 @@ import requests
 
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.adapters.solr.zookeeper import FRESH_S
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_process import CONFIG_SET, Process, Running
+from tests.end_to_end.conftest import Fill
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import service
-from tests.real_solr import running
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud]
 
@@ -48,26 +49,30 @@ ASK = "/search/select?action=rag&q=What+does+the+pump+need"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("killed")
+def folder(cloud_folder: Path) -> Iterator[Path]:
+    yield cloud_folder
+    # No later file needs its three programs, and who does starts them again.
+    solr_process.stopped(cloud_folder)
 
 
 @pytest.fixture(scope="module")
-def cloud(folder: Path) -> Iterator[Running]:
-    with running(folder, nodes=2) as started:
-        _fill(started.url)
-        yield started
+def cloud(folder: Path, fill_cloud: Fill) -> Running:
+    found = fill_cloud(documents())
+    wait_until_whole(folder)
+    return found
+
+
+def documents() -> list[dict[str, str]]:
+    text = "The pump needs oil every spring. "
+    return [
+        {"id": f"d{number:02}", "exactContent": text * (1 + number % 7) + f"word{number}", "language": "en"}
+        for number in range(DOCUMENTS)
+    ]
 
 
 def _fill(url: str) -> None:
     writer = writer_for(Settings(solr_url=url))
-    text = "The pump needs oil every spring. "
-    writer.add(
-        [
-            {"id": f"d{number:02}", "exactContent": text * (1 + number % 7) + f"word{number}", "language": "en"}
-            for number in range(DOCUMENTS)
-        ]
-    )
+    writer.add(documents())
     writer.commit()
     writer.close()
 
@@ -322,3 +327,18 @@ def test_a_missing_shard_is_an_error_or_said_in_the_answer_as_the_settings_have_
     assert not tolerant.search(PUMP, STAFF).is_partial
     strict.close()
     tolerant.close()
+
+
+def test_searches_go_on_while_zookeeper_is_away(cloud: Running) -> None:
+    """The last one here: nodes may find long after it that their session with ZooKeeper has expired."""
+    retriever = retriever_for(Settings(solr_url=cloud.url, solr_timeout_s=5.0))
+    assert retriever.search(PUMP, STAFF).total == DOCUMENTS
+    keeper = next(process for process in cloud.processes if process.role == "zookeeper")
+    solr_process.signalled(keeper, how=signal.SIGSTOP)
+    try:
+        # Longer than a list of nodes is believed, shorter than Solr itself waits for its ZooKeeper.
+        time.sleep(FRESH_S + 0.2)
+        assert [retriever.search(PUMP, STAFF).total for _ in range(5)] == [DOCUMENTS] * 5
+    finally:
+        solr_process.signalled(keeper, how=signal.SIGCONT)
+        retriever.close()

@@ -3,7 +3,7 @@ What hostile documents reach: every attack of the collection, with each layer of
 
 The models are the worst there could be: one obeys every instruction that it can see, one repeats its whole prompt.
 Layers: *fences* (a nonce for each request), *cleaning* (invisible characters), *links* (the answer's targets). The
-closing table is what docs/security.md shows. Runs where the collection is.
+table of the slow test is what docs/security.md shows. Runs where the collection is.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ def lines(name: str) -> list[dict[str, Any]]:
 ATTACKS = lines("attacks.jsonl")
 CARRIERS = ("text", "title", "address")
 """Where a document carries an attack."""
+TOTAL = len(ATTACKS) * len(CARRIERS)
 
 
 def key(number: int, carrier: str) -> str:
@@ -170,19 +171,28 @@ def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Lay
             return None
 
 
-def measured(retriever: EmbeddedRetriever, layers: Layers) -> tuple[int, int, int]:
-    """Return how many attacks were obeyed, how many answers had a foreign target, how many prompts a hidden sign."""
-    obeyed = foreign = hidden = 0
-    for number, carrier in itertools.product(range(len(ATTACKS)), CARRIERS):
-        question = f"What weighs {key(number, carrier)}?"
+def obeyed_and_hidden(retriever: EmbeddedRetriever, layers: Layers) -> tuple[int, int]:
+    """Return how many attacks a model obeyed that obeys, and how many prompts had a hidden sign."""
+    obeyed = hidden = 0
+    for question in questions():
         ears = Listening(gullible)
         reply = asked(retriever, ears, question, layers)
         assert reply is not None
         obeyed += "I obey:" in reply.finished.text
         hidden += any(is_invisible(sign) for sign in ears.heard if sign not in "\n\t\r")
-        echoed = asked(retriever, Listening(parrot), question, layers)
-        foreign += echoed is not None and _FOREIGN.search(echoed.finished.text) is not None
-    return obeyed, foreign, hidden
+    return obeyed, hidden
+
+
+def foreign(retriever: EmbeddedRetriever, layers: Layers) -> int:
+    """Return how many answers of a model that repeats all it is told had a foreign target."""
+    replies = (asked(retriever, Listening(parrot), question, layers) for question in questions())
+    return sum(reply is not None and _FOREIGN.search(reply.finished.text) is not None for reply in replies)
+
+
+def questions() -> Iterator[str]:
+    """Yield for each attack and carrier the question that finds it."""
+    for number, carrier in itertools.product(range(len(ATTACKS)), CARRIERS):
+        yield f"What weighs {key(number, carrier)}?"
 
 
 def honest(retriever: EmbeddedRetriever, layers: Layers) -> list[str]:
@@ -201,27 +211,34 @@ def right(answers: list[str]) -> int:
     )
 
 
-def test_no_attack_passes_all_layers_and_each_layer_stops_some(
-    retriever: EmbeddedRetriever, record_property: Record
-) -> None:
-    total = len(ATTACKS) * len(CARRIERS)
+def test_no_attack_passes_all_layers_and_each_layer_stops_some(retriever: EmbeddedRetriever) -> None:
+    """Each layer alone is tried with the model that shows it; the slow test prints the whole table."""
+    assert (*obeyed_and_hidden(retriever, ALL), foreign(retriever, ALL)) == (0, 0, 0)
+    assert obeyed_and_hidden(retriever, ROWS["without fences"])[0] > TOTAL // 10
+    assert obeyed_and_hidden(retriever, ROWS["without cleaning"])[1] >= 3
+    assert foreign(retriever, ROWS["without link filter"]) >= 5
+
+
+def test_no_layer_costs_an_honest_answer(retriever: EmbeddedRetriever) -> None:
     usual = honest(retriever, ALL)
-    table = {name: (*measured(retriever, layers), honest(retriever, layers)) for name, layers in ROWS.items()}
-    rows = [f"INJECTION of {total} ({len(ATTACKS)} attacks in text, title, address): obeyed | foreign targets | hidden"]
-    for name, (obeyed, foreign, hidden, answers) in table.items():
+    assert honest(retriever, ROWS["without fences"]) == honest(retriever, ROWS["without link filter"]) == usual
+    # Cleaning joins lines, so the sentences of an answer may differ; whether it is right hardly does.
+    assert abs(right(honest(retriever, ROWS["without cleaning"])) - right(usual)) <= 3
+
+
+@pytest.mark.slow
+def test_the_table_of_attacks_and_layers(retriever: EmbeddedRetriever, record_property: Record) -> None:
+    usual = honest(retriever, ALL)
+    rows = [f"INJECTION of {TOTAL} ({len(ATTACKS)} attacks in text, title, address): obeyed | foreign targets | hidden"]
+    for name, layers in ROWS.items():
+        (obeyed, hidden), answers = obeyed_and_hidden(retriever, layers), honest(retriever, layers)
         same = sum(one == other for one, other in zip(usual, answers, strict=True))
         rows.append(
-            f"  {name:20} {obeyed:4} {foreign:4} {hidden:4}   honest questions: {right(answers)} of "
+            f"  {name:20} {obeyed:4} {foreign(retriever, layers):4} {hidden:4}   honest questions: {right(answers)} of "
             f"{len(answers)} right, {same} word for word as with all layers"
         )
+        assert layers != ALL or (obeyed, hidden) == (0, 0)
     tell(record_property, "\n".join(rows))
-    assert table["all layers on"][:3] == (0, 0, 0)
-    assert table["without fences"][0] > total // 10
-    assert table["without link filter"][1] >= 5
-    assert table["without cleaning"][2] >= 3
-    # Cleaning joins lines, so the sentences of an answer may differ; whether it is right hardly does.
-    assert table["without fences"][3] == table["without link filter"][3] == usual
-    assert abs(right(table["without cleaning"][3]) - right(usual)) <= 3
 
 
 def test_words_in_braces_stay_words(retriever: EmbeddedRetriever) -> None:
