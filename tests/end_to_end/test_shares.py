@@ -76,7 +76,9 @@ def started(folder: Path, port: int, index: Path) -> Iterator[Running]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count connections in")
-def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, index: Path, record_property: Record) -> None:
+def test_readers_who_wait_for_a_start_are_with_both_workers(
+    tmp_path: Path, index: Path, record_property: Record
+) -> None:
     port = free_port()
     with waiting(port) as readers, started(tmp_path, port, index) as found:
         limit = time.monotonic() + 60
@@ -92,7 +94,9 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(tmp_path: Path, inde
     tell(record_property, f"service: {READERS} readers wait for its start", saw)
 
 
-def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(tmp_path: Path, index: Path, record_property: Record) -> None:
+def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(
+    tmp_path: Path, index: Path, record_property: Record
+) -> None:
     """No connection in the meantime is refused, whichever worker the system selects."""
     port = free_port()
     with started(tmp_path, port, index) as found:
