@@ -12,6 +12,7 @@ from datafari_rag.core.answer import (
     output_filter,
     prompt,
     session_state,
+    stored_conversations,
     support_policy,
     targets,
 )
@@ -80,6 +81,7 @@ from datafari_rag.core.text import (
 from datafari_rag.core.whole import central_sentences, pieces, proved_summary
 from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
 from datafari_rag.protocols.ai import asking
+from datafari_rag.protocols.ai import conversations as stored_wire
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp import results as results_of_tools
 from datafari_rag.protocols.mcp.tools import MAX_CHECKED_CHARS
@@ -237,6 +239,8 @@ READERS: dict[str, Reader] = {
     "core.answer.session_state.issued": lambda text: session_state.issued(
         [ChatMessage("user", text)] * 50, session_state.NoSigning(), now_s=0.0, limits=session_state.StateLimits()
     ),
+    "core.answer.stored_conversations.is_conversation_id": stored_conversations.is_conversation_id,
+    "core.answer.stored_conversations.title_from": stored_conversations.title_from,
     "core.citations.claims.marks_in": claimed,
     "core.citations.markers.DocumentLabels": lambda text: (
         markers.DocumentLabels([text, "b"]).places(text),
@@ -502,6 +506,9 @@ READERS: dict[str, Reader] = {
         asking.work_ask(ai_request({"filters": {"id": [text], "fq": [text]}}), Settings(), kind="synthesize"),
         asking.work_ask(ai_request({"filters": {"fq": [f"source:{text}"]}, "query": "x"}), Settings(), kind="search"),
     ],
+    "protocols.ai.conversations.renaming": lambda text: stored_wire.renaming(
+        ai_request({"conversationId": text, "title": text})
+    ),
     "protocols.chat_request.ask_of": lambda text: chat.parse(sent(text), Settings()),
     "protocols.chat_request.is_unicode": chat_request.is_unicode,
     "protocols.grounding.parse": lambda text: grounding.parse(

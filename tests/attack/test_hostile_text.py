@@ -312,6 +312,10 @@ THROUGH = {
     "protocols.openai.chat_completions.relayed_chunk": "protocols.openai.chat_completions.parse",
     "protocols.ragapi.accepts": "protocols.ragapi.parse",
     "protocols.ai.asking.given_in": "protocols.ai.asking.question_ask",
+    "core.answer.stored_conversations.shown": "core.answer.stored_conversations.is_conversation_id",
+    "protocols.ai.conversations.id_in": "protocols.ai.conversations.renaming",
+    "protocols.ai.conversations.wants_all": "protocols.ai.conversations.renaming",
+    "protocols.ai.conversations.renamed": "protocols.ai.conversations.renaming",
     "protocols.ai.asking.is_streamed": "protocols.ai.asking.question_ask",
 }
 """Functions that are tried through another one: function → the row of the table that runs it."""

@@ -116,6 +116,13 @@ def test_a_file_of_datafari_7_has_no_error_and_every_key_is_used_or_explained() 
     assert (settings.rag_max_files, settings.rag_operator, settings.chat_query_rewriting_enabled) == (3, "OR", True)
 
 
+def test_conversations_without_users_are_warned_about() -> None:
+    _, (problem,) = linted(("security.identity", "anonymous"), ("chat.store.folder", "chats"))
+    assert (problem.severity, problem.line) == ("warning", 2)
+    assert problem.message.startswith("chat.store.folder has no effect")
+    assert linted(("security.identity", "header"), ("chat.store.folder", "chats"))[1] == ()
+
+
 def test_references_are_resolved_before_values_are_read() -> None:
     settings, problems = linted(("rag.model", "${HERE}-1"))
     assert (settings.rag_model, problems) == ("here-1", ())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.ask import Ask, ChatMessage, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
+from datafari_rag.core.events import Event
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.failures import SwitchedOff
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, action_of
@@ -173,3 +175,35 @@ def test_a_conversation_of_another_user_or_of_nobody_is_refused() -> None:
         asked({"query": "x", "conversationId": "forged"}, settings=on)
     assert caught.value.label == "badRequest"
     assert asked({"query": "x", "conversationId": "any"}).history == ()
+
+
+class Told:
+    """Stored conversations of which one is known."""
+
+    def __init__(self) -> None:
+        self.wanted: list[tuple[str, bool]] = []
+
+    def recalled(self, conversation_id: str, *, has_own_history: bool) -> tuple[ChatMessage, ...]:
+        self.wanted.append((conversation_id, has_own_history))
+        return () if has_own_history else (ChatMessage("user", "Who ate?"), ChatMessage("assistant", "Paris."))
+
+    def kept(self, ask: Ask, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
+        yield from events
+
+
+def test_a_stored_conversation_is_recalled_where_the_client_has_no_history_of_its_own() -> None:
+    told = Told()
+
+    def ask(**more: object) -> Ask:
+        settings = replace(SETTINGS, chat_memory_enabled=True, chat_memory_secret="s" * 16)
+        incoming = Incoming("/rest/v2.0/ai", body={"query": "And then?", **more}, memory=told)
+        return ACTIONS["rag"].parse(incoming, settings)  # type: ignore[return-value] # it reads questions
+
+    first = ask()
+    assert (first.conversation, first.history, told.wanted) == ("", (), [])
+    again = ask(conversationId="c1")
+    assert (again.conversation, [turn.text for turn in again.history]) == ("c1", ["Who ate?", "Paris."])
+    own = ask(conversationId="c1", history=[{"role": "user", "message": "Mine."}])
+    assert [turn.text for turn in own.history] == ["Mine."]
+    assert told.wanted == [("c1", False), ("c1", True)]
+    assert again.session_state is None, "it is no signed one"

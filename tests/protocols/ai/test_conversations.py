@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.stored_conversations import StoredConversation, StoredTurn
+from datafari_rag.core.answer.stored_conversations import KeptTurn, StoredConversation, StoredTurn
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound, RagError
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation
+from datafari_rag.protocols.ai.replies import content_of
 from datafari_rag.protocols.request import Incoming
+from tests.protocols.values import ANSWER, FINISHED, context
 
 LISTED = (StoredConversation("c1", "Who ate?", 0.0, 60.0),)
 TURNS = (StoredTurn("Who ate?", "The rabbit [1].", 0.0, ("d1",)), StoredTurn("When?", "At nine.", 60.0, (), ("d2",)))
@@ -89,3 +91,19 @@ def test_a_failure_has_datafaris_shape(error: RagError, status: int, code: int) 
     content = {"code": code, "label": error.label, "reason": error.reason}
     assert conversations.failure(error, Settings()) == (status, {"status": "ERROR", "content": content})
     assert conversations.failure(error, replace(Settings(), rag_http_errors=True))[0] == error.code
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (KeptTurn("c1", "Who ate?"), {"conversationId": "c1", "title": "Who ate?"}),
+        (
+            KeptTurn(None, "Who ate?", "conversationsUnavailable"),
+            {"conversationId": None, "title": "Who ate?", "conversationError": "conversationsUnavailable"},
+        ),
+    ],
+)
+def test_a_reply_says_where_its_answer_was_kept_or_why_not(kept: KeptTurn, told: dict[str, object]) -> None:
+    content = content_of(replace(ANSWER, finished=replace(FINISHED, kept=kept)), context())
+    assert {key: content[key] for key in told} == told
+    assert ("conversationError" in content) is (kept.failure is not None)

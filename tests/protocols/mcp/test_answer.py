@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.ask import ChatMessage, Restriction
+from datafari_rag.core.ask import Ask, ChatMessage, Restriction
 from datafari_rag.core.errors import BadRequest, Internal, ModelUnavailable, NoDocuments, NoQuery
-from datafari_rag.core.events import Failed
+from datafari_rag.core.events import Failed, Progress
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.whole.work import DocumentWork
 from datafari_rag.protocols.arguments import facets_of
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import RpcRequest
+from datafari_rag.protocols.mcp.tools import TOOLS
 from tests.protocols.mcp.test_results import room
 from tests.protocols.values import ANSWER, FINISHED, context, events, request
 
@@ -108,3 +110,41 @@ def test_no_field_of_rights_narrows_a_search() -> None:
     names = ("source", "allow_token_document", "acl")
     settings = Settings(solr_facets=names, solr_field={"deny_token_share": "acl"})
     assert facets_of(settings) == {"source"}
+
+
+def work(name: str, arguments: object) -> Ask:
+    params = {"name": name, "arguments": arguments}
+    calling = AnswerCall(RpcRequest(7, "tools/call", params, "modern", messages.MODERN, {}), room(), TOOLS[name])
+    return calling.parse(request(None), Settings())
+
+
+def test_a_summary_is_work_on_one_document() -> None:
+    ask = work("summarize", {"id": "d", "length": "long", "language": "fr"})
+    assert (ask.document_ids, ask.work, ask.language) == (("d",), DocumentWork("summarize", "long"), "fr")
+    assert work("summarize", {"id": "d"}).work == DocumentWork("summarize", "medium")
+
+
+def test_a_comparison_is_work_on_several_documents_with_or_without_a_question() -> None:
+    ask = work("compare", {"ids": ["a", "b", "a"], "question": "What do they cost?"})
+    assert (ask.document_ids, ask.work, ask.question) == (("a", "b"), DocumentWork("synthesize"), "What do they cost?")
+    assert work("compare", {"ids": ["a"]}).question == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("summarize", {}),
+        ("summarize", {"id": "d", "language": "fr; DROP"}),
+        ("summarize", {"id": "d", "language": "x" * 100}),
+        ("compare", {"ids": [str(number) for number in range(21)]}),
+    ],
+)
+def test_work_that_cannot_be_read_is_an_error(name: str, arguments: object) -> None:
+    with pytest.raises(BadRequest):
+        work(name, arguments)
+
+
+def test_steps_of_a_work_are_progress() -> None:
+    calling = call(progressToken="p")
+    lines = list(calling.stream(iter([Progress("generation", 1, 5), FINISHED]), context()))
+    assert lines[0]["params"] == {"progressToken": "p", "progress": 1, "message": "generation: 1 of 5"}
