@@ -37,6 +37,7 @@ AT_ONE_PLACE = {
     "core.answer.safe_links._CROWDED": "matched at a bracket, up to 300 characters behind it",
     "core.answer.safe_links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.answer.safe_links._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
+    "core.answer.safe_links._WORDS": "matched behind a parenthesis, up to 300 characters of it",
     "core.hosts._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.query.select_parameters._RANGE": "matched with the whole of a filter of at most 10,000 characters",
 }
