@@ -258,14 +258,20 @@ def test_no_header_is_a_defect(service: Service, record_property: Record) -> Non
 
 
 @pytest.mark.parametrize("levels", [90, 300, 900])
-def test_no_depth_of_what_is_repeated_is_a_defect(service: Service, levels: int, record_property: Record) -> None:
-    """A session state of 900 levels could not be measured, one of 300 not be sent back."""
+def test_no_depth_of_a_value_that_is_sent_back_is_a_defect(
+    service: Service, levels: int, record_property: Record
+) -> None:
+    """A session state of 900 levels could not be measured, one of 300 not be sent back; nor `text` of a response."""
     state = '{"a":' * levels + "1" + "}" * levels
+    bodies = [
+        Endpoint(path, {"messages": SAID}, (name,))
+        for path in ("/chat", "/chat/stream", "/ask", "/api/chat", "/api/chat/stream")
+        for name in ("sessionState", "session_state")
+    ]
+    bodies.append(Endpoint("/v1/responses", ENDPOINTS["/v1/responses"].body, ("text",)))
     holes = []
-    for path in ("/chat", "/chat/stream", "/ask", "/api/chat", "/api/chat/stream"):
-        for name in ("sessionState", "session_state"):
-            found = Endpoint(path, {"messages": SAID}, (name,))
-            response = service.client.post(path, data=found.with_value(name, state), content_type=JSON)
-            if (hole := hole_in(response)) or (response.status_code == 200) != (levels < 100):
-                holes.append(f"{path}: {name}: {response.status_code} {hole}")
-    judge(record_property, f"session state of {levels} levels", against="embedded", tried=10, holes=holes)
+    for found in bodies:
+        response = service.client.post(found.path, data=found.with_value(found.names[0], state), content_type=JSON)
+        if (hole := hole_in(response)) or (response.status_code == 200) != (levels < 100):
+            holes.append(f"{found.path}: {found.names[0]}: {response.status_code} {hole}")
+    judge(record_property, f"values of {levels} levels", against="embedded", tried=len(bodies), holes=holes)

@@ -29,7 +29,7 @@ _TOKEN = "TOKEN:"  # noqa: S105 - the word before each token in the answer, no s
 Answer = tuple[float, tuple[str, ...]]
 """When the service was called, by the clock, and the tokens."""
 
-_FACT = re.compile(r"[A-Z_]+:")
+_FACT = re.compile(r"[A-Z_]{1,40}:")
 _UNREACHABLE = "UNREACHABLEAUTHORITY:"
 _DEAD = "DEAD_AUTHORITY"
 

@@ -127,7 +127,8 @@ def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
 
 def names_columns(text: str, row: Span) -> bool:
     """Say whether *row*, the first of its table, may be its header: a number alone in a cell is data."""
-    return not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
+    has_digits = any(map(str.isdigit, text[slice(*row)]))
+    return not has_digits or not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
 
 
 def header_above(text: str, start: int) -> Span | None:

@@ -10,7 +10,7 @@ from datafari_rag.core.text.sentences import bounds_around
 _JOINERS = "\u200d\ufe0e\ufe0f"
 _NEAR_CHARS = 1500
 
-MAX_CHARACTER_CHARS = 64
+MAX_CHARACTER_CHARS = 40
 """No reader takes more code points for one character: a longer run of accents or joiners is cut like any other text."""
 
 MAX_GUESSES = 6
