@@ -24,6 +24,7 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
     "core.citations.resolution.resolve, the answer": (80, "500 marks are resolved"),
     "core.citations.resolution.resolve, the end of a claim": (60, "500 marks are resolved"),
     "core.meaning.passage_records.cuts_of": (120, "as pieces_of, which it calls"),
+    "core.judging.doubtful_claims.doubtful_claims": (150, "the check before it, and both fold the document"),
     "core.meaning.cutting.pieces_of": (120, "25,000 lines of one character; it runs while an index is filled"),
     "core.passages.budget_fitting.evidence_for, a token budget": (
         120,
@@ -109,6 +110,7 @@ WORST = {
     "core.citations.verification.CheckedExtract.carrying, its own words": "'Nr. '",
     "core.citations.verification.CheckedExtract.quoted": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
     "core.citations.verification.CheckedExtract.spelled": "'\\u2026'",
+    "core.judging.doubtful_claims.doubtful_claims": "compatible",
     "core.file_names.file_name_of": "compatible",
     "core.hosts.authority_of": "'\\uff3d'",
     "core.hosts.bracketed": "':'",

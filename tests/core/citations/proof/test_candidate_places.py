@@ -69,3 +69,12 @@ def test_words_far_from_each_other_lead_nowhere() -> None:
     far = f"Ferries are blue. {nothing}Some carry sheep. {nothing}Ferries are red. {nothing}"
     assert statuses("Ferries carry sheep.", far) == ["unsupported"]
     assert statuses("Ferries carry sheep.", far + "Ferries carry sheep.") == ["supported"]
+
+
+def test_a_sign_inside_of_a_word_ends_the_search_too() -> None:
+    assert statuses("It is 500 %.", "1%" * 50) == ["unsupported"]
+    assert statuses("It is 500 %.", "It is 1% or 500%.") == ["supported"]
+
+
+def test_a_word_that_begins_nowhere_is_passed_over() -> None:
+    assert statuses("Ferries sink.", "xferries sink" + "ferries" * 50) == ["unsupported"]
