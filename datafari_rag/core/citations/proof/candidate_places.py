@@ -54,12 +54,12 @@ class CandidatePlaces:
         found: set[str] = set()
         left = MAX_HELD_CHARS
         for window in self._windows(claim, self._anchors(self._claims.of(words), needed), needed):
-            said = self._seen.wording(window).folded
-            if said in found or not all(one in said for one in needed):
+            wording = self._seen.wording(window)
+            if wording.text in found or not all(one in wording.folded for one in needed):
                 continue
-            found.add(said)
+            found.add(wording.text)
             yield window
-            left -= len(said)
+            left -= len(wording.text)
             if left < 0:
                 self._claims.leave_open(claim)
                 return
