@@ -34,6 +34,7 @@ from datafari_rag.core.citations import (
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.citations.proof.wording import Wording
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.judging import doubtful_claims
 from datafari_rag.core.meaning import cutting, passage_records, stored_parts
 from datafari_rag.core.model import caller_errors, replies, sse
 from datafari_rag.core.passages import (
@@ -302,6 +303,9 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.spelled": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).spelled(text[:2000]),
+    "core.judging.doubtful_claims.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
+        text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
+    ),
     "core.file_names.file_name_of": lambda text: (file_names.file_name_of(text), file_names.file_name_of(f"{text}.md")),
     "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
     "core.hosts.bracketed": hosts.bracketed,

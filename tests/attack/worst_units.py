@@ -13,12 +13,11 @@ SLOWER_MS: dict[str, tuple[int, str]] = {
         "50,000 pieces of one character, 2 µs each; less would take holding words back, which a reader would notice",
     ),
     "core.answer.answer_sentences.AnswerSentences": (110, "what waits is cut several times until a sentence ends"),
-    "core.answer.support_policy.SupportedOutput, hold": (150, "500 sentences are looked for"),
-    "core.answer.support_policy.SupportedOutput, mark": (150, "500 sentences are looked for"),
+    "core.answer.support_policy.SupportedOutput, hold": (100, "25,000 quotation marks are paired"),
+    "core.answer.support_policy.SupportedOutput, mark": (100, "25,000 quotation marks are paired"),
     "core.citations.resolution.resolve, a quotation": (70, "10,000 quotation marks, and 25,000 ends of sentences"),
     "core.citations.resolution.resolve, both": (65, "80 places of a claim of 700 characters are compared"),
-    "core.citations.resolution.resolve, the answer": (80, "500 marks are resolved"),
-    "core.citations.resolution.resolve, the end of a claim": (60, "500 marks are resolved"),
+    "core.judging.doubtful_claims.doubtful_claims": (150, "the check before it, and both fold the document"),
 }
 """Functions that take longer: how long, and why."""
 
@@ -93,6 +92,7 @@ WORST = {
     "core.citations.verification.CheckedExtract.carrying, its own words": "'Nr. '",
     "core.citations.verification.CheckedExtract.quoted": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
     "core.citations.verification.CheckedExtract.spelled": "'\\u2026'",
+    "core.judging.doubtful_claims.doubtful_claims": "compatible",
     "core.file_names.file_name_of": "compatible",
     "core.hosts.authority_of": "'\\uff3d'",
     "core.hosts.bracketed": "':'",

@@ -66,6 +66,8 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
     *is_quoted* says whether a document has these words: brackets in words quoted from one are the document's own. In
     other quotations, which may be a document's words with a link or a tag less, those are that a document has too.
     """
+    if _OPENER.search(answer) is None:
+        return ()
     code = code_spans(answer)
     quotes = [span for span in quotations(answer) if _OPENER.search(answer, *span)]
     own = [span for span in quotes if is_quoted(answer[slice(*span)])]

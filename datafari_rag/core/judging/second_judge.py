@@ -56,7 +56,7 @@ class SecondJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JudgeReport:
-    """How many claims the second judge was asked about, how many it decided, and how it failed, if it did."""
+    """How many claims the second judge was sent, how many it decided, and how it failed, if it did."""
 
     claims: int
     decided: int = 0

@@ -128,7 +128,7 @@ def test_the_time_is_for_all_requests_together() -> None:
     assert found.label == "judgeTimeout"
 
 
-def test_nobody_there_and_a_missing_file_of_authorities_are_named() -> None:
+def test_no_server_and_a_missing_file_of_authorities_are_named() -> None:
     with serving(lambda asked: Reply()) as server:
         pass
     for judge in (

@@ -7,6 +7,7 @@ of them are left out because a word of the claim is not near.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
@@ -27,6 +28,8 @@ MAX_LIKELY_WORDS, MAX_LIKELY_PLACES = 12, 20
 
 NEAR_CHARS = 2 * MAX_CHARS + 200
 """Around a place, in the folded text: its sentence and a neighbour are within, and what folding can make longer."""
+
+_WORD_END = re.compile(r"[\W_]")
 
 
 class CandidatePlaces:
@@ -51,12 +54,12 @@ class CandidatePlaces:
         found: set[str] = set()
         left = MAX_HELD_CHARS
         for window in self._windows(claim, self._anchors(self._claims.of(words), needed), needed):
-            said = self._seen.wording(window).folded
-            if said in found or not all(one in said for one in needed):
+            wording = self._seen.wording(window)
+            if wording.text in found or not all(one in wording.folded for one in needed):
                 continue
-            found.add(said)
+            found.add(wording.text)
             yield window
-            left -= len(said)
+            left -= len(wording.text)
             if left < 0:
                 self._claims.leave_open(claim)
                 return
@@ -141,17 +144,18 @@ class CandidatePlaces:
         is_anywhere = anchor[0].isdigit() or UNSPACED.match(anchor) is not None
         at = text.find(anchor)
         while at >= 0:
-            beyond = at + 1
-            if is_anywhere or at == 0 or not text[at - 1].isalnum():
+            if not is_anywhere and at and text[at - 1].isalnum():
+                # Inside of a word: what is left of it is passed over, for there may be 50,000 letters.
+                word_end = _WORD_END.search(text, at + 1)
+                beyond = len(text) if word_end is None else word_end.start()
+            else:
                 apart = self._next_near(at, needed)
-                if apart is None:
-                    stored = self._seen.stored_place(at)
-                    if stored is not None:
-                        yield stored
-                elif apart < 0:
+                stored = self._seen.stored_place(at) if apart is None else None
+                if stored is not None:
+                    yield stored
+                if apart == -1:
                     return
-                else:
-                    beyond = max(beyond, apart - NEAR_CHARS)
+                beyond = at + 1 if apart is None else max(at + 1, apart - NEAR_CHARS)
             at = text.find(anchor, beyond)
 
     def _next_near(self, at: int, needed: Sequence[str]) -> int | None:

@@ -69,3 +69,33 @@ def test_words_far_from_each_other_lead_nowhere() -> None:
     far = f"Ferries are blue. {nothing}Some carry sheep. {nothing}Ferries are red. {nothing}"
     assert statuses("Ferries carry sheep.", far) == ["unsupported"]
     assert statuses("Ferries carry sheep.", far + "Ferries carry sheep.") == ["supported"]
+
+
+def test_a_sign_inside_of_a_word_ends_the_search_too() -> None:
+    assert statuses("It is 500 %.", "1%" * 50) == ["unsupported"]
+    assert statuses("It is 500 %.", "It is 1% or 500%.") == ["supported"]
+
+
+def test_a_word_that_begins_nowhere_is_passed_over() -> None:
+    assert statuses("Ferries sink.", "xferries sink" + "ferries" * 50) == ["unsupported"]
+
+
+def test_a_contradiction_is_looked_for_in_so_many_sentences_and_no_more() -> None:
+    apart = "The ward is new. It is clean. It is warm. Doors open at 8. " * (MAX_VISITED + 1)
+    behind = "The doors of the ward open at 8."
+    assert statuses("The doors of the ward open at 19.", apart + behind) == ["unsupported"]
+    assert statuses("The doors of the ward open at 19.", behind + apart) == ["contradicted"]
+
+
+TABLE = "| Place | Opens | Hall |\n|---|---|---|\n| Harbour | nine | 4 |\n| Market | ten | 7 |\n"
+
+
+@pytest.mark.parametrize(
+    ("claim", "status"),
+    [
+        pytest.param("The hall of the market place is 7.", "supported", id="a cell with its names"),
+        pytest.param("The hall of the harbour place is 7.", "unsupported", id="a cell of another row"),
+    ],
+)
+def test_the_cell_of_a_table_carries_a_claim_with_the_names_of_its_row_and_column(claim: str, status: str) -> None:
+    assert statuses(claim, TABLE) == [status]
