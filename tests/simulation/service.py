@@ -14,7 +14,7 @@ from datafari_rag.bootstrap import Application
 
 @cache
 def url_rules() -> Map:
-    """Return the service's URL rules, which know no view: compiling them would take a third of each world."""
+    """Return the service's URL rules, which know no view: compiling them would take a sixth of each world."""
     return Application(SettingsFile(None, environ={})).url_map
 
 
