@@ -17,6 +17,9 @@ from datafari_rag.core.text.tables import has_tables, header_above, is_row, name
 MAX_INTRODUCTION_CHARS = 200
 """A longer line introduces nothing: it is a paragraph."""
 
+MAX_LIST_CHARS = 600
+"""How far from the beginning of its list an item is no further from what stands before the list than the first one."""
+
 MAX_GAP_CHARS = 8
 """How much white space, and rules of a table, may stand between what introduces and what it introduces."""
 
@@ -33,11 +36,13 @@ class Leads:
 
     *tables* has a number for each sentence, the same for the rows of one table, 0 for what is no row; empty when there
     is no table. *members*: a sentence and those that it speaks for. *needs*: a sentence and those shown with it.
+    *lists*: an item, and where its list begins.
     """
 
     tables: Sequence[int] = ()
     members: Mapping[int, Sequence[int]] = field(default_factory=dict)
     needs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    lists: Mapping[int, int] = field(default_factory=dict)
 
 
 NO_LEADS = Leads()
@@ -56,7 +61,22 @@ def leads_of(text: str, bounds: Bounds) -> Leads:
         if header and _introduces(text, bounds, header - 1, header):
             members.setdefault(header - 1, []).extend((header, *rows))
     needs.update((second, (first,)) for first, second in _pairs(text, bounds, tables))
-    return Leads(tables, members, needs)
+    return Leads(tables, members, needs, _lists(text, bounds, tables))
+
+
+def _lists(text: str, bounds: Bounds, tables: Sequence[int]) -> dict[int, int]:
+    """Return where the list of each item begins, of those that stand near that place."""
+    found: dict[int, int] = {}
+    begin, last = 0, -2
+    for place, (start, end) in enumerate(bounds):
+        if (tables and tables[place]) or ITEM.match(text, start, end) is None:
+            continue
+        if last != place - 1 or start - bounds[last][1] > MAX_GAP_CHARS:
+            begin = start
+        if start - begin <= MAX_LIST_CHARS:
+            found[place] = begin
+        last = place
+    return found
 
 
 def _tables(text: str, bounds: Bounds) -> list[int]:

@@ -189,9 +189,15 @@ def _is_named(document: Document, by: Document) -> bool:
 
 
 def rarity_of(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[float, ...]:
-    """Return what each term is worth: BM25's idf over the candidates."""
+    """
+    Return what each term is worth: BM25's idf over the candidates.
+
+    A text that has an identifier has its parts: else "postgres" would be rare among texts about PostgreSQL.
+    """
     total = len(traces)
-    counts = [sum(1 for trace in traces if trace.hits[index]) for index in range(len(terms))]
+    places = {term.stem: index for index, term in enumerate(terms)}
+    wholes = [places.get(term.whole, index) for index, term in enumerate(terms)]
+    counts = [sum(1 for trace in traces if trace.hits[one] or trace.hits[whole]) for one, whole in enumerate(wholes)]
     return tuple(
         term.share * math.log(1 + (total - count + 0.5) / (count + 0.5))
         for term, count in zip(terms, counts, strict=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -76,6 +76,8 @@ class Term:
     weight: float
     share: float = 1.0
     is_exact: bool = False
+    whole: str = ""
+    """The stem of the identifier that this is a part of: a text with that has this as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def sentence_scores(
     for hits, weight in zip(traces.hits, weights, strict=True):
         if not hits or weight < 0.005:
             continue
-        strengths, own = _strengths(bounds, hits, leads.tables)
+        strengths, own = _strengths(bounds, hits, leads)
         _add_headings(strengths, own, bounds=bounds, text=text, known=headings)
         for member in (member for index in own for member in leads.members.get(index, ())):
             strengths[member] = strengths.get(member, 0.0) + LEAD_GAIN
@@ -183,12 +185,13 @@ def is_heading(text: str, start: int, end: int) -> bool:
 
 
 def _strengths(
-    bounds: Sequence[tuple[int, int]], hits: Sequence[int], tables: Sequence[int]
+    bounds: Sequence[tuple[int, int]], hits: Sequence[int], leads: Leads
 ) -> tuple[dict[int, float], list[int]]:
     """Spread each hit over its neighbourhood: sentence → how much of the term, and the sentences that have it."""
     strengths: dict[int, float] = {}
     own: list[int] = []
     at, last = 0, len(bounds) - 1
+    tables, lists = leads.tables, leads.lists
     for hit in hits:
         while at < last and bounds[at + 1][0] <= hit:
             at += 1
@@ -199,7 +202,7 @@ def _strengths(
         if is_row:  # what stands in a row says nothing about the rows around
             continue
         later = at + 1
-        while later <= last and (gap := bounds[later][0] - hit) < len(_BEFORE):
+        while later <= last and (gap := _begin(later, bounds, lists, hit) - hit) < len(_BEFORE):
             strengths[later] = strengths.get(later, 0.0) + _BEFORE[gap]
             later += 1
         earlier = at - 1
@@ -207,6 +210,12 @@ def _strengths(
             strengths[earlier] = strengths.get(earlier, 0.0) + _AFTER[gap]
             earlier -= 1
     return strengths, own
+
+
+def _begin(place: int, bounds: Sequence[tuple[int, int]], lists: Mapping[int, int], hit: int) -> int:
+    """Return where the sentence at *place* begins for a *hit* before it; before a list its items are all as near."""
+    begin = lists.get(place, 0)
+    return begin if begin > hit else bounds[place][0]
 
 
 def _add_headings(
@@ -288,7 +297,7 @@ def _terms_in(word: Word, gain: float, language: str) -> list[Term]:
     rise = 1.5 if parts else 1.0
     share = 0.6 / max(1, len(parts)) ** GROUP_POWER
     whole = Term(small, gain * rise, rise, bool(parts) and not small[-1].isdigit())
-    return [whole, *(Term(stem(part, language), gain * share, share) for part in parts)]
+    return [whole, *(Term(stem(part, language), gain * share, share, whole=small) for part in parts)]
 
 
 def _capital_shares(words: Sequence[Word], language: str) -> list[float]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 _FUNCTION = {
     "en": """a about above after again against all also am an and any are as at be because been before being below
-        between both but by can cannot could did do does doing done down during each either else few for from further
-        had has have having he her here hers herself him himself his i if in into is it its itself just let may me
-        might more most must my myself neither no nor not now of off on once one only or other our ours out over own
-        per same shall she should so some such than that the their theirs them themselves then there these they this
-        those through thus to too under until up upon us very via was we were will with within without would yet you
-        your yours yourself s t d ll m re ve don doesn didn isn aren wasn weren won""",
+        between both but by can cannot could did do does doing done down during each either else few for from
+        further get gets getting got had has have having he her here hers herself him himself his i if in into is it
+        its itself just let may me might more most must my myself neither no nor not now of off on once one only or
+        other our ours out over own per same shall she should so some such than that the their theirs them
+        themselves then there these they this those through thus to too under until up upon us very via was we were
+        will with within without would yet you your yours yourself s t d ll m re ve don doesn didn isn aren wasn
+        weren won""",
     "fr": """a à afin ai ainsi alors apres après au aucun aucune aussi autre autres aux avait avant avec avoir ayant c
         ça car ce ceci cela celle celles celui cependant ces cet cette ceux chaque chez ci comme contre d dans de depuis
         des dès deux donc dont du durant elle elles en encore entre es est et etaient étaient etait était etant étant

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.passages.leads import Leads, leads_of
+from datafari_rag.core.passages.leads import MAX_LIST_CHARS, Leads, leads_of
 from datafari_rag.core.text.sentences import spans
 
 
@@ -55,3 +55,14 @@ def test_rows_of_a_region_find_their_header_far_above() -> None:
     chosen = [bounds[0], *bounds[50:60]]
     assert leads_of(text, chosen).needs == dict.fromkeys(range(1, 11), (0,))
     assert leads_of(text, bounds[50:60]) == Leads([1] * 10)
+
+
+def test_an_item_knows_where_its_list_begins_unless_that_is_far_above() -> None:
+    text = "You need:\n- a pen\n- paper\nThat is all.\n- more\n" + "- again and again\n" * 60
+    bounds = spans(text)
+    lists = leads_of(text, bounds).lists
+    assert lists[1] == lists[2] == text.index("- a pen")
+    assert 3 not in lists
+    assert lists[4] == lists[5] == text.index("- more")
+    assert bounds[max(lists)][0] - text.index("- more") <= MAX_LIST_CHARS < len(text) - text.index("- more")
+    assert max(lists) < len(bounds) - 1

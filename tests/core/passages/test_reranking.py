@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.passages.reranking import MAX_EVENTS, Ranked, _events, _fullest, ranked
+from datafari_rag.core.passages.reranking import MAX_EVENTS, Ranked, _events, _fullest, ranked, rarity_of
 from datafari_rag.core.passages.term_matching import TermPositions, terms_of, traces_of
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
@@ -32,6 +32,16 @@ def test_the_engines_order_stays_where_the_texts_say_nothing() -> None:
     first, second = document("first", "nothing", 9.0), document("second", "nothing", 3.0)
     assert order("ferry", first, second) == ["first", "second"]
     assert order("ferry", document("a", "x", 0.0), document("b", "x", 0.0)) == ["a", "b"]
+
+
+def test_a_part_of_an_identifier_is_no_rarer_than_the_identifier() -> None:
+    """A text that writes "postgres" does not come before those that say "PostgreSQL" as the question does."""
+    terms = terms_of("table limits of PostgreSQL", "en")
+    texts = ["PostgreSQL tables.", "Limits of PostgreSQL.", "PostgreSQL.", "postgres"]
+    rarity = dict(
+        zip((one.stem for one in terms), rarity_of(terms, [traces_of(terms, one, "en") for one in texts]), strict=True)
+    )
+    assert rarity["postgr"] < rarity["postgresql"] < rarity["tabl"]
 
 
 def test_words_in_their_order_and_in_the_title_speak() -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from datafari_rag.core.passages.leads import leads_of
 from datafari_rag.core.passages.term_matching import (
     MAX_HITS,
     MAX_TERMS,
@@ -17,7 +18,8 @@ def scores(question: str, text: str, language: str = "en") -> dict[str, float]:
     terms = terms_of(question, language)
     traces = traces_of(terms, text, language)
     bounds = spans(text)
-    found = sentence_scores(bounds, traces, weights_in(terms, traces), text=text)
+    leads = leads_of(text, bounds)
+    found = sentence_scores(bounds, traces, weights_in(terms, traces), text=text, leads=leads)
     return {text[start:end]: score for (start, end), score in zip(bounds, found, strict=True)}
 
 
@@ -54,6 +56,7 @@ def test_a_text_is_searched_for_the_words_of_a_question(
 
 def test_stop_words_count_only_when_there_is_nothing_else() -> None:
     assert [term.stem for term in terms_of("What is the fare?", "en")] == ["far"]
+    assert [term.stem for term in terms_of("How large can a table get?", "en")] == ["larg", "tabl"]
     assert [term.stem for term in terms_of("to be or not", "en")] == ["to", "be", "or", "not"]
     assert terms_of("?!", "en") == ()
     assert len(terms_of(" ".join(f"w{i}x" for i in range(300)), "en")) == MAX_TERMS
@@ -81,6 +84,13 @@ def test_evidence_reaches_the_sentences_after_it_more_than_those_before() -> Non
     found = scores("harbour", text)
     assert found["The harbour opens."] > found["It is late now."] > found["It is early now."] > 0
     assert found["The end."] == 0
+
+
+def test_what_stands_before_a_list_is_as_near_to_each_of_its_items() -> None:
+    filler = "No word of that. " * 20
+    text = f"{filler}\nThe ferry costs this.\n- adults nine\n- pupils four\n- groups six\nBicycles are one."
+    found = scores("ferry", text)
+    assert found["- adults nine"] == found["- pupils four"] == found["- groups six"] > found["Bicycles are one."] > 0
 
 
 def test_a_heading_speaks_for_the_lines_under_it() -> None:
