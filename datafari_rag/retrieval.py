@@ -18,7 +18,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.result_list import arranged, asked_by_meaning, is_arranged, widened
+from datafari_rag.core.meaning.result_list import arranged, is_arranged, search_by_meaning, widened
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
     Relaxation,
@@ -28,7 +28,7 @@ from datafari_rag.core.query.proposals import (
     latest_search,
     near_search,
     near_word,
-    spelt_better,
+    respelled,
     total_of,
     without_rarest,
 )
@@ -150,7 +150,7 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
     """Return what finds the nearest documents, once for all steps; None where words alone make the list."""
     if meaning is None or not is_arranged(plain):
         return None
-    search, hybrid = asked_by_meaning(plain), replace(settings, retrieval_method="hybrid")
+    search, hybrid = search_by_meaning(plain), replace(settings, retrieval_method="hybrid")
     method, indexes = settings.retrieval_method, settings.openai_indexes
     if not uses_meaning(search, meaning.embedder.model, method=method, indexes=indexes):
         return None
@@ -185,13 +185,13 @@ def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access
 def _relaxation(total: int, step: Step, plain: Browse, access: Filter, retriever: Retriever) -> Relaxation:
     counts = {word: total_of(retriever.browse(one, access)) for word, one in counts_of_each(plain).items()}
     missing = tuple(word for word, count in counts.items() if not count)
-    spelt: dict[str, str] = {}
+    corrected: dict[str, str] = {}
     for word in missing[:MAX_SPELT]:
         near = near_search(plain, word)
         found = None if near is None else near_word(word, retriever.browse(near, access))
         if found is not None:
-            spelt[word] = found
-    better = spelt_better(plain.text or "", spelt, plain.language) if spelt else None
+            corrected[word] = found
+    better = respelled(plain.text or "", corrected, plain.language) if corrected else None
     # What was found without a word is found already.
     shorter = None if total else without_rarest(counts)
     proposals = tuple(one for one in (better, shorter) if one is not None)
