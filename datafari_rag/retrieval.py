@@ -18,7 +18,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
-from datafari_rag.core.meaning.result_list import arranged, is_arranged, search_by_meaning, widened
+from datafari_rag.core.meaning.result_list import arranged, asked_by_meaning, is_arranged, widened
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
     Relaxation,
@@ -150,7 +150,7 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
     """Return what finds the nearest documents, once for all steps; None where words alone make the list."""
     if meaning is None or not is_arranged(plain):
         return None
-    search, hybrid = search_by_meaning(plain), replace(settings, retrieval_method="hybrid")
+    search, hybrid = asked_by_meaning(plain), replace(settings, retrieval_method="hybrid")
     method, indexes = settings.retrieval_method, settings.openai_indexes
     if not uses_meaning(search, meaning.embedder.model, method=method, indexes=indexes):
         return None

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from datafari_rag.adapters.solr.client import Node
-from datafari_rag.adapters.solr.factory import connection_of, passage_store_for, passages_for, url_of_sibling
+from datafari_rag.adapters.solr.factory import beside, connection_of, passage_store_for, passages_for
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.core.errors import EmbeddingError
@@ -68,7 +68,7 @@ class TwoCollections:
     def __init__(self, documents: Collection) -> None:
         self.documents = documents
         self.settings: Settings = replace(documents.settings, solr_vector_collection="VectorMain")
-        self.node = Node(url_of_sibling(self.settings.solr_url, "VectorMain"), connection_of(self.settings))
+        self.node = Node(beside(self.settings.solr_url, "VectorMain"), connection_of(self.settings))
         self.heard = Heard()
 
     def clear(self) -> None:

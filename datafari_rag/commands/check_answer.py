@@ -73,12 +73,12 @@ def check_answer(
     except RagError as error:
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
-    report = grounding.reply(wanted, found)
+    told = grounding.reply(wanted, found)
     if is_json:
-        click.echo(json.dumps(report, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
     else:
-        _show(wanted, found, report)
-    sys.exit(0 if report["supportScore"] in (1.0, None) else 1)
+        _show(wanted, found, told)
+    sys.exit(0 if told["supportScore"] in (1.0, None) else 1)
 
 
 def _fact(path: Path) -> dict[str, object]:
@@ -95,7 +95,7 @@ def _found(wanted: Wanted, conf: Path, user: str | None) -> Found:
     return found_for(wanted.candidate, wanted.ids, user_for(VerifiedIdentity(user), snapshot), snapshot, wanted.facts)
 
 
-def _show(wanted: Wanted, found: Found, report: dict[str, object]) -> None:
+def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:
     """Print each sentence after its status, in colours where a terminal shows them, then its proofs and the share."""
     titles = {document.id: document.title or document.id for document in found.documents}
     for sentence in found.check.sentences:
@@ -107,7 +107,7 @@ def _show(wanted: Wanted, found: Found, report: dict[str, object]) -> None:
             click.echo(f'{"":<13}[{_one_line(titles[proof.document_id or ""])}] "{_one_line(proof.quote or "")}"')
     for missing in found.missing:
         click.echo(f"There is no document with this id: {_one_line(missing)}", err=True)
-    score = report["supportScore"]
+    score = told["supportScore"]
     click.echo("No sentence needs proof." if score is None else f"Proved: {score:.0%}")
 
 

@@ -65,7 +65,7 @@ def passage_store_for(settings: Settings) -> SolrPassageStore:
     )
     documents, passages = (
         Nodes(addresses_of(url, connection), connection)
-        for url in (settings.solr_url, url_of_sibling(settings.solr_url, settings.solr_vector_collection))
+        for url in (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
     )
     return SolrPassageStore(documents, passages, named=schema_of(settings), handler=settings.solr_handler)
 
@@ -73,7 +73,7 @@ def passage_store_for(settings: Settings) -> SolrPassageStore:
 def passages_for(settings: Settings, *, headers: Headers = dict, offload: Offload = inline) -> SolrPassages:
     """Return what searches the passages beside the documents of `solr.url` by meaning; nothing is sent yet."""
     connection = replace(connection_of(settings), headers=headers, offload=offload)
-    urls = (settings.solr_url, url_of_sibling(settings.solr_url, settings.solr_vector_collection))
+    urls = (settings.solr_url, beside(settings.solr_url, settings.solr_vector_collection))
     documents, passages = (Nodes(addresses_of(url, connection), connection) for url in urls)
     return SolrPassages(
         Collections(
@@ -93,7 +93,7 @@ def name_of(url: str) -> str:
     return url.partition(",")[0].strip().rstrip("/").replace("#", "/").rpartition("/")[2]
 
 
-def url_of_sibling(url: str, collection: str) -> str:
+def beside(url: str, collection: str) -> str:
     """Return `solr.url` for another *collection* of the same Solr."""
     if url.startswith(ZOOKEEPER):
         return f"{url.partition('#')[0]}#{collection}"

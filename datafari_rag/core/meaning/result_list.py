@@ -29,7 +29,7 @@ def is_arranged(plain: Browse) -> bool:
     return plain.text is not None and plain.sort is None and plain.start < WINDOW and plain.rows > 0
 
 
-def search_by_meaning(plain: Browse) -> Search:
+def asked_by_meaning(plain: Browse) -> Search:
     """Return the search whose nearest documents arrange the list of *plain*."""
     step = plain.step or plain_step(plain.text or "", language=plain.language, operator=plain.operator)
     # One document is looked for by meaning for each two rows.
@@ -56,10 +56,7 @@ def arranged(
     rows: list[Mapping[str, object]] = list(response["docs"])
     shown = [*_ordered(rows[:WINDOW], cosines, id_field), *rows[WINDOW:]][plain.start : plain.start + plain.rows]
     ids = {str(row.get(id_field)) for row in shown}
-    found = {
-        **page,
-        "response": {**response, "start": plain.start, "docs": _with_requested_fields(shown, plain, id_field)},
-    }
+    found = {**page, "response": {**response, "start": plain.start, "docs": _as_asked(shown, plain, id_field)}}
     if isinstance(marked := page.get("highlighting"), Mapping):
         found["highlighting"] = {name: value for name, value in marked.items() if name in ids}
     return found
@@ -76,9 +73,7 @@ def _ordered(
     return [rows[place] for place in sorted(range(len(rows)), key=worth, reverse=True)]
 
 
-def _with_requested_fields(
-    rows: Sequence[Mapping[str, object]], plain: Browse, id_field: str
-) -> list[Mapping[str, object]]:
+def _as_asked(rows: Sequence[Mapping[str, object]], plain: Browse, id_field: str) -> list[Mapping[str, object]]:
     if plain.fields is None or id_field in plain.fields:
         return list(rows)
     return [{name: value for name, value in row.items() if name != id_field} for row in rows]

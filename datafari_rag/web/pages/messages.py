@@ -15,8 +15,8 @@ Translate = Callable[[str], str]
 
 def title_and_hint(label: str, _: Translate) -> tuple[str, str]:
     """Return how the page names the failure *label*, and what its reader can do; the words of `internal` for others."""
-    texts = failures(_)
-    return texts.get(label, texts["internal"])
+    told = failures(_)
+    return told.get(label, told["internal"])
 
 
 def failures(_: Translate) -> Mapping[str, tuple[str, str]]:
@@ -131,15 +131,15 @@ def replacements(_: Translate) -> Mapping[str, str]:
 
 def script_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the page's scripts, by the name they have there."""
-    texts = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
-    return {**texts, **_card_words(_), **_made_words(_), **_page_words(_)}
+    told = {"failures": failures(_), "statuses": statuses(_), "reasons": reasons(_)}
+    return {**told, **_card_words(_), **_made_words(_), **_page_words(_)}
 
 
 def summary_words(_: Translate) -> Mapping[str, object]:
     """Return the words of the script that summarises a document."""
-    texts = {"statuses": statuses(_), "open_passage": _("Open the passage")}
+    told = {"statuses": statuses(_), "open_passage": _("Open the passage")}
     return {
-        **texts,
+        **told,
         "summarising": _("Summarising the document…"),
         "failed": _("The summary could not be made: {reason}"),
     }

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from datafari_rag.adapters.solr.client import Node
-from datafari_rag.adapters.solr.factory import connection_of, url_of_sibling, writer_for
+from datafari_rag.adapters.solr.factory import beside, connection_of, writer_for
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
@@ -242,7 +242,7 @@ def test_a_collection_that_is_not_there_is_named(solr_collection: Collection) ->
 
 def test_a_vector_main_that_datafari_fills_finds_documents_that_are_read_whole(solr: TwoCollections) -> None:
     solr.documents.load([doc("a", LONG), doc("b"), doc("hidden", allow_token_document=["s1"])])
-    chunks = Node(url_of_sibling(solr.settings.solr_url, CHUNKS), connection_of(solr.settings))
+    chunks = Node(beside(solr.settings.solr_url, CHUNKS), connection_of(solr.settings))
     (vector,) = WordEmbedder().embed(["ferry harbour"], "query")
     rows = [
         {"id": f"{name}_{n}", "parent_doc": name, "chunk_index": n, "vector_4": list(vector)}

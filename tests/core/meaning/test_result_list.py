@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.meaning.result_list import NEAREST, WINDOW, arranged, is_arranged, search_by_meaning, widened
+from datafari_rag.core.meaning.result_list import NEAREST, WINDOW, arranged, asked_by_meaning, is_arranged, widened
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.query.steps import plain_step
 
@@ -41,7 +41,7 @@ def test_meaning_arranges_the_first_pages_of_a_search_by_relevance(changes: dict
 
 
 def test_the_same_question_under_the_same_restrictions_is_asked_by_meaning() -> None:
-    search = search_by_meaning(PLAIN)
+    search = asked_by_meaning(PLAIN)
     assert (search.question, search.language, search.restrictions) == (PLAIN.text, "en", PLAIN.restrictions)
     assert search.step == plain_step("parental leave", language="en", operator=PLAIN.operator)
     assert (search.rows, search.is_bare) == (2 * NEAREST, True)
@@ -49,7 +49,7 @@ def test_the_same_question_under_the_same_restrictions_is_asked_by_meaning() -> 
 
 def test_a_step_that_the_search_has_is_the_one_asked_by_meaning() -> None:
     step = plain_step("leave", language="en", operator="AND")
-    assert search_by_meaning(replace(PLAIN, step=step)).step is step
+    assert asked_by_meaning(replace(PLAIN, step=step)).step is step
 
 
 def test_all_hits_that_may_change_places_are_asked_for() -> None:
