@@ -108,7 +108,7 @@ def _collection(settings: Settings) -> Sequence[Finding]:
     try:
         facts, schema = collection_probe.facts_of(nodes, factory.schema_of(settings), handler=settings.solr_handler)
     except SearchError as error:
-        return (Finding("collection", "problem", _described(error), _advice(error.log, "Solr")),)
+        return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
     if schema.kinds is None:
         return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
     return findings(facts, schema, mode=settings.security_mode, facets=settings.solr_facets)
@@ -123,7 +123,7 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
         vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
     except EmbeddingError as error:
         advice = "Check embeddings.endpoint, .model, .token and .dimensions; until then, the search uses words only"
-        return (Finding("embedding model", "problem", _described(error), advice),)
+        return (Finding("embedding model", "problem", _said(error), advice),)
     found = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))
     problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
@@ -145,7 +145,7 @@ def _rights(settings: Settings) -> Sequence[Finding]:
         tokens = tuple(bootstrap.rights_for(settings).tokens_of(PROBE_USER, ()))
     except AuthorityError as error:
         key = "security.tokens.file" if settings.security_tokens == "file" else "security.authority.url"
-        return (Finding(subject, "problem", _described(error), f"Check {key}; until then no questions are answered"),)
+        return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
     if settings.security_tokens == "file" and not settings.security_tokens_file:
         return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
     return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
@@ -162,7 +162,7 @@ def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Fi
             return
         seen = visibility_of(user, settings, dependencies)
     except RagError as error:
-        yield Finding(subject, "problem", _described(error), "Until this works, this user gets no answers")
+        yield Finding(subject, "problem", _said(error), "Until this works, this user gets no answers")
         return
     text = f"{seen.documents} documents: {seen.public} public, {seen.documents - seen.public} by {seen.tokens} tokens"
     yield Finding(subject, "ok", text)
@@ -223,7 +223,7 @@ def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
             user = ANONYMOUS if name is None else _user(name, settings)
             newest = newest_date(user, settings, _searching(settings))
         except RagError as error:
-            yield Finding(subject, "hint", _described(error), "Name a user: --as USER")
+            yield Finding(subject, "hint", _said(error), "Name a user: --as USER")
             continue
         yield Finding(subject, "ok", "none has a date" if newest is None else f"changed {_ago(newest)}")
 
@@ -264,11 +264,11 @@ def _model(settings: Settings) -> Sequence[Finding]:
     name = bootstrap.host_of(settings.rag_api_endpoint)
     if failure is not None and failure.label != "noAnswer":
         advice = "Check rag.api.endpoint, rag.api.token and rag.model"
-        return (Finding(f"model ({name})", "problem", _described(failure), advice),)
+        return (Finding(f"model ({name})", "problem", _said(failure), advice),)
     return (Finding(f"model ({name})", "ok", "answers"),)
 
 
-def _described(error: RagError) -> str:
+def _said(error: RagError) -> str:
     return f"{error.reason} ({error.log})" if error.log else error.reason
 
 
