@@ -28,7 +28,7 @@ def write(found: Rows, folder: Path) -> str:
         _table(("added to the model, median / p99", "of", "ms", "lost", "CPU ms of an answer"), _whole(together)),
         _table(("model at once, 32 callers", "of", "answers a second", "CPU ms each", "lost"), _instant(together)),
         _table(STREAMS, _streams(together)),
-        _beside(rows),
+        _ratios(rows),
         _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
         _large(rows),
         _sizes(rows.get("candidates", {})),
@@ -216,7 +216,7 @@ _BESIDE = (
 )
 
 
-def _beside(rows: Rows) -> list[str]:
+def _ratios(rows: Rows) -> list[str]:
     """Return the table of ratios: each one's figure, and how many times the service's it is."""
     peers = [name for name in ("haystack", "litellm") if "error" not in rows.get(name, {"error": ""})]
     lines = []

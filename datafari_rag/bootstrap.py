@@ -294,7 +294,7 @@ def counter_for(settings: Settings) -> TokenCounter:
 
 
 def identity_for(settings: Settings, signer: Signer) -> Identity:
-    """Return what says who is asking; in the demo also by the cookie that *signer* signed for the menu."""
+    """Return the identification of users; in the demo also by the cookie that *signer* signed for the menu."""
     proved = configured_identity(settings)
     if not settings.demo_users:
         return proved
@@ -304,7 +304,7 @@ def identity_for(settings: Settings, signer: Signer) -> Identity:
 
 
 def agent_identity_for(settings: Settings, signer: Signer) -> Identity | None:
-    """Return what says who asks at /mcp: a token must be made for it, None where nothing says what it has to name."""
+    """Return the identification of users at /mcp: a token must be made for it. None if the required name is unknown."""
     return (
         token_identity_for_agents(settings) if settings.security_identity == "jwt" else identity_for(settings, signer)
     )

@@ -97,7 +97,7 @@ def answer(ask: Ask, user: User, *, settings: Settings, dependencies: Dependenci
     A failure before the model is called is a lone `Failed`. Nothing is raised but what is a defect. Scores are for
     administrators: other users' events have none, whatever a dialect makes of them.
     """
-    return _without_steps(told(ask, user, settings=settings, dependencies=dependencies))
+    return _without_steps(answer_with_steps(ask, user, settings=settings, dependencies=dependencies))
 
 
 def _without_steps(events: Generator[Event | StepEvent, None, None]) -> Generator[Event, None, None]:
@@ -107,7 +107,7 @@ def _without_steps(events: Generator[Event | StepEvent, None, None]) -> Generato
                 yield event
 
 
-def told(
+def answer_with_steps(
     ask: Ask, user: User, *, settings: Settings, dependencies: Dependencies
 ) -> Generator[Event | StepEvent, None, None]:
     """Yield what `answer` yields, and before it each step of the search as it begins and ends."""

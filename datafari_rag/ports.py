@@ -367,11 +367,11 @@ class Revocations(Protocol):
 
 
 class Identity(Protocol):
-    """Reads who is asking from what cannot be forged; never from a parameter."""
+    """Identifies the user by what cannot be forged; never by a parameter."""
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """
-        Return who is asking.
+        Return the user.
 
         Raises:
             NotAuthenticated: a credential was given and is not valid, or one is required and absent.

@@ -43,7 +43,7 @@ from datafari_rag.core.query.proposals import (
     latest_search,
     near_search,
     near_word,
-    spelt_better,
+    respelled,
     total_of,
     without_rarest,
 )
@@ -228,13 +228,13 @@ def _has_all_words(page: Mapping[str, object], step: Step, plain: Browse, access
 def _relaxation(total: int, step: Step, plain: Browse, access: Filter, retriever: Retriever) -> Relaxation:
     counts = {word: total_of(retriever.browse(one, access)) for word, one in counts_of_each(plain).items()}
     missing = tuple(word for word, count in counts.items() if not count)
-    spelt: dict[str, str] = {}
+    corrected: dict[str, str] = {}
     for word in missing[:MAX_SPELT]:
         near = near_search(plain, word)
         found = None if near is None else near_word(word, retriever.browse(near, access))
         if found is not None:
-            spelt[word] = found
-    better = spelt_better(plain.text or "", spelt, plain.language) if spelt else None
+            corrected[word] = found
+    better = respelled(plain.text or "", corrected, plain.language) if corrected else None
     # What was found without a word is found already.
     shorter = None if total else without_rarest(counts)
     proposals = tuple(one for one in (better, shorter) if one is not None)

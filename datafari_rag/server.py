@@ -85,7 +85,7 @@ def counting() -> Iterator[None]:
     The metrics library looks for the folder when it is imported: enter this before anything imports it.
     """
     # In memory where there is such a place: a disk that is full would end a worker that counts into a mapped file. The
-    # folder in it is ours alone: `mkdtemp` makes it.
+    # folder in it belongs to this process: `mkdtemp` makes it.
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 # nosec B108
     folder = tempfile.mkdtemp(prefix="datafari-rag-metrics-", dir=place)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
@@ -133,7 +133,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         super().__init__()
 
     def load_config(self) -> None:
-        """Translate our settings into gunicorn's."""
+        """Translate the settings into those of gunicorn."""
         listening = self._listening
         options = {
             "bind": f"{listening.host}:{listening.port}",
@@ -233,7 +233,7 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         """Wait for a request's head as long as the settings allow; a waiting connection does not delay the shutdown."""
         waiting = gevent.getcurrent()
         self._waiting.add(waiting)
-        # Who has his answer while the worker stops need not think of a next question.
+        # A client with a complete answer need not send the next request while the worker stops.
         patience_s = self.cfg.keepalive if self.alive else 0
         try:
             with gevent.Timeout(patience_s, False):

@@ -76,16 +76,16 @@ def ask(
             effort=next((known for known in EFFORTS if known == effort), None),
         )
         asking = _user(user, service_snapshot)
-        told = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
+        answered = _as_json(asked, asking, service_snapshot) if is_json else _as_text(asked, asking, service_snapshot)
     except StartRefused as refused:
         raise click.ClickException("\n".join(refused.lines)) from refused
     except RagError as error:
         click.echo(f"{error.label}: {error.reason}" + (f" ({error.log})" if error.log else ""), err=True)
         sys.exit(1)
-    if told.finished.activity is not None and not is_json:
-        _show_activity(told.finished.activity)
+    if answered.finished.activity is not None and not is_json:
+        _show_activity(answered.finished.activity)
     if trace and not is_json:
-        _show_trace(told)
+        _show_trace(answered)
 
 
 def line_for(conf: Path) -> ServiceSnapshot:
@@ -165,11 +165,11 @@ def _show_activity(activity: Activity) -> None:
     """Print each step to stderr, with what it found or took, then the sums."""
     click.echo("", err=True)
     for step in activity.steps:
-        told = _one_line(step.text or "; ".join(step.queries))
+        text = _one_line(step.text or "; ".join(step.queries))
         found = "" if step.found is None else f" found={step.found}"
         tokens = f" tokens={step.input_tokens}+{step.output_tokens}" if step.model_calls else ""
         failed = "" if step.failure is None else f" failed={step.failure}"
-        click.echo(f"  {step.kind}{found}{tokens}{failed} {step.elapsed_ms:.0f} ms {told}".rstrip(), err=True)
+        click.echo(f"  {step.kind}{found}{tokens}{failed} {step.elapsed_ms:.0f} ms {text}".rstrip(), err=True)
     spent = activity.spent
     sums = f"searches={spent.searches} model calls={spent.model_calls} tokens={spent.tokens}"
     click.echo(f"effort {activity.effort}: {sums} {spent.elapsed_ms:.0f} ms", err=True)
@@ -187,9 +187,9 @@ def _one_line(text: str) -> str:
 def _show_trace(whole: Answer) -> None:
     click.echo("", err=True)
     for thought in whole.sources.thoughts:
-        told = thought.description
-        told = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=str)
-        click.echo(printable(f"{thought.title}: {told}"), err=True)
+        text = thought.description
+        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False, default=str)
+        click.echo(printable(f"{thought.title}: {text}"), err=True)
         for name, value in (thought.props or {}).items():
             click.echo(f"  {name}: {json.dumps(value, ensure_ascii=False, default=str)}", err=True)
     for stage, took_ms in whole.finished.timings_ms:

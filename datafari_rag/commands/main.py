@@ -56,8 +56,8 @@ class LazyGroup(click.Group):
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] not in EXTRAS:
                 raise
-            told = f"`{cmd_name}` needs the extra `{cmd_name}`: pip install 'datafari-rag[{cmd_name}]'"
-            raise click.ClickException(told) from error
+            hint = f"`{cmd_name}` needs the extra `{cmd_name}`: pip install 'datafari-rag[{cmd_name}]'"
+            raise click.ClickException(hint) from error
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

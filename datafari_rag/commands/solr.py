@@ -45,7 +45,7 @@ def start(folder: Path, port: int | None, nodes: int | None) -> None:
     from Maven Central the first time (85 MB).
     """
     try:
-        running = solr_process.started(folder, port=port, nodes=nodes or 0, say=_say)
+        running = solr_process.started(folder, port=port, nodes=nodes or 0, say=_print)
     except CannotRunSolr as error:
         raise click.ClickException(str(error)) from error
     click.echo(running.url)
@@ -56,7 +56,7 @@ def start(folder: Path, port: int | None, nodes: int | None) -> None:
 def stop(folder: Path) -> None:
     """Stop the processes of the folder; its data is kept."""
     ended = solr_process.stopped(folder)
-    _say(f"Stopped ({ended} programs)." if ended else "Nothing was running.")
+    _print(f"Stopped ({ended} programs)." if ended else "Nothing was running.")
 
 
 @solr.command()
@@ -66,12 +66,12 @@ def status(context: click.Context, folder: Path) -> None:
     """Show the processes of the folder: exit code 0 if all are running, otherwise 1."""
     running = solr_process.status(folder)
     if running is None:
-        _say("Not running.")
+        _print("Not running.")
         context.exit(1)
     for process in running.processes:
-        _say(f"{process.role}: process {process.pid}, port {process.port}")
+        _print(f"{process.role}: process {process.pid}, port {process.port}")
     click.echo(running.url)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     click.echo(text, err=True)

@@ -26,7 +26,7 @@ class AuditKey:
         return hashlib.sha256(f"datafari-rag audit key {self.secret}".encode()).hexdigest()[:ID_CHARS]
 
     def signed(self, purpose: str, text: str) -> str:
-        """Return the signature (HMAC-SHA256) of *text*; one made for another *purpose* is none for this one."""
+        """Return the signature (HMAC-SHA256) of *text*; one made for another *purpose* is not valid for this one."""
         return hmac.new(self.secret.encode(), f"{purpose} {text}".encode(), hashlib.sha256).hexdigest()
 
 
@@ -34,5 +34,5 @@ Keys = Mapping[str, AuditKey]
 
 
 def keys_by_id(secrets: Iterable[str]) -> Keys:
-    """Return the keys of *secrets* by their ids; empty texts are none."""
+    """Return the keys of *secrets* by their ids, without empty texts."""
     return {key.id: key for key in (AuditKey(secret) for secret in secrets if secret)}

@@ -218,8 +218,8 @@ def _support(found: Support | None) -> dict[str, object] | None:
     """Return how much of an answer was proved, and what its policy changed; None if it was not checked."""
     if found is None:
         return None
-    told = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
-    return {**told, "dropped": found.dropped, "replaced": found.replaced}
+    fields = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
+    return {**fields, "dropped": found.dropped, "replaced": found.replaced}
 
 
 def keyed(question: str, key: bytes) -> str:

@@ -354,7 +354,7 @@ class EmbeddingsTimeout(EmbeddingError):
 
 
 class TooManyRequests(RagError):
-    """Our own limit for a user or an address."""
+    """The service's limit for a user or an address."""
 
     label, code, sentence = "tooManyRequests", 429, "Too many requests. Try again in a moment."
 

@@ -177,7 +177,7 @@ class StepEnded:
 Event = Sources | Delta | Finished | Failed
 
 StepEvent = StepBegun | StepEnded
-"""Events of the search in steps, all before `Sources`; `pipeline.told` has them, `pipeline.answer` leaves them out."""
+"""Events of the search in steps, all before `Sources`: `pipeline.answer` leaves them out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def translated(text: str, translate: Callable[[str], str]) -> str:
     return translate(text.template).format_map(said)
 
 
-def said_by(error: ValueError) -> str:
+def message_of(error: ValueError) -> str:
     """Return the message that *error* was raised with; `str` of it would forget its template."""
     first = error.args[0] if error.args else ""
     return first if isinstance(first, str) else str(error)

@@ -44,7 +44,7 @@ def fetched(coordinates: str, into: Path, say: Say) -> Path:
             limit = Timer(FETCH_LIMIT_S, run.kill)
             limit.start()
             try:
-                lines = _told(run.stdout or (), say)
+                lines = _forwarded(run.stdout or (), say)
             finally:
                 limit.cancel()
                 run.kill()
@@ -55,7 +55,7 @@ def fetched(coordinates: str, into: Path, say: Say) -> Path:
     return found
 
 
-def _told(output: Iterable[str], say: Say) -> list[str]:
+def _forwarded(output: Iterable[str], say: Say) -> list[str]:
     """Pass downloads of jars on to *say*; return the errors."""
     errors: list[str] = []
     for line in output:

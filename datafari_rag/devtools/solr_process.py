@@ -293,7 +293,7 @@ def _free_ports(number: int) -> list[int]:
     """
     Return free ports below those that systems hand out to clients.
 
-    One of the clients' could be taken when we start again; worse, a client that knocks at it again and again while
+    A port of a client could be in use at the next start; worse, a client that connects to it repeatedly while
     no program listens may be given the same number and reach itself.
     """
     found: list[int] = []

@@ -57,7 +57,7 @@ def behaviour_for(model: str) -> Behaviour:
     return behaviour
 
 
-def said(behaviour: Behaviour, messages: Sequence[Mapping[str, object]]) -> str:
+def text_for(behaviour: Behaviour, messages: Sequence[Mapping[str, object]]) -> str:
     """
     Return the text of the answer to *messages*; empty for a voice that declines.
 

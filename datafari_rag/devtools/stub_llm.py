@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from datafari_rag.devtools.stub_behaviour import EXAMPLES, Behaviour, behaviour_for, pieces, said
+from datafari_rag.devtools.stub_behaviour import EXAMPLES, Behaviour, behaviour_for, pieces, text_for
 from datafari_rag.devtools.stub_wire import UNNAMED, StubAnswer, chunks, error_body, invoked, whole
 
 MOST_KEPT = 1000
@@ -103,7 +103,7 @@ async def _complete(request: web.Request) -> web.StreamResponse:
             return refused
         behaviour = behaviour_for(model)
         messages = [message for message in listed if isinstance(message, Mapping)]
-        answer = StubAnswer(model or "stub", said(behaviour, messages), messages)
+        answer = StubAnswer(model or "stub", text_for(behaviour, messages), messages)
         if body.get("stream") is True:
             options = body.get("stream_options")
             has_usage = isinstance(options, Mapping) and options.get("include_usage") is True

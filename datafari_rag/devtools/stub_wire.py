@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.devtools.stub_behaviour import Behaviour, pieces, said
+from datafari_rag.devtools.stub_behaviour import Behaviour, pieces, text_for
 from datafari_rag.services.prompt_contexts import documents_in
 
 UNNAMED = "stub_error"
@@ -72,7 +72,7 @@ def invoked(behaviour: Behaviour, given: Mapping[str, object]) -> dict[str, obje
     context = str(given.get("context") or "")
     before, _ = documents_in(context)
     asked = [{"role": "user", "content": text} for text in (context[len(before) :], str(given.get("question") or ""))]
-    output = said(behaviour, asked)
+    output = text_for(behaviour, asked)
     return {"output": output, "metadata": {"run_id": "00000000-0000-4000-8000-000000000000", "feedback_tokens": []}}
 
 
@@ -107,8 +107,8 @@ def _chunk(answer: StubAnswer, delta: Mapping[str, object], finish_reason: str |
 
 def _usage(answer: StubAnswer) -> dict[str, int]:
     asked = sum(len(re.findall(r"\S+", str(message.get("content") or ""))) for message in answer.messages)
-    told = len(re.findall(r"\S+", answer.text))
-    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
+    completion_tokens = len(re.findall(r"\S+", answer.text))
+    return {"prompt_tokens": asked, "completion_tokens": completion_tokens, "total_tokens": asked + completion_tokens}
 
 
 def _event(behaviour: Behaviour, value: Mapping[str, object]) -> bytes:

@@ -35,7 +35,7 @@ CHECKPOINT_S = 60.0
 FIRST_S = 5.0
 """A file that takes longer is read when all others have been."""
 
-MAX_TOLD_LINES = 20
+MAX_REPORTED_LINES = 20
 """Bad lines of one file that are reported one by one."""
 
 
@@ -115,7 +115,7 @@ class RejectedLines:
     def add(self, where: str, why: str) -> None:
         """Count one."""
         self.count += 1
-        if self.count <= MAX_TOLD_LINES:
+        if self.count <= MAX_REPORTED_LINES:
             self.first.append((where, why))
 
 
@@ -165,8 +165,8 @@ class IndexRun:
         self._too_slow(self._robbed_of(files), most_s)
         self._commit()
         self.manifest.keep_rights(rights)
-        for path, told in self._refused.items():
-            self._tell(path, told)
+        for path, rejected in self._refused.items():
+            self._report_lines(path, rejected)
         return self.outcome
 
     def _too_slow(self, files: Sequence[File], seconds: float) -> list[File]:
@@ -271,17 +271,17 @@ class IndexRun:
             yield TakenDocument(inner.document, 0)
 
     def _line_documents(self, file: File, number: int, seconds: float) -> Iterator[TakenDocument]:
-        told, rights = RejectedLines(), self._rights(file)
+        rejected, rights = RejectedLines(), self._rights(file)
         for line in self.reader.lines(number, file.path.name, seconds):
             where = f"{file.path}:{line.number}"
             document, problem = _document_of(line, rights)
             if document is None:
-                told.add(where, problem)
+                rejected.add(where, problem)
             elif why := self._belongs_to_others(file, str(document["id"])):
                 document = None
                 self._refused.setdefault(file.key, RejectedLines()).add(where, why)
             yield TakenDocument(document, line.size_bytes)
-        self._tell(str(file.path), told)
+        self._report_lines(str(file.path), rejected)
 
     def _belongs_to_others(self, file: File, document_id: str) -> str:
         """Return why *file*, which holds documents line by line, may not have *document_id*; "" when it may."""
@@ -351,12 +351,12 @@ class IndexRun:
         self.outcome.problems += 1
         self.listener.failed(where, why)
 
-    def _tell(self, path: str, told: RejectedLines) -> None:
-        self.outcome.problems += told.count
-        for where, why in told.first:
+    def _report_lines(self, path: str, rejected: RejectedLines) -> None:
+        self.outcome.problems += rejected.count
+        for where, why in rejected.first:
             self.listener.failed(where, why)
-        if told.count > MAX_TOLD_LINES:
-            self.listener.failed(path, f"{told.count - MAX_TOLD_LINES} more lines could not be indexed.")
+        if rejected.count > MAX_REPORTED_LINES:
+            self.listener.failed(path, f"{rejected.count - MAX_REPORTED_LINES} more lines could not be indexed.")
 
     def _is_unread(self, path: str) -> bool:
         """Return whether *path* is, or is below, what could not be read now: that was not removed."""

@@ -64,9 +64,9 @@ def support(finished: Finished) -> Json:
     found = finished.support
     if found is None:
         return {}
-    told = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
+    keys = {"score": found.share, "checked": found.checked, "proved": found.proved, "policy": found.policy}
     places = [{"start": start, "end": end} for start, end in found.unsupported]
-    return {"support": {**told, "unsupported": places, "dropped": found.dropped, "replaced": found.replaced}}
+    return {"support": {**keys, "unsupported": places, "dropped": found.dropped, "replaced": found.replaced}}
 
 
 def activity(finished: Finished) -> Json:
@@ -88,17 +88,17 @@ def activity(finished: Finished) -> Json:
 
 
 def _activity_step(step: ActivityStep) -> Json:
-    told: Json = {"type": ACTIVITY_TYPES[step.kind]}
+    keys: Json = {"type": ACTIVITY_TYPES[step.kind]}
     if step.kind == "search":
-        told |= {"query": step.text, "count": step.found, "searches": step.searches}
+        keys |= {"query": step.text, "count": step.found, "searches": step.searches}
     if step.kind == "tool":
-        told |= {"tool": step.name, "input": step.text, "count": step.found, "searches": step.searches}
+        keys |= {"tool": step.name, "input": step.text, "count": step.found, "searches": step.searches}
     if step.kind == "plan":
-        told |= {"queries": list(step.queries)}
+        keys |= {"queries": list(step.queries)}
     if step.model_calls:
-        told |= {"inputTokens": step.input_tokens, "outputTokens": step.output_tokens}
-    told["elapsedMs"] = round(step.elapsed_ms, 2)
-    return told if step.failure is None else told | {"error": step.failure}
+        keys |= {"inputTokens": step.input_tokens, "outputTokens": step.output_tokens}
+    keys["elapsedMs"] = round(step.elapsed_ms, 2)
+    return keys if step.failure is None else keys | {"error": step.failure}
 
 
 def closing_context(finished: Finished) -> Json:

@@ -67,7 +67,7 @@ def ask_of(incoming: Incoming, settings: Settings, *, is_streamed: bool) -> Ask:
         ContextTooLong: the last message alone is larger than the model's window.
     """
     body = body_of(incoming)
-    said = _said(body)
+    said = _messages_in(body)
     overrides = object_at(object_at(body, "context"), "overrides", PATH)
     state = state_of(body, settings)
     history = _history(said, state, incoming, settings)
@@ -130,7 +130,7 @@ def state_key(body: Mapping[str, object]) -> str:
     return next((key for key in STATE_KEYS if body.get(key) is not None), STATE_KEYS[0])
 
 
-def _said(body: Mapping[str, object]) -> ChatMessages:
+def _messages_in(body: Mapping[str, object]) -> ChatMessages:
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
         raise BadRequest("messages must be a list with at least one message.", field="messages")

@@ -96,13 +96,13 @@ def _answered(environ: Environ, model: Model, defaults: ServiceDefaults, token: 
         raise NotAuthenticated("A valid token is required.")
     prompt = prompt_of(_body(environ), defaults, nonce=secrets.token_hex(8))
     with closing(model.generate(prompt, is_streamed=False)) as said:
-        text = "".join(_told(said))
+        text = "".join(_texts(said))
     if not text.strip():
         raise NoAnswer
     return reply(text, str(uuid.uuid4()))
 
 
-def _told(said: Iterable[object]) -> Iterator[str]:
+def _texts(said: Iterable[object]) -> Iterator[str]:
     """Yield the texts of the pieces. Raises: RagError, the ending's failure."""
     for piece in said:
         if not isinstance(piece, Ending):

@@ -54,17 +54,17 @@ class ToolLoop:
                 return
             call = call_in(said.text)
             if call is None:
-                yield from self._told_useless(NO_CALL, "", "That was no call of a tool.")
+                yield from self._rejected_call(NO_CALL, "", "That was no call of a tool.")
                 continue
             self._said.append(ChatMessage("assistant", call.line))
             if call.line in self._made and call.name != "readNext":
-                yield from self._told_useless(REPEATED, call.name, "You have made this call before.")
+                yield from self._rejected_call(REPEATED, call.name, "You have made this call before.")
                 continue
             self._made.add(call.line)
             result = yield from TOOL_TABLE[call.name](self, call)
             self._said.append(ChatMessage("user", f"Result: {result}"))
 
-    def _told_useless(self, failure: str, name: str, sentence: str) -> Generator[StepEvent, None, None]:
+    def _rejected_call(self, failure: str, name: str, sentence: str) -> Generator[StepEvent, None, None]:
         self._useless += 1
         self._said.append(ChatMessage("user", f"Result: {sentence}"))
         begun = self._walk.meter.begin("tool", name=name)

@@ -232,7 +232,7 @@ class StepWalk:
 
     def called(
         self, prompt: Prompt, read: Callable[[str], tuple[str, ...]]
-    ) -> Generator[StepEvent, None, SaidByModel | None]:
+    ) -> Generator[StepEvent, None, ModelReply | None]:
         """Return the model's reply to *prompt*, None if it may not be called; *read* returns what is noted of it."""
         input_tokens = tokens_in(prompt, self._parts.count)
         left = min(planning.MAX_TOKENS, self.meter.tokens_left(input_tokens))
@@ -242,7 +242,7 @@ class StepWalk:
         begun = self.meter.begin("plan")
         yield begun[0]
         prompt = replace(prompt, max_tokens=left, within_s=self.meter.left_s)
-        said = said_by(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self.meter.left_s <= 0)
+        said = reply_of(self._parts.model, prompt, count=self._parts.count, is_over=lambda: self.meter.left_s <= 0)
         queries = () if said.failure else read(said.text)
         step = ActivityStep("plan", queries=queries, model_calls=1, failure=said.failure)
         yield self.meter.end(begun, replace(step, input_tokens=input_tokens, output_tokens=said.tokens))
@@ -260,7 +260,7 @@ class StepWalk:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidByModel:
+class ModelReply:
     """What the model said in a step before the answer, its *tokens*, and the label of a *failure*."""
 
     text: str
@@ -268,23 +268,23 @@ class SaidByModel:
     failure: str | None = None
 
 
-def said_by(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_over: Callable[[], bool]) -> SaidByModel:
+def reply_of(model: Model, prompt: Prompt, *, count: Callable[[str], int], is_over: Callable[[], bool]) -> ModelReply:
     """Return what *model* says to *prompt*, and no more than its `max_tokens`, however much is sent."""
     words: list[str] = []
     tokens, most = 0, prompt.max_tokens or 0
     with closing(model.generate(prompt, is_streamed=True)) as pieces:
         for piece in pieces:
             if is_over():
-                return SaidByModel("", tokens, ModelTimeout.label)
+                return ModelReply("", tokens, ModelTimeout.label)
             if isinstance(piece, Ending):
-                return SaidByModel("".join(words), tokens, None if piece.failure is None else piece.failure.label)
+                return ModelReply("".join(words), tokens, None if piece.failure is None else piece.failure.label)
             size = count(piece.text)
             if tokens + size > most:
                 # Some servers send the reply in one part, or ignore the limit: the part that fits is a plan as well.
-                return SaidByModel("".join(words), most) if words else SaidByModel(piece.text[:most], most)
+                return ModelReply("".join(words), most) if words else ModelReply(piece.text[:most], most)
             tokens += size
             words.append(piece.text)
-    return SaidByModel("", tokens, ModelUnavailable.label)
+    return ModelReply("", tokens, ModelUnavailable.label)
 
 
 def tokens_in(prompt: Prompt, count: Callable[[str], int]) -> int:

@@ -71,7 +71,7 @@ def register(
         service,
         metrics,
         limits,
-        Streams(metrics.tell_open),
+        Streams(metrics.set_open_streams),
         lambda: g.request_id,
         service.clock,
         signer=signer or Signer(),

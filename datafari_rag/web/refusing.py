@@ -13,7 +13,7 @@ from datafari_rag.web.json_bytes import failure, plain
 from datafari_rag.web.pages.demo_folder import is_of_script
 from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.pages.search import PAGE
-from datafari_rag.web.responses import json_response, told_when
+from datafari_rag.web.responses import json_response, with_error_headers
 from datafari_rag.web.routes import OPENAI, ROUTES, Route
 
 SHOWN = frozenset({"/", "/admin", "/demo/user"})
@@ -33,9 +33,9 @@ def refused(worker: WorkerContext, error: RagError) -> Response:
     if request.path == "/talk":
         return failed(worker, PAGE, error, worker.snapshot().settings)
     if _is_page():
-        return told_when(error, failure_page(worker, error))
+        return with_error_headers(error, failure_page(worker, error))
     status, body = failure(error, worker.snapshot().settings)
-    return told_when(error, json_response(plain(body), status))
+    return with_error_headers(error, json_response(plain(body), status))
 
 
 def _by_dialect(worker: WorkerContext, route: Route, error: RagError) -> Response:

@@ -30,7 +30,7 @@ STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering"
 """What keeps a proxy from holding a stream back."""
 
 
-def told_when(error: RagError, response: Response) -> Response:
+def with_error_headers(error: RagError, response: Response) -> Response:
     """Return *response* with the headers that HTTP requires for *error*: when a repeat can help, and how to sign in."""
     if response.status_code == NotAuthenticated.code:
         response.headers["WWW-Authenticate"] = (

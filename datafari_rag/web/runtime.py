@@ -47,7 +47,7 @@ class ServiceSnapshot:
     bad_setting: RagError | None = None
     audit: Trail | None = None
     agent_identity: Identity | None = None
-    """Who asks at /mcp: tokens must be made for it. None where nothing says what such a token names."""
+    """Identifies users at /mcp: tokens must be made for it. None if the name in such a token is unknown."""
     extractive: Model | None = None
     """Answers without a model of words: with sentences of the documents."""
     revocations: Revocations = field(default_factory=NoRevocations)

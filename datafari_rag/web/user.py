@@ -1,4 +1,4 @@
-"""Who is asking, with his rights: the proved identity, then its tokens; a failure of either is no answer."""
+"""The user with his rights: the proved identity, then its tokens; without either there is no answer."""
 
 from __future__ import annotations
 

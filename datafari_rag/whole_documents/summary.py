@@ -94,7 +94,7 @@ def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
         own = replace(subject, language=own_language)
         parts = _extractive(run, own, [said(document.text, one) for one in passages], shown)
     with closing(parts):
-        yield from _told(parts, shown, stopwatch)
+        yield from _joined(parts, shown, stopwatch)
 
 
 def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
@@ -106,7 +106,7 @@ def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
     return WorkEstimate(pieces + is_merged, pieces, chars, strategy)
 
 
-def _told(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
+def _joined(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
     text, citations = "", list[Citation]()
     reason, facts = "stop", UNKNOWN_MODEL
     for part in parts:
@@ -161,14 +161,14 @@ def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
         for number, one in enumerate(results, 1):
             written.append(one)
             yield Progress(GENERATION, number, total + (total > 1))
-    told = [one for one in written if one.text.strip()]
-    if len(told) > 1:
-        parts = tuple(_of_part(subject.document, number, one.text) for number, one in enumerate(told, 1))
+    summaries = [one for one in written if one.text.strip()]
+    if len(summaries) > 1:
+        parts = tuple(_of_part(subject.document, number, one.text) for number, one in enumerate(summaries, 1))
         question = prompts.merge_question(len(parts), SENTENCES[run.work.length])
-        told = [run.written(_prompt(run, subject, question, parts))]
+        summaries = [run.written(_prompt(run, subject, question, parts))]
         yield Progress(GENERATION, total + 1, total + 1)
-    if told and told[0].text.strip():
-        yield _part(run, told[0], tuple(seen), subject.language)
+    if summaries and summaries[0].text.strip():
+        yield _part(run, summaries[0], tuple(seen), subject.language)
 
 
 def _part_written(

@@ -98,7 +98,9 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
     settings = run.settings
     if run.ask.question:
         ask = replace(run.ask, document_ids=(), history=(), max_documents=1)
-        within = replace(settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + _beside(run))
+        within = replace(
+            settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + _reserved_tokens(run)
+        )
         choose = partial(
             evidence_for,
             ask,
@@ -115,7 +117,7 @@ def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Pass
     return condensed(weighed, (0, len(document.text)), chars)
 
 
-def _beside(run: WorkRun) -> int:
+def _reserved_tokens(run: WorkRun) -> int:
     """Return what the choice of passages keeps free in a window that is only the documents' here."""
     count = run.dependencies.counter.count
     return run.settings.rag_max_tokens + run.settings.openai_reserve_tokens + count(run.ask.question)
@@ -136,8 +138,8 @@ def _extractive(
     """Yield for each document its label, and below it some of its sentences with its mark."""
     written = ""
     for extract in extracts:
-        told = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
-        written += (text := f"\n\n{told}" if written else told)
+        section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
+        written += (text := f"\n\n{section}" if written else section)
         yield Delta(text)
     chars = len(written) + sum(len(extract.text) for extract in extracts)
     prove = partial(resolve, written, extracts, language=language)

@@ -33,7 +33,7 @@ def who(*tokens: str) -> Filter:
     return filter_for(User("somebody", frozenset(tokens)), mode="tokens", anonymous="public")
 
 
-NOBODY = filter_for(User(), mode="tokens", anonymous="public")
+PUBLIC_ONLY = filter_for(User(), mode="tokens", anonymous="public")
 EVERYTHING = filter_for(User(), mode="none", anonymous="public")
 
 
@@ -46,15 +46,15 @@ def asked(words: str, *, operator: Operator = "AND", min_match: int | None = Non
     return Search(question=words, step=step, rows=more.pop("rows", 50), **more)
 
 
-def ids(retriever: Retriever, search: Search, access: Filter = NOBODY) -> list[str]:
+def ids(retriever: Retriever, search: Search, access: Filter = PUBLIC_ONLY) -> list[str]:
     return [document.id for document in retriever.search(search, access).documents]
 
 
-def browsed(retriever: Retriever, browse: Browse, access: Filter = NOBODY) -> Any:
+def browsed(retriever: Retriever, browse: Browse, access: Filter = PUBLIC_ONLY) -> Any:
     return retriever.browse(browse, access)
 
 
-def listed(retriever: Retriever, browse: Browse, access: Filter = NOBODY) -> list[str]:
+def listed(retriever: Retriever, browse: Browse, access: Filter = PUBLIC_ONLY) -> list[str]:
     return [row["id"] for row in browsed(retriever, browse, access)["response"]["docs"]]
 
 
@@ -82,7 +82,7 @@ GOLDEN: Sequence[tuple[str, Mapping[str, Sequence[str]], str]] = (
 """The real ManifoldCF component's verdicts, tried by hand: document, its rights, who sees it."""
 
 USERS: Mapping[str, Filter] = {
-    "anonymous": NOBODY,
+    "anonymous": PUBLIC_ONLY,
     "ann": who("s1", "s2"),
     "bob": who("s3"),
     "eve": who(),
@@ -117,7 +117,7 @@ def test_totals_and_counts_are_over_what_the_user_may_see(retriever: Retriever, 
     assert found["facet_counts"]["facet_fields"]["extension"] == ["pdf", 2]
     assert set(found["highlighting"]) == {"open", "hers"}
     assert retriever.search(asked("pump", rows=1), who("s1")).total == 2
-    assert retriever.search(asked("pump", rows=1), NOBODY).total == 1
+    assert retriever.search(asked("pump", rows=1), PUBLIC_ONLY).total == 1
 
 
 ODD_TOKENS = (
@@ -255,7 +255,7 @@ def test_all_words_some_of_them_or_any(retriever: Retriever, load: Load) -> None
 def test_the_best_document_comes_first_and_has_the_higher_score(retriever: Retriever, load: Load) -> None:
     load([doc("much", "valve valve valve gasket"), doc("little", "valve " + "word " * 200), doc("none", "rotor")])
 
-    found = retriever.search(asked("valve"), NOBODY).documents
+    found = retriever.search(asked("valve"), PUBLIC_ONLY).documents
 
     assert [document.id for document in found] == ["much", "little"]
     assert found[0].score > found[1].score > 0
@@ -269,7 +269,7 @@ def test_documents_of_equal_score_come_in_the_order_of_their_ids(retriever: Retr
 
 def test_hits_below_the_least_score_are_left_out(retriever: Retriever, load: Load) -> None:
     load([doc("much", "valve valve valve"), doc("little", "valve " + "word " * 300)])
-    scores = [document.score for document in retriever.search(asked("valve"), NOBODY).documents]
+    scores = [document.score for document in retriever.search(asked("valve"), PUBLIC_ONLY).documents]
 
     assert ids(retriever, asked("valve", min_score=sum(scores) / 2)) == ["much"]
 
@@ -322,7 +322,7 @@ def test_a_script_without_spaces_is_searched_in_pieces(
     for content in ("exactContent", "highlighting"):
         search = Search(question, first, 10, content=content, language=language)
         assert ids(retriever, search)[:1] == ["right"]
-    assert retriever.search(search, NOBODY).documents[0].text.rstrip("。") == text.rstrip("。")
+    assert retriever.search(search, PUBLIC_ONLY).documents[0].text.rstrip("。") == text.rstrip("。")
 
 
 @pytest.mark.parametrize(("language", "text", "question", "other"), UNSPACED)
@@ -388,7 +388,7 @@ def test_a_step_whose_words_have_nothing_to_look_for_finds_nothing(retriever: Re
     load([doc("it")])
 
     for words in ((), ("",), ("***",), ("\x00",)):
-        assert retriever.search(Search("", Step("asked", words), 10), NOBODY).documents == ()
+        assert retriever.search(Search("", Step("asked", words), 10), PUBLIC_ONLY).documents == ()
 
 
 # --- narrowing --------------------------------------------------------------------------------------------------------
@@ -505,8 +505,8 @@ def test_a_document_comes_with_what_the_answer_needs(retriever: Retriever, load:
         ]
     )
 
-    (found,) = retriever.search(asked("pump"), NOBODY).documents
-    (preview,) = retriever.search(asked("pump", content="preview_content"), NOBODY).documents
+    (found,) = retriever.search(asked("pump"), PUBLIC_ONLY).documents
+    (preview,) = retriever.search(asked("pump", content="preview_content"), PUBLIC_ONLY).documents
 
     assert found.id == "file://///host/share/a b+c&d.pdf"
     assert found.text == text
@@ -526,9 +526,9 @@ def test_a_document_comes_with_the_marks_of_its_places_which_no_plain_search_sho
     marks = "\n".join(f"{n} page {n + 1}" for n in range(4000))
     load([doc("paged", "a pump", place_marks=marks), doc("bare")])
 
-    found = {one.id: one.places for one in retriever.search(asked("pump"), NOBODY).documents}
-    snippets = retriever.search(asked("pump", content="highlighting"), NOBODY).documents
-    fetched = retriever.fetch("paged", "exactContent", NOBODY)
+    found = {one.id: one.places for one in retriever.search(asked("pump"), PUBLIC_ONLY).documents}
+    snippets = retriever.search(asked("pump", content="highlighting"), PUBLIC_ONLY).documents
+    fetched = retriever.fetch("paged", "exactContent", PUBLIC_ONLY)
 
     assert found == {"paged": marks, "bare": None}
     assert [one.places for one in snippets] == [None, None]
@@ -541,7 +541,7 @@ def test_a_document_without_title_url_and_preview_breaks_nothing(retriever: Retr
     load([{"id": "bare", "exactContent": "pump"}, doc("titled", title="It has one")])
 
     for content in ("exactContent", "preview_content", "highlighting"):
-        found = retriever.search(asked("pump", content=content), NOBODY).documents
+        found = retriever.search(asked("pump", content=content), PUBLIC_ONLY).documents
         assert {document.id: document.title for document in found} == {"bare": None, "titled": "It has one"}
         assert all(document.url is None for document in found)
 
@@ -557,7 +557,7 @@ def test_a_document_without_title_url_and_preview_breaks_nothing(retriever: Retr
 def test_a_snippet_is_plain_text_from_the_document_once(retriever: Retriever, load: Load, text: str) -> None:
     load([doc("it", text)])
 
-    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=60), NOBODY).documents
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=60), PUBLIC_ONLY).documents
 
     assert found.field == "highlighting"
     assert "pump" in found.text
@@ -572,7 +572,7 @@ def test_a_snippet_is_whole_sentences_of_at_least_the_size_asked_for(
     sentences[20] = "Sentence 20 tells where the pump of the harbour stands and who may use it."
     load([doc("it", " ".join(sentences))])
 
-    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=size), NOBODY).documents
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=size), PUBLIC_ONLY).documents
 
     assert sentences[20] in found.text
     assert found.text.startswith("Sentence ") and found.text.endswith(".")
@@ -583,7 +583,7 @@ def test_a_snippet_of_no_size_is_the_whole_field(retriever: Retriever, load: Loa
     text = "pump. " + "Many other sentences stand here. " * 200
     load([doc("it", text)])
 
-    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=0), NOBODY).documents
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=0), PUBLIC_ONLY).documents
 
     assert found.text.strip() == text.strip()
 
@@ -591,7 +591,7 @@ def test_a_snippet_of_no_size_is_the_whole_field(retriever: Retriever, load: Loa
 def test_a_snippet_is_found_deep_in_a_long_document(retriever: Retriever, load: Load) -> None:
     load([doc("it", "Nothing stands here. " * 10_000 + "At last a pump. " + "Nothing stands here. " * 100)])
 
-    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=200), NOBODY).documents
+    (found,) = retriever.search(asked("pump", content="highlighting", fragment_chars=200), PUBLIC_ONLY).documents
 
     assert "At last a pump." in found.text
     assert len(found.text) < 1000
@@ -600,7 +600,7 @@ def test_a_snippet_is_found_deep_in_a_long_document(retriever: Retriever, load: 
 def test_a_hit_by_its_title_alone_has_no_snippet(retriever: Retriever, load: Load) -> None:
     load([doc("it", "another text", title="The pump")])
 
-    (found,) = retriever.search(asked("pump", content="highlighting"), NOBODY).documents
+    (found,) = retriever.search(asked("pump", content="highlighting"), PUBLIC_ONLY).documents
 
     assert found.text == ""
 
@@ -608,7 +608,7 @@ def test_a_hit_by_its_title_alone_has_no_snippet(retriever: Retriever, load: Loa
 def test_no_more_documents_come_than_asked_for(retriever: Retriever, load: Load) -> None:
     load([doc(f"d{number}") for number in range(9)])
 
-    found = retriever.search(asked("pump", rows=3), NOBODY)
+    found = retriever.search(asked("pump", rows=3), PUBLIC_ONLY)
 
     assert len(found.documents) == 3
     assert found.total == 9
@@ -704,11 +704,11 @@ def test_a_plain_search_returns_the_fields_asked_for(retriever: Retriever, load:
 def test_a_document_is_opened_by_its_whole_id(retriever: Retriever, load: Load, identifier: str) -> None:
     load([doc(identifier, "its text", title="T"), doc("other", "another")])
 
-    found = retriever.fetch(identifier, "exactContent", NOBODY)
+    found = retriever.fetch(identifier, "exactContent", PUBLIC_ONLY)
 
     assert found is not None
     assert (found.id, found.text, found.field, found.title) == (identifier, "its text", "exactContent", "T")
-    assert retriever.fetch(identifier[:-1], "exactContent", NOBODY) is None
+    assert retriever.fetch(identifier[:-1], "exactContent", PUBLIC_ONLY) is None
 
 
 def test_a_field_that_the_document_lacks_is_empty_and_one_that_none_has_is_absent(
@@ -716,13 +716,13 @@ def test_a_field_that_the_document_lacks_is_empty_and_one_that_none_has_is_absen
 ) -> None:
     load([doc("it", "its text")])
 
-    empty = retriever.fetch("it", "preview_content", NOBODY)
+    empty = retriever.fetch("it", "preview_content", PUBLIC_ONLY)
 
     assert empty is not None
     assert empty.text == ""
-    assert retriever.fetch("it", "nosuchfield", NOBODY) is None
-    assert retriever.fetch("it", "*", NOBODY) is None
-    assert retriever.fetch("\ud800", "exactContent", NOBODY) is None
+    assert retriever.fetch("it", "nosuchfield", PUBLIC_ONLY) is None
+    assert retriever.fetch("it", "*", PUBLIC_ONLY) is None
+    assert retriever.fetch("\ud800", "exactContent", PUBLIC_ONLY) is None
 
 
 def test_a_working_engine_says_so(retriever: Retriever, load: Load) -> None:

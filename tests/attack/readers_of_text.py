@@ -329,7 +329,7 @@ READERS: dict[str, Reader] = {
         [(text, text), (text, f"## {text}")]
     ),
     "core.query.proposals.near_word": lambda text: proposals.near_word("holidays", hits_with(text)),
-    "core.query.proposals.spelt_better": lambda text: proposals.spelt_better(text, {"holidays": "holiday"}, "en"),
+    "core.query.proposals.respelled": lambda text: proposals.respelled(text, {"holidays": "holiday"}, "en"),
     "core.query.proposals.titles_search": proposals.titles_search,
     "core.query.steps.content_words": lambda text: steps.content_words(text, "en"),
     "core.passages.answer_types.CUES": lambda text: [

@@ -35,7 +35,7 @@ WORST = {
     "protocols.ai.asking.work_ask": "'2024 '",
     "core.query.example_questions.topics_of": "'\\u201ca\\n\\n'",
     "core.query.proposals.near_word": "'a#'",
-    "core.query.proposals.spelt_better": "'a#'",
+    "core.query.proposals.respelled": "'a#'",
     "core.query.proposals.titles_search": "'a#'",
     "core.query.steps.content_words": "'|\\u4e2d'",
     "core.citations.links.passage_link": "'\\U000e0041'",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datafari_rag.core.messages import message, said_by, translated
+from datafari_rag.core.messages import message, message_of, translated
 
 FRENCH = {
     "The {thing} is {state}.": "{state} : {thing}.",
@@ -35,5 +35,5 @@ def test_any_other_text_stays_as_it_is() -> None:
 
 
 def test_an_error_gives_its_message_back() -> None:
-    assert translated(said_by(ValueError(message("small"))), french) == "petit"
-    assert (said_by(ValueError()), said_by(ValueError(5))) == ("", "5")
+    assert translated(message_of(ValueError(message("small"))), french) == "petit"
+    assert (message_of(ValueError()), message_of(ValueError(5))) == ("", "5")

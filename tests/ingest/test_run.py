@@ -14,7 +14,7 @@ from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.ingest.documents import Rights
 from datafari_rag.ingest.manifest import Manifest, ManifestError
 from datafari_rag.ingest.parsers.parsed import Parsed
-from datafari_rag.ingest.run import FIRST_S, MAX_TOLD_LINES, IndexOrder, IndexRun, RunOutcome
+from datafari_rag.ingest.run import FIRST_S, MAX_REPORTED_LINES, IndexOrder, IndexRun, RunOutcome
 from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
 from tests.ingest.house import House, lines
 
@@ -134,7 +134,7 @@ def test_bad_lines_are_told_and_told_again_and_the_others_are_taken(house: House
 def test_a_thousand_bad_lines_are_not_told_one_by_one(house: House) -> None:
     house.write("a.jsonl", "no\n" * 1000)
     assert house.run().problems == 1000
-    assert len(house.heard.failures) == MAX_TOLD_LINES + 1
+    assert len(house.heard.failures) == MAX_REPORTED_LINES + 1
     assert house.heard.failures[-1][1].startswith("980 more")
 
 

@@ -36,7 +36,7 @@ from datafari_rag.core.passages import extracts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.cleaning import is_invisible
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
-from datafari_rag.devtools.stub_behaviour import behaviour_for, said
+from datafari_rag.devtools.stub_behaviour import behaviour_for, text_for
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Dependencies, answer
@@ -86,7 +86,7 @@ class Listening:
 
 
 def gullible(messages: list[dict[str, str]]) -> str:
-    return said(behaviour_for("gullible"), messages)
+    return text_for(behaviour_for("gullible"), messages)
 
 
 def parrot(messages: list[dict[str, str]]) -> str:

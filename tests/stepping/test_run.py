@@ -19,7 +19,7 @@ from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.activity import Activity
 from datafari_rag.core.steps.budgets import LEVELS, StepLimits
-from datafari_rag.pipeline import Dependencies, answer, found_for, told
+from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, found_for
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of
 
@@ -99,7 +99,7 @@ def events_of(
     dependencies: Dependencies = parts_of(shelf, model)
     if clock is not None:
         dependencies = replace(dependencies, clock=clock)
-    return list(told(ask, ANN, settings=settings, dependencies=dependencies))
+    return list(answer_with_steps(ask, ANN, settings=settings, dependencies=dependencies))
 
 
 def activity_in(events: Sequence[Event | StepEvent]) -> Activity:
@@ -227,7 +227,7 @@ def test_the_first_search_that_fails_is_the_answers_failure() -> None:
 def test_a_planner_that_fails_is_told_and_rules_go_on() -> None:
     model = FakeModel("x", failure=ModelUnavailable())
     dependencies = parts_of(Shelf(SONG, TYLER), model)
-    events = list(told(Ask(QUESTION, effort="low"), ANN, settings=SETTINGS, dependencies=dependencies))
+    events = list(answer_with_steps(Ask(QUESTION, effort="low"), ANN, settings=SETTINGS, dependencies=dependencies))
     ended = [event.step for event in events if isinstance(event, StepEnded)]
 
     assert [(step.kind, step.failure) for step in ended][:2] == [("search", None), ("plan", "modelUnavailable")]
@@ -313,5 +313,5 @@ def test_a_count_that_is_none_is_not_taken(usage: object) -> None:
 def test_an_anonymous_reader_searches_as_nobody_at_every_step() -> None:
     shelf = Shelf(SONG, TYLER)
     dependencies = parts_of(shelf, ScriptedModel("Gaynor Hopkins"))
-    list(told(Ask(QUESTION, effort="medium"), ANONYMOUS, settings=SETTINGS, dependencies=dependencies))
+    list(answer_with_steps(Ask(QUESTION, effort="medium"), ANONYMOUS, settings=SETTINGS, dependencies=dependencies))
     assert {access.tokens for _, access in shelf.searches} == {()}

@@ -46,7 +46,7 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
 
 def restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     """
-    Return what one restriction narrows to: nothing, for a field that cannot be filtered or a value that is none.
+    Return what one restriction narrows to: nothing, for a field that cannot be filtered or an invalid value.
 
     *values_of* returns the values of a field, sorted, that documents of this user have: `values_in`, remembered. A
     range is made of them and of no others, so that what it costs reveals nothing about other documents.

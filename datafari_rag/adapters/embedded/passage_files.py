@@ -96,11 +96,11 @@ def quantised(values: Floats) -> tuple[Rows, Floats]:
 def listed(directory: Path) -> VectorFiles:
     """Return the list, an empty one where there are no vectors. Raises: SearchUnavailable: it cannot be used."""
     try:
-        told = json.loads((directory / LIST_FILE).read_text(encoding="utf-8"))
-        if told["form"] != FORM:
+        content = json.loads((directory / LIST_FILE).read_text(encoding="utf-8"))
+        if content["form"] != FORM:
             raise _unusable(directory, "were made by another version")
-        generations = tuple(_generation(one) for one in told["generations"])
-        return VectorFiles(generations, int(told["next_block"]))
+        generations = tuple(_generation(one) for one in content["generations"])
+        return VectorFiles(generations, int(content["next_block"]))
     except FileNotFoundError:
         return VectorFiles()
     except (OSError, ValueError, LookupError, TypeError) as error:
@@ -119,8 +119,8 @@ def write_list(directory: Path, wanted: VectorFiles) -> None:
         }
         for one in wanted.generations
     ]
-    told = {"form": FORM, "next_block": wanted.next_block, "generations": generations}
-    write_whole(directory / LIST_FILE, json.dumps(told))
+    content = {"form": FORM, "next_block": wanted.next_block, "generations": generations}
+    write_whole(directory / LIST_FILE, json.dumps(content))
 
 
 def remove_unlisted(directory: Path, wanted: VectorFiles) -> None:
@@ -235,14 +235,14 @@ def read_steadily(directory: Path) -> Iterator[VectorFiles]:
         yield listed(directory)
 
 
-def _generation(told: Any) -> Generation:
-    spread = told["spread"]
+def _generation(content: Any) -> Generation:
+    spread = content["spread"]
     return Generation(
-        str(told["name"]),
-        str(told["key"]),
-        int(told["dimensions"]),
+        str(content["name"]),
+        str(content["key"]),
+        int(content["dimensions"]),
         None if spread is None else float(spread),
-        tuple(FileFacts(str(name), int(rows), int(crc)) for name, rows, crc in told["files"]),
+        tuple(FileFacts(str(name), int(rows), int(crc)) for name, rows, crc in content["files"]),
     )
 
 

@@ -190,9 +190,9 @@ def card_of(document: Mapping[str, str]) -> dict[str, str]:
 
 
 def _card(raw: bytes) -> Stored:
-    told: dict[str, str] = json.loads(raw)
-    stored: Stored = {name: [text] for name, text in told.items()}
-    moment: datetime | None = moment_of(told.get("last_modified", ""))
+    fields: dict[str, str] = json.loads(raw)
+    stored: Stored = {name: [text] for name, text in fields.items()}
+    moment: datetime | None = moment_of(fields.get("last_modified", ""))
     if moment is None:
         stored.pop("last_modified", None)
     else:

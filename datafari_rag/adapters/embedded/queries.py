@@ -73,7 +73,7 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     counts once, however many hold it.
     """
     if step.match != "word":
-        return _spelt_query(step, vocabulary)
+        return _fuzzy_query(step, vocabulary)
     words = [word for word in usable_words(step.words, language) if vocabulary.terms("exactContent", word)]
     if not words:
         return None
@@ -86,7 +86,7 @@ def query_for(step: Step, language: str, vocabulary: Vocabulary) -> Query | None
     return Query.boolean_query([(Occur.Must, wanted), *pairs]) if pairs else wanted
 
 
-def _spelt_query(step: Step, vocabulary: Vocabulary) -> Query | None:
+def _fuzzy_query(step: Step, vocabulary: Vocabulary) -> Query | None:
     """Return the query for words spelled similarly to those of *step*, or for titles with words that begin so."""
     is_prefix = step.match == "prefix"
     fields = ("exactTitle",) if is_prefix else ("exactContent", "exactTitle")

@@ -40,7 +40,7 @@ POOL = 64
 @dataclass(frozen=True, slots=True)
 class Tls:
     """
-    Whom to believe and who we are: *ca_file* empty means the system's authorities, *cert_file* empty no certificate.
+    Trusted authorities and the client's certificate; empty means the system's authorities, or no certificate.
 
     *ca_file* may be a folder that `openssl rehash` has prepared. *key_file* empty means that the key is in *cert_file*.
     *is_checked* False is for trials only.
@@ -101,7 +101,7 @@ def without_credentials(url: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def basic(user: str, password: str) -> str:
-    """Return the value of a header that proves who we are (RFC 7617, in UTF-8)."""
+    """Return the value of an authorization header (RFC 7617, in UTF-8)."""
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode('ascii')}"
 
 
@@ -133,14 +133,14 @@ class _Transport(HTTPAdapter):
         return manager
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:
-        """Return what proves to the proxy who we are; requests would write it in Latin-1."""
+        """Return the header that authenticates the service to the proxy; requests would write it in Latin-1."""
         _, credentials = without_credentials(proxy)
         return {"Proxy-Authorization": basic(*credentials)} if credentials else {}
 
     def build_connection_pool_key_attributes(
         self, request: requests.PreparedRequest, verify: object, cert: object = None
     ) -> Any:
-        """Return where *request* goes, and our SSL context as all there is to know about certificates."""
+        """Return where *request* goes, and the SSL context, which has all settings of certificates."""
         place, _ = super().build_connection_pool_key_attributes(request, True)
         return place, {"ssl_context": self._context} if self._context else {}
 

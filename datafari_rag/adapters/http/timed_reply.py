@@ -35,7 +35,7 @@ class HeadTooLong(http.client.HTTPException):
 
 
 class NoLength(http.client.HTTPException):
-    """What is given as the body's length is none, or two that differ."""
+    """The body's length is invalid, or there are two different ones."""
 
 
 class ReplyTooLong(http.client.HTTPException):
@@ -102,7 +102,7 @@ class TimedReply(http.client.HTTPResponse):
 
         Both at once "might indicate an attempt to perform request smuggling or response splitting" (RFC 9112, §6.3).
         A reply without a body by its status is in doubt because not every server knows that it has none. A length that
-        is none is "an unrecoverable error" (same section). Raises: NoLength.
+        is invalid is "an unrecoverable error" (same section). Raises: NoLength.
         """
         codings = [one.strip().lower() for one in self.headers.get_all("Transfer-Encoding", [])]
         lengths = self.headers.get_all("Content-Length", [])

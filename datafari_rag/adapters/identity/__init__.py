@@ -1,1 +1,1 @@
-"""Who is asking: header, signed token, demo cookie."""
+"""The user of a request: header, signed token, demo cookie."""

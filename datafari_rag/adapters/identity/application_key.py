@@ -1,7 +1,7 @@
 """
 The key of a calling application: `Authorization: Bearer KEY`, one of `server.api.keys`.
 
-A key proves an application and no user: who asks is proved by the configured way, from the other headers. So a chat
+A key proves an application, not a user: the configured way proves the user, from the other headers. So a chat
 program can have a key and send each of its users with his own signed token.
 """
 
@@ -31,7 +31,7 @@ class KeyedIdentity:
     reads_tokens: bool
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
-        """Return who is asking. Raises: NotAuthenticated: a key that is not known; and as the configured way has it."""
+        """Return the user. Raises: NotAuthenticated: a key that is not known; and as the configured way has it."""
         values = [value for name, value in headers.items() if name.lower() == "authorization"]
         if not values:
             return self.proved.identify(headers, peer_address)

@@ -30,7 +30,7 @@ class DemoIdentity:
     opened: Callable[[str], str | None]
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
-        """Return who is asking. Raises: NotAuthenticated, as the configured way has it."""
+        """Return the user. Raises: NotAuthenticated, as the configured way has it."""
         identified = self.proved.identify(headers, peer_address)
         if identified.name is not None or "x-forwarded-for" in headers or not is_trusted(peer_address, LOOPBACK):
             return identified

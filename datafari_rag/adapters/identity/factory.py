@@ -1,4 +1,4 @@
-"""Builds what says who is asking, from the settings."""
+"""Builds the identification of users from the settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datafari_rag.ports import Identity
 
 
 def configured_identity(settings: Settings) -> Identity:
-    """Return what says who is asking, as `security.identity` and `server.api.keys` have it."""
+    """Return the identification of users, as `security.identity` and `server.api.keys` have it."""
     proved = IDENTITIES[settings.security_identity](settings)
     if not settings.server_api_keys:
         return proved

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from datafari_rag.core.identity import Network, VerifiedIdentity, believed_name, is_trusted, networks
 
-NOBODY = VerifiedIdentity()
+UNIDENTIFIED = VerifiedIdentity()
 
 
 class AnonymousIdentity:
@@ -19,7 +19,7 @@ class AnonymousIdentity:
 
     def identify(self, headers: Mapping[str, str], peer_address: str) -> VerifiedIdentity:
         """Return the anonymous user, whatever was sent."""
-        return NOBODY
+        return UNIDENTIFIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class HeaderIdentity:
             NotAuthenticated: a trusted peer sent a value that cannot be a name.
         """
         if not is_trusted(peer_address, self.trusted):
-            return NOBODY
+            return UNIDENTIFIED
         return VerifiedIdentity(name=believed_name(self._value(headers), self.domain))
 
     def _value(self, headers: Mapping[str, str]) -> str | None:

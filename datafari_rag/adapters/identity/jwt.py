@@ -21,7 +21,7 @@ from datafari_rag.core.identity import VerifiedIdentity, believed_name, qualifie
 
 MAX_TOKEN_CHARS = 32_768
 
-NOBODY = VerifiedIdentity()
+UNIDENTIFIED = VerifiedIdentity()
 
 NO_USER = "The token names no user."
 TWO_USERS = "Two tokens were sent that name different users."
@@ -76,7 +76,7 @@ class JwtIdentity:
         found = [self._identified(_token_in(name, values)) for name, values in self._sent(headers)]
         if any(one.name != found[0].name for one in found):
             raise InvalidSignIn(TWO_USERS)
-        return found[0] if found else NOBODY
+        return found[0] if found else UNIDENTIFIED
 
     def _sent(self, headers: Mapping[str, str]) -> list[tuple[str, list[str]]]:
         """Return those of our headers that were sent, in the order of the rules, each with all its values."""

@@ -47,7 +47,7 @@ class ModelServer:
         Hold no connection yet; nothing is opened before the first request.
 
         Raises:
-            ValueError: the URL is none of http or https, or a PEM file cannot be used.
+            ValueError: the URL is not http or https, or a PEM file cannot be used.
         """
         # Credentials in the address would take the place of the token.
         self._url, _ = without_credentials(endpoint.url)

@@ -112,7 +112,7 @@ class HttpModel:
             )
             with self._answered(encoded(body), patience, _senders_own) as reply:
                 read = openai.delta if _is_stream(reply, patience) else openai.answer
-                unfinished = _choices_asked(body)
+                unfinished = _choices_requested(body)
                 for chunk in self._chunks(reply, tally, patience):
                     unfinished -= _finishes(chunk)
                     said = read(chunk)
@@ -335,7 +335,7 @@ def _check_ended(tally: ReplyTotals, log: str) -> None:
         raise ModelUnavailable(log=f"ended without finish_reason {log}")
 
 
-def _choices_asked(body: Mapping[str, object]) -> int:
+def _choices_requested(body: Mapping[str, object]) -> int:
     """Return how many answers a relayed body requests: all must be finished."""
     wanted = body.get("n")
     return wanted if isinstance(wanted, int) and wanted > 0 else 1

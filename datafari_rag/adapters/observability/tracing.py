@@ -110,13 +110,13 @@ class Tracing:
             traced = self._begun(environ)
             environ["datafari_rag.join_trace"] = lambda named: self._join(traced, named, environ)
 
-            def told(status: str, *rest: Any) -> Any:
+            def start(status: str, *rest: Any) -> Any:
                 traced.span.set_attribute("http.response.status_code", int(status[:3]))
                 return start_response(status, *rest)
 
             _COURSE.set(traced)
             try:
-                return _TracedResponse(app(environ, told), traced)
+                return _TracedResponse(app(environ, start), traced)
             except BaseException:
                 _end(traced)
                 raise
@@ -309,17 +309,17 @@ class _Model:
 
     def generate(self, prompt: Prompt, *, is_streamed: bool) -> Generator[TextChunk | Ending, None, None]:
         self._tracing.passed(prompt)
-        yield from self._told(self._inner.generate(prompt, is_streamed=is_streamed))
+        yield from self._traced(self._inner.generate(prompt, is_streamed=is_streamed))
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool
     ) -> Generator[Mapping[str, object] | Ending, None, None]:
-        yield from self._told(self._inner.relay(body, is_streamed=is_streamed))
+        yield from self._traced(self._inner.relay(body, is_streamed=is_streamed))
 
     def breakers(self) -> Sequence[tuple[str, bool]]:
         return self._inner.breakers()
 
-    def _told(self, saying: Generator[T | Ending, None, None]) -> Generator[T | Ending, None, None]:
+    def _traced(self, saying: Generator[T | Ending, None, None]) -> Generator[T | Ending, None, None]:
         with self._tracing.open("model") as span, closing(saying):
             is_begun = False
             while True:

@@ -93,14 +93,14 @@ class AuthorityRights:
         known = self._remembered(name, revoked)
         if known is None:
             max_age_s = self._limits.cache_s
-            known = self._flights.once((name, revoked), lambda: self._asked(name, revoked), max_age_s=max_age_s)
+            known = self._flights.once((name, revoked), lambda: self._requested(name, revoked), max_age_s=max_age_s)
         self._watch.used(max(0.0, self._clock() - known[0]))
         return known[1]
 
     def probe(self) -> str | None:
         """Return None when a question would be answered now, else one sentence that says what is wrong."""
         try:
-            self._asked("datafari-rag-probe", None)
+            self._requested("datafari-rag-probe", None)
         except (AuthorityUnavailable, AuthorityTimeout) as error:
             return message(
                 "The authority service (security.authority.url) did not return the access rights: {cause}.",
@@ -115,7 +115,7 @@ class AuthorityRights:
             return None
         return found[1] if self._clock() - found[1][0] < self._limits.cache_s else None
 
-    def _asked(self, name: str, revoked: object) -> Answer:
+    def _requested(self, name: str, revoked: object) -> Answer:
         asked_at = self._clock()
         tokens, is_whole = _tokens(self._server.get({"username": name}, self._headers()))
         if is_whole and self._limits.cache_s > 0:

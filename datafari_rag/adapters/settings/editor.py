@@ -72,9 +72,9 @@ class SettingsEditor:
         return [row for row in map(_row, reversed(lines)) if row is not None]
 
     def _log(self, before: Mapping[str, str], changes: Mapping[str, str | None], who: str) -> None:
-        told = [{"key": key, "from": _shown(key, before.get(key)), "to": _shown(key, changes[key])} for key in changes]
+        made = [{"key": key, "from": _shown(key, before.get(key)), "to": _shown(key, changes[key])} for key in changes]
         at = iso_at(self._wall())
-        line = json.dumps({"at": at, "who": who, "changes": told}, ensure_ascii=False)
+        line = json.dumps({"at": at, "who": who, "changes": made}, ensure_ascii=False)
         handle = os.open(self._log_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)

@@ -73,11 +73,11 @@ class SettingsFile:
         self._clock, self._wall = clock, wall
         self._lock = threading.Lock()
         self._rejected: str | None = None
-        self._told: frozenset[str] = frozenset()
+        self._logged: frozenset[str] = frozenset()
         self._current = self._read()
         self._watched, self._seen = self._current.watched, self._current.signature
         self._due = clock() + LOOK_EVERY_S
-        self._tell(self._current)
+        self._log_problems(self._current)
 
     def snapshot(self) -> SettingsSnapshot:
         """Return the settings in force, after a look at the file when the last one is long enough ago."""
@@ -159,20 +159,20 @@ class SettingsFile:
             self._reject(tuple(located(problem, new.name) for problem in wrong), wrong[0])
             return
         self._current, self._rejected = new, None
-        self._tell(new)
+        self._log_problems(new)
 
     def _reject(self, lines: tuple[str, ...], first: Problem | None = None) -> None:
         place = f"{self.path}:{first.line}: {first.sentence or first.message}" if first else lines[0]
         self._rejected = f"The changed settings are not used. {place}"
         _log.error("the changed settings are not used, the previous settings stay in effect: %s", "; ".join(lines))
 
-    def _tell(self, snapshot: SettingsSnapshot) -> None:
+    def _log_problems(self, snapshot: SettingsSnapshot) -> None:
         lines = dict(zip(snapshot.lines(), snapshot.problems, strict=True))
         for line, problem in lines.items():
-            if line not in self._told:
+            if line not in self._logged:
                 _log.log(logging.ERROR if problem.stops else logging.WARNING, "%s", line)
         # Unchanged problems are not logged again when another part of the file changes.
-        self._told = frozenset(lines)
+        self._logged = frozenset(lines)
         _log.info("settings read from %s", snapshot.name)
 
     def _bytes(self) -> bytes:

@@ -51,7 +51,7 @@ def entries_of(text: str) -> tuple[Entry, ...]:
         try:
             return tuple(_entries(text, flawed))
         except javaproperties.InvalidUEscapeError:
-            text = _mended(text, flawed)
+            text = _repaired(text, flawed)
 
 
 def edited(text: str, changes: Mapping[str, str | None]) -> str:
@@ -86,7 +86,7 @@ def _entries(text: str, flawed: set[int]) -> list[Entry]:
     return entries
 
 
-def _mended(text: str, flawed: set[int]) -> str:
+def _repaired(text: str, flawed: set[int]) -> str:
     """Double the first bad backslash, and note its line: every problem is reported, not only the first."""
     bad = [(found.end(1), _line_start(text, found.start())) for found in _BAD_ESCAPE.finditer(text)]
     place, start = next((found for found in bad if text[found[1] :].lstrip()[:1] not in ("#", "!")), bad[0])

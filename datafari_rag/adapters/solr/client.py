@@ -71,7 +71,7 @@ class Node:
         Make the client; nothing is sent yet. A caller leaves *large* after parsing the answer.
 
         Raises:
-            SearchUnavailable: *url* is none of http or https, or a file of certificates cannot be used.
+            SearchUnavailable: *url* is not http or https, or a file of certificates cannot be used.
         """
         try:
             bare, credentials = without_credentials(url)
@@ -99,7 +99,7 @@ class Node:
         return found
 
     def read(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is none; and as send."""
+        """Return the JSON object at *path* of the collection. Raises: SearchUnavailable: it is not one; and as send."""
         found: dict[str, Any] = self._solr.decoder.decode(self.send("GET", path))
         return found
 

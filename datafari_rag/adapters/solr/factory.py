@@ -94,7 +94,7 @@ def name_of(url: str) -> str:
 
 
 def beside(url: str, collection: str) -> str:
-    """Return what `solr.url` is for another *collection* of the same Solr."""
+    """Return `solr.url` for another *collection* of the same Solr."""
     if url.startswith(ZOOKEEPER):
         return f"{url.partition('#')[0]}#{collection}"
     return ",".join(

@@ -20,7 +20,7 @@ class Decoder:
         self._aside = offload
 
     def decode(self, body: bytes) -> dict[str, Any]:
-        """Return the JSON object. Raises: SearchUnavailable: it is none of Solr's."""
+        """Return the JSON object. Raises: SearchUnavailable: it is not a reply of Solr."""
         try:
             found = self._aside(partial(orjson.loads, body), len(body))
         except orjson.JSONDecodeError:

@@ -32,7 +32,7 @@ class Addresses(Protocol):
         """Return the collection's address on each node to be asked, in that order. Raises: SearchUnavailable."""
         ...
 
-    def anew(self) -> Sequence[str]:
+    def refreshed(self) -> Sequence[str]:
         """Return what `current` does, as it is now and not a moment ago: no node answered. Raises: the same."""
         ...
 
@@ -47,7 +47,7 @@ class FixedAddresses:
         """Return them all, as written."""
         return self.urls
 
-    def anew(self) -> Sequence[str]:
+    def refreshed(self) -> Sequence[str]:
         """Return them all, as written."""
         return self.urls
 
@@ -103,7 +103,7 @@ class Nodes:
         for _ in range(self._connection.retries if urls else 0):
             # Another node may just have failed, which this one notices soon; and a new one may have joined since.
             self._connection.machine.sleep(AGAIN_S)
-            yield from self._in_order(self._addresses.anew())[:1]
+            yield from self._in_order(self._addresses.refreshed())[:1]
 
     def _in_order(self, urls: Iterable[str]) -> list[str]:
         """Return *urls* as they are, those behind them that failed within `REST_S`, the latest at the end."""

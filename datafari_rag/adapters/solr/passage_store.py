@@ -77,7 +77,7 @@ class SolrPassageStore:
 
     def total(self) -> int:
         """Return how many documents there are."""
-        return hits_of(self._asked(self._documents, {"q": "*:*", "rows": "0"}))[0]
+        return hits_of(self._requested(self._documents, {"q": "*:*", "rows": "0"}))[0]
 
     def pages(self) -> Iterator[ParentPage]:
         """Yield the documents in the order of their ids, each page with the passages there are in its range of ids."""
@@ -86,7 +86,7 @@ class SolrPassageStore:
         mark = "*"
         while True:
             params = {"q": "*:*", "sort": f"{own} asc", "rows": str(PAGE), "fl": f"{own},_version_", "cursorMark": mark}
-            reply = self._asked(self._documents, params)
+            reply = self._requested(self._documents, params)
             versions = {str(first(row, own)): str(first(row, "_version_")) for row in hits_of(reply)[1]}
             following = str(reply.get("nextCursorMark") or mark)
             high = next(reversed(versions)) if versions and following != mark else None
@@ -109,7 +109,7 @@ class SolrPassageStore:
             "rows": str(len(ids)),
             "fl": ",".join(dict.fromkeys(["_version_", *filter(schema.has, wanted)])),
         }
-        rows = hits_of(self._asked(self._documents, params))[1]
+        rows = hits_of(self._requested(self._documents, params))[1]
         return [_parent_text(row, fields, copied, rights) for row in rows]
 
     def vectors(self, parent: str, made: EmbeddingModel) -> Mapping[str, Sequence[float]]:
@@ -126,7 +126,7 @@ class SolrPassageStore:
         }
         mark = "*"
         while True:
-            reply = self._asked(self._passages, {**base, "cursorMark": mark})
+            reply = self._requested(self._passages, {**base, "cursorMark": mark})
             for row in hits_of(reply)[1]:
                 if isinstance(row.get(field), list) and isinstance(row.get("vector_digest"), str):
                     found[row["vector_digest"]] = row[field]
@@ -159,7 +159,7 @@ class SolrPassageStore:
     def remove_strays(self) -> int:
         """Remove what names no document, and return how much of it there was."""
         strays = "+*:* -parent_doc:[* TO *] -model_spread:[* TO *]"
-        count = hits_of(self._asked(self._passages, {"q": strays, "rows": "0"}))[0]
+        count = hits_of(self._requested(self._passages, {"q": strays, "rows": "0"}))[0]
         if count:
             self._post({"delete": {"query": strays}})
         return count
@@ -188,7 +188,7 @@ class SolrPassageStore:
                 "rows": "0",
                 "json.facet": encoded(facet).decode(),
             }
-            buckets = buckets_of(self._asked(self._passages, params), "parents")
+            buckets = buckets_of(self._requested(self._passages, params), "parents")
             for bucket in buckets:
                 found[str(bucket["val"])] = _stamp(bucket)
             if len(buckets) < BUCKETS:
@@ -208,7 +208,7 @@ class SolrPassageStore:
             self._known = (described(self._named, self._documents), theirs)
         return self._known
 
-    def _asked(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
+    def _requested(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
         handler = self._handler if nodes is self._documents else "select"
         sent = {**QUIET, "shards.tolerant": "false", **params}
         reply = nodes.ask(lambda node: node.search(handler, sent))

@@ -101,7 +101,9 @@ class SolrPassages:
     def nearest(self, search: NearSearch, access: Filter) -> tuple[Document, ...]:
         """Return the nearest documents, without texts, nearest first. Raises: EmbeddingsMismatch, SearchUnavailable."""
         passages = self._passages(self._state(), search)
-        rows = hits_of(self._asked(self._all.passages, near_params(search, access, passages, most=self._all.most)))[1]
+        rows = hits_of(self._requested(self._all.passages, near_params(search, access, passages, most=self._all.most)))[
+            1
+        ]
         found = sorted(filter(None, map(_near_of, rows)), key=lambda one: (-one.near[0].cosine, one.id))
         best: dict[str, Document] = {}
         for one in found:
@@ -132,7 +134,7 @@ class SolrPassages:
             state = self._state()
             if state.is_ours and model_mark(model.key) not in state.spreads:
                 return NO_VECTORS
-            self._asked(self._all.passages, {**QUIET, "q": "*:*", "rows": "0"})
+            self._requested(self._all.passages, {**QUIET, "q": "*:*", "rows": "0"})
         except (SearchError, EmbeddingError) as error:
             return f"{error.reason} ({error.log})" if error.log else error.reason
         return None
@@ -149,13 +151,13 @@ class SolrPassages:
             visible = joined_params([*known], search, access, state.documents, documents=self._all.documents_name)
         else:
             params = parents_params([*known], search, access, state.documents, text="")
-            rows = hits_of(self._asked(self._all.documents, params))[1]
+            rows = hits_of(self._requested(self._all.documents, params))[1]
             versions = {first(row, state.documents.fields.id): first(row, "_version_") for row in rows}
             known = {name: one for name, one in known.items() if versions.get(name)}
             if not known:
                 return {}
             visible = version_params([str(version) for version in versions.values()])
-        reply = self._asked(
+        reply = self._requested(
             self._all.passages, parts_params([*known], search, passages, visible, first=favourites(documents))
         )
         parts = _parts_of(reply)
@@ -165,7 +167,7 @@ class SolrPassages:
         """Return those of *ids* that may be seen, with all of their texts."""
         field = text_field(search.content, state.documents)
         params = parents_params(ids, search, access, state.documents, text=field)
-        rows = hits_of(self._asked(self._all.documents, params))[1] if params["documents"] else ()
+        rows = hits_of(self._requested(self._all.documents, params))[1] if params["documents"] else ()
         found = [document_of(r, field=field, text=first(r, field) or "", schema=state.documents) for r in rows]
         return {one.id: one for one in found}
 
@@ -179,7 +181,7 @@ class SolrPassages:
             raise EmbeddingsMismatch(log=f"the collection of passages has no field {field}")
         return PassageSchema(field, mark, state.passages, state.is_ours)
 
-    def _asked(self, nodes: Nodes, params: Params) -> Mapping[str, Any]:
+    def _requested(self, nodes: Nodes, params: Params) -> Mapping[str, Any]:
         sent = {**params, "shards.tolerant": "false"}
         try:
             reply = nodes.ask(lambda node: node.search(self._all.handler, sent))
@@ -197,7 +199,7 @@ class SolrPassages:
         now = time.monotonic()
         if self._known is None or now > self._known[0]:
             try:
-                state = self._asked_state()
+                state = self._requested_state()
                 # A first run of `passages sync` should be noticed soon.
                 is_settled = bool(state.spreads) or not state.is_ours
                 self._known = now + (KNOWN_S if is_settled else UNKNOWN_S), state
@@ -212,12 +214,12 @@ class SolrPassages:
         """Say whether Solr joins the two collections: in one process it does, over several shards it cannot."""
         joins = join_queries(self._all.documents_name, documents)
         try:
-            self._asked(self._all.passages, {**QUIET, "q": "*:*", "rows": "0", "visible": "-*:*", "fq": joins})
+            self._requested(self._all.passages, {**QUIET, "q": "*:*", "rows": "0", "visible": "-*:*", "fq": joins})
         except (SearchError, EmbeddingError):
             return False
         return True
 
-    def _asked_state(self) -> _State:
+    def _requested_state(self) -> _State:
         try:
             passages = described(Schema(languages=self._all.named.languages), self._all.passages)
         except SearchUnavailable as error:
@@ -229,7 +231,7 @@ class SolrPassages:
         if not state.is_ours:
             return state
         params = {**QUIET, "q": "model_spread:[* TO *]", "rows": "100", "fl": "vector_model,model_spread"}
-        rows = hits_of(self._asked(self._all.passages, params))[1]
+        rows = hits_of(self._requested(self._all.passages, params))[1]
         spreads = {str(row.get("vector_model")): float(row.get("model_spread") or 0.0) for row in rows}
         return replace(state, spreads=spreads, is_joinable=self._can_join(documents))
 

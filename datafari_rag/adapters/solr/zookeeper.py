@@ -74,7 +74,7 @@ class CloudAddresses:
         """
         return self._turned(self._urls())
 
-    def anew(self) -> Sequence[str]:
+    def refreshed(self) -> Sequence[str]:
         """Return the same from a list that is read after this call. Raises: as `current`."""
         asked_at = time.monotonic()
         with self._lock:

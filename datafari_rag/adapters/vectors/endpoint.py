@@ -106,11 +106,11 @@ class EndpointEmbedder:
 
     def _outcome(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector] | EmbeddingError:
         try:
-            return self._asked(body, number, deadline)
+            return self._requested(body, number, deadline)
         except EmbeddingError as error:
             return error
 
-    def _asked(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector]:
+    def _requested(self, body: Mapping[str, object], number: int, deadline: float) -> list[Vector]:
         left_s = deadline - self._clock()
         if left_s <= 0:
             raise EmbeddingsTimeout(log="no time is left for the request")

@@ -108,8 +108,8 @@ def _local(settings: Settings) -> OnnxEmbedder:
 
 def _prefixes(settings: Settings) -> Mapping[Purpose, str]:
     """Return the prefixes that are set, each with the space that a settings file cannot end with."""
-    told: Mapping[Purpose, str] = {
+    prefixes: Mapping[Purpose, str] = {
         "query": settings.embeddings_query_prefix,
         "passage": settings.embeddings_passage_prefix,
     }
-    return {purpose: f"{prefix} " for purpose, prefix in told.items() if prefix}
+    return {purpose: f"{prefix} " for purpose, prefix in prefixes.items() if prefix}

@@ -65,10 +65,10 @@ class OnnxEmbedder:
     @property
     def model(self) -> EmbeddingModel:
         """What the folder says of the model."""
-        told = self._described
-        languages = self._options.languages or told.languages
-        key = "|".join((told.name, told.pooling, str(told.max_tokens), self._prefix("passage")))
-        return EmbeddingModel(told.name, key, told.dimensions, languages)
+        described = self._described
+        languages = self._options.languages or described.languages
+        key = "|".join((described.name, described.pooling, str(described.max_tokens), self._prefix("passage")))
+        return EmbeddingModel(described.name, key, described.dimensions, languages)
 
     def embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
         """Return one vector for each of *texts*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""

@@ -43,9 +43,9 @@ class ShippedVectors:
 def shipped(raw: bytes, embedder: Embedder) -> ShippedVectors:
     """Return what *raw* holds; nothing of it is used when another model than *embedder*'s made it, or it is cut."""
     head, _, body = raw.partition(b"\n")
-    told = json.loads(head)
-    size = DIGEST_BYTES + told["dimensions"]
-    if told["key"] != embedder.model.key or len(body) != told["rows"] * size:
+    described = json.loads(head)
+    size = DIGEST_BYTES + described["dimensions"]
+    if described["key"] != embedder.model.key or len(body) != described["rows"] * size:
         return ShippedVectors(embedder, {})
     rows = (body[at : at + size] for at in range(0, len(body), size))
     return ShippedVectors(embedder, {row[:DIGEST_BYTES]: row[DIGEST_BYTES:] for row in rows})

@@ -62,7 +62,7 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool) -> None
         _index_demo(place / "index", str(options.get("embeddings.endpoint", "")))
     if folder is not None:
         options |= _watched(folder, place)
-    start(place / "rag.properties", options, on_ready=lambda: _tell(port, is_demo=folder is None))
+    start(place / "rag.properties", options, on_ready=lambda: _print_addresses(port, is_demo=folder is None))
 
 
 def _endpoint() -> str:
@@ -144,7 +144,7 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     }
 
 
-def _tell(port: int, *, is_demo: bool) -> None:
+def _print_addresses(port: int, *, is_demo: bool) -> None:
     """Print what to open, and what to type."""
     address = f"http://127.0.0.1:{port}"
     click.echo(f"\ndatafari_rag is ready. Open {address}")

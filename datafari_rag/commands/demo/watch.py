@@ -50,12 +50,12 @@ class ProgressFile(ProblemListener):
     def started(self, total_bytes: int) -> None:
         """Begin a new run."""
         self._total, self._done = total_bytes, 0
-        self._tell("", is_reading=True)
+        self._write_state("", is_reading=True)
 
     def reading(self, path: str) -> None:
         """Name the file that is being read, but not more often than the page reads it."""
         if time.monotonic() - self._told_s >= TOLD_EVERY_S:
-            self._tell(path.rpartition("/")[2], is_reading=True)
+            self._write_state(path.rpartition("/")[2], is_reading=True)
 
     def advanced(self, size_bytes: int, documents: int) -> None:
         """Count."""
@@ -74,14 +74,14 @@ class ProgressFile(ProblemListener):
     def ended(self) -> None:
         """Say that all files are read."""
         self._runs += 1
-        self._tell("", is_reading=False)
+        self._write_state("", is_reading=False)
 
-    def _tell(self, name: str, *, is_reading: bool) -> None:
+    def _write_state(self, name: str, *, is_reading: bool) -> None:
         self._told_s = time.monotonic()
         percent = min(100, 100 * self._done // self._total) if self._total else 0
         known = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
-        told = {**known, "runs": self._runs, "endings": self._endings, "problems": self._problems}
-        write_whole(self._path, json.dumps(told))
+        state = {**known, "runs": self._runs, "endings": self._endings, "problems": self._problems}
+        write_whole(self._path, json.dumps(state))
 
 
 @click.command(hidden=True)

@@ -128,7 +128,7 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
             check_marks(options["page"].read_text(encoding="utf-8"), options["part"])
         baseline = baseline_in(options["baseline"]) if options["baseline"] is not None else None
         results = dict(_results(questions, options))
-        is_lost = _told(results, baseline, options, took_s=time.monotonic() - began)
+        is_lost = _finished(results, baseline, options, took_s=time.monotonic() - began)
     except StartRefused as error:
         raise click.ClickException("\n".join(error.lines)) from error
     except RagError as error:
@@ -234,7 +234,7 @@ def _measured(plan: EvaluationPlan, variant: Variant, options: Mapping[str, Any]
     return trials
 
 
-def _told(
+def _finished(
     results: Mapping[str, list[Trial]],
     baseline: Mapping[str, Outcomes] | None,
     options: Mapping[str, Any],

@@ -37,7 +37,7 @@ def compare(report: dict[str, Any], baseline: Mapping[str, Outcomes] | None, con
     variants: Mapping[str, Any] = report["variants"]
     first = next(iter(variants))
     for name in list(variants)[1:]:
-        _told(f"{name}, against {first}", variants[first]["questions"], variants[name], console)
+        _printed(f"{name}, against {first}", variants[first]["questions"], variants[name], console)
     if baseline is None:
         return False
     losses = [one for name, of in variants.items() for one in _against(name, of, baseline, console)]
@@ -53,11 +53,11 @@ def _against(name: str, of: dict[str, Any], baseline: Mapping[str, Outcomes], co
     if missing or not before:
         # Questions that vanish would make any loss pass.
         raise CannotMeasure(f"{name}: {len(missing)} of {len(before)} questions of the baseline were not asked")
-    made = _told(f"{name}, against the baseline", before, of, console)
+    made = _printed(f"{name}, against the baseline", before, of, console)
     yield from (one for one in made if one.is_significant)
 
 
-def _told(title: str, before: Outcomes, of: dict[str, Any], console: Console) -> tuple[Comparison, ...]:
+def _printed(title: str, before: Outcomes, of: dict[str, Any], console: Console) -> tuple[Comparison, ...]:
     made, found = compared(before, of["questions"]), changes(before, of["questions"])
     console.print(comparison_table(title, made))
     if found:

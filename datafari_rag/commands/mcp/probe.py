@@ -102,8 +102,8 @@ def _sent(
 
 def _unauthorized(response: requests.Response) -> str:
     challenge = _printable(response.headers.get("WWW-Authenticate", ""))
-    told = f"WWW-Authenticate: {challenge}" if challenge else "The service does not say where to get a token."
-    return f"Not signed in, or the token is not valid (401). {told}"
+    hint = f"WWW-Authenticate: {challenge}" if challenge else "The service does not say where to get a token."
+    return f"Not signed in, or the token is not valid (401). {hint}"
 
 
 def _show_server(found: Mapping[str, Any]) -> None:

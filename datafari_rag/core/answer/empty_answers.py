@@ -39,7 +39,7 @@ def answered(
         taken = taken_until(events, lambda event: not _is_wordless(event))
         last = taken[-1] if taken else None
         if isinstance(last, Failed) and isinstance(last.error, softened):
-            yield from _said(last.error, last.facts, _sources(taken, language))
+            yield from _explained(last.error, last.facts, _sources(taken, language))
             return
         yield from taken
         yield from events
@@ -53,7 +53,7 @@ def _sources(taken: list[Event], language: str) -> Sources:
     return next((event for event in taken if isinstance(event, Sources)), Sources((), language=language))
 
 
-def _said(error: RagError, facts: ModelFacts, sources: Sources) -> Iterator[Event]:
+def _explained(error: RagError, facts: ModelFacts, sources: Sources) -> Iterator[Event]:
     text = sentence_for(error, sources.language)
     yield Sources((), sources.thoughts, sources.language, sources.timings_ms)
     yield Delta(text)

@@ -133,12 +133,12 @@ def _prompt(trace: Trace, *, is_admin: bool) -> Thought:
         "endpoint": trace.endpoint,
         "timings_ms": {name: round(took, 2) for name, took in trace.timings_ms},
     }
-    return Thought(TITLES[3], _told(prompt), props)
+    return Thought(TITLES[3], _messages_of(prompt), props)
 
 
-def _told(prompt: Prompt) -> list[str]:
+def _messages_of(prompt: Prompt) -> list[str]:
     """Return the prompt, one string for each message, roles first."""
-    told = [f"system: {prompt.instructions}"] if prompt.instructions is not None else []
-    told += [f"{turn.role}: {turn.text}" for turn in prompt.history]
-    told += [f"user: Document {extract.number}. {extract.label}: {extract.text}" for extract in prompt.extracts]
-    return [*told, f"user: {prompt.question}"]
+    messages = [f"system: {prompt.instructions}"] if prompt.instructions is not None else []
+    messages += [f"{turn.role}: {turn.text}" for turn in prompt.history]
+    messages += [f"user: Document {extract.number}. {extract.label}: {extract.text}" for extract in prompt.extracts]
+    return [*messages, f"user: {prompt.question}"]

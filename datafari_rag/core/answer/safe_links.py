@@ -2,7 +2,7 @@
 The answer's text without links that lead elsewhere than to its documents, as it streams.
 
 The output has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
-this answer's documents. It fails closed: what one reader of Markdown might take for a link is none for any of them,
+this answer's documents. It fails closed: text that any Markdown reader might take for a link is a link for no reader,
 because the characters that make it one (`![`, `](`, `]:` on a line that begins with a bracket, `<` before a letter)
 never come out together. Some readers (showdown) allow blanks between `]` and `(`; a target behind such gets two blanks
 in front, which no reader allows. It knows no code blocks, since two readers need not agree where those end. Marks of
@@ -130,7 +130,7 @@ class SafeLinks:
         return self._run(is_end=False)
 
     def end(self) -> str:
-        """Return the rest: half a mark is dropped, half a link is none."""
+        """Return the rest: half a mark is dropped, half a link is text."""
         if self._held[:1] in _CLOSERS and self._marks.is_beginning(self._held[1:]):
             self._held = ""
         return self._run(is_end=True)
@@ -327,7 +327,7 @@ class SafeLinks:
         return inner
 
     def _allowed(self, target: str) -> str | None:
-        """Return the document's URL that *target* is, None when it is none."""
+        """Return the document's URL that *target* is, None when it is not one."""
         wanted = target.strip()
         titled = _TITLED.fullmatch(wanted)
         for url in (wanted, titled.group(1) if titled else wanted):

@@ -1,5 +1,5 @@
 """
-Which words of an answer each of its marks stands for.
+Which words of an answer each of its marks belongs to.
 
 A mark speaks for the words before it, back to the mark before or the beginning of its sentence; where there are none,
 for what the mark before it speaks for, or for the words that follow. Brackets in code, in links' targets and in words
@@ -48,7 +48,7 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """
-    What a mark stands for: its words, those of them in quotation marks, and *around*, the others.
+    The claim of a mark: its words, those of them in quotation marks, and *around*, the others.
 
     Quotation marks that cannot be paired are taken for the document's own, inside of one quotation from the first to
     the last of them.
@@ -141,7 +141,7 @@ def _claim(page: _AnswerText, number: int, earlier: Sequence[Claim], has_content
 
 
 def _has_mark(marks: Sequence[Mark], start: int, end: int) -> bool:
-    """Say whether one of *marks*, which stand in order, stands from *start* to *end* or reaches into that."""
+    """Return whether one of *marks*, which are in order, is from *start* to *end* or reaches into that."""
     place = bisect_left(marks, end, key=attrgetter("start")) - 1
     return place >= 0 and marks[place].end > start
 
@@ -198,7 +198,7 @@ def _after(page: _AnswerText, number: int) -> tuple[int, int] | None:
 
 
 def _is_in_a_row(page: _AnswerText, number: int) -> bool:
-    """Say whether nothing but joining words and signs stand between the mark before, if any, and this one."""
+    """Return whether only joining words and signs are between the mark before, if any, and this one."""
     between = page.answer[page.marks[number - 1].end : page.marks[number].start]
     return _JOINING.fullmatch(between) is not None
 

@@ -15,7 +15,7 @@ from datafari_rag.core.documents import Citation, Document
 PRIVATE_ENDINGS = (".local", ".localdomain", ".internal", ".intranet", ".lan", ".home", ".corp", ".private", ".test")
 
 WHOLE_WORDS = 8
-"""A quotation of so many words is looked for as it stands, a longer one by its first and last words."""
+"""A quotation of up to this many words is searched as a whole, a longer one by its first and last words."""
 
 EDGE_WORDS = 4
 
@@ -37,7 +37,7 @@ def is_public(address: str | None) -> bool:
 
 def passage_link(citation: Citation, base: str) -> str | None:
     """
-    Return the address that opens what *citation* stands on; None where it names no document.
+    Return the address of the place that *citation* refers to; None if it names no document.
 
     *base* is this service's own address, without a slash at its end; empty gives a path alone.
     """

@@ -1,5 +1,5 @@
 """
-What stands between the brackets of an answer: the label of a document, its place number, or neither.
+The text between the brackets of an answer: the label of a document, its place number, or neither.
 
 One reading for all who meet brackets: the citations, and the filter of links that must let marks through.
 """
@@ -22,7 +22,7 @@ _PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
 
 
 class DocumentLabels:
-    """The labels of one answer's documents, in order; *labels* are as the model was told them."""
+    """The labels of one answer's documents, in order; *labels* are those in the prompt."""
 
     def __init__(self, labels: Iterable[str]) -> None:
         """Remember *labels*; the first one is document 1."""

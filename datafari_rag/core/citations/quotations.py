@@ -1,4 +1,4 @@
-"""The stretches of an answer that stand in quotation marks, whatever marks a language uses."""
+"""The stretches of an answer in quotation marks, whatever marks a language uses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 MAX_SIGNS = 10_000
-"""So many quotation marks, apostrophes and empty lines of a text are looked at; what stands behind is no quotation."""
+"""Most quotation marks, apostrophes and empty lines of a text that are read; text after them is no quotation."""
 
 _CLOSERS = {
     "“": "”",
@@ -64,7 +64,7 @@ def quotations(text: str) -> tuple[tuple[int, int], ...]:
 
 
 class _BetweenMarks:
-    """What stands between two marks: never looked at twice, however many of them stand in each other."""
+    """The text between two marks: never read twice, however deeply they are nested."""
 
     def __init__(self, text: str) -> None:
         self._word, self._seen = _NextMatch(_WORD, text), _NextMatch(_SEEN, text)

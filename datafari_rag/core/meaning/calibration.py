@@ -1,5 +1,5 @@
 """
-How far apart the cosines of a model lie, measured on sentences of our own.
+How far apart the cosines of a model lie, measured on sentences of this project.
 
 One model gives 0.70 to 0.90 for everything, another 0.00 to 0.80, so a weight that is right for one is wrong for the
 next. The standard deviation of the cosines of questions with texts that do not answer them is a property of the model;

@@ -46,7 +46,7 @@ def callers_error(rejection: Rejection, *, chosen: Collection[str], model: str) 
     if rejection.status not in RELAYED:
         return None
     refusal = refusal_of(rejection)
-    said = _said(rejection)
+    said = _text_of(rejection)
     for fault in FAULTS:
         if fault.needs in chosen and _is_meant(fault, refusal.status, said, model=model.lower()):
             return _error(
@@ -72,7 +72,7 @@ def _error(reason: str, refusal: Refusal, *, code: str, param: str) -> RefusedBy
     return RefusedByModel(reason, refusal=spelled, log=f"status={refusal.status} by the caller's {param}")
 
 
-def _said(rejection: Rejection) -> str:
+def _text_of(rejection: Rejection) -> str:
     words = (str(rejection.error.get(key) or "")[:_READ_CHARS] for key in ("code", "type", "message"))
     return " ".join(words).lower()
 

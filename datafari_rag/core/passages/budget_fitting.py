@@ -21,7 +21,7 @@ FRAME_TOKENS = 60
 """What label, number and fences of one document cost in the prompt, at most."""
 
 SAMPLES, SAMPLE_CHARS = 6, 300
-"""Stretches of a document that tell how many characters a token has; a look at all of it would take longer."""
+"""Stretches of a document that show how many characters a token has; reading all of it would take longer."""
 
 SAMPLED_DOCUMENTS = 3
 
@@ -110,7 +110,7 @@ def _room(ask: Ask, settings: Settings, count: Count) -> int:
 
 
 def _chars_in(room: int, documents: Sequence[Document], count: Count) -> int:
-    """Return about how many characters of *documents* fit *room* tokens, told from a sample of the best of them."""
+    """Return about how many characters of *documents* fit *room* tokens, estimated from a sample of the best."""
     sample = "".join(_sample(document.text) for document in documents[:SAMPLED_DOCUMENTS])
     tokens = count(sample)
     chars = int(max(room, 0) * len(sample) / tokens) if tokens else 0
@@ -168,7 +168,7 @@ def _nodes(ask: Ask, documents: Sequence[Document], *, budget: TokenBudget, is_c
     """
     if budget.documents < LEAST_NODE_TOKENS:
         return Selected(())
-    # In a small budget smaller nodes: one that holds the answer must not be skipped for what stands around it.
+    # In a small budget smaller nodes: one that contains the answer must not be skipped because of the text around it.
     node_size = min(budget.node, max(budget.documents // NODES_AT_LEAST, min(LEAST_TOKENS, budget.documents)))
     text, language = ask.search_text or ask.question, ask.question_language or "en"
     ranked = nodes(text, documents, language=language, node_size=node_size, size_of=count)

@@ -19,10 +19,10 @@ HIGHLIGHTING = "highlighting"
 """Field name of documents whose text is the engine's snippets."""
 
 JOINT = " … "
-"""Stands between passages that do not touch."""
+"""Separates passages that do not touch."""
 
 ROW_JOINT = "\n…\n"
-"""Stands there when the passages are rows of a table: a row begins on a line of its own. As long as the other."""
+"""The separator of rows of a table: a row begins on a separate line. As long as the other."""
 
 MAX_HEADING_CHARS = 60
 """So much of each heading is said to the model: the path shall cost a few tokens, not a paragraph."""
@@ -36,9 +36,9 @@ def extracts_for(
     """
     Return what the model will see, in the order of *chosen*, numbered from 1 without gaps.
 
-    Passages stand in the order of their document, joined by " … " where they do not touch; overlapping ones are
+    Passages are in the order of their document, joined by " … " where they do not touch; overlapping ones are
     merged. A document of which nothing visible is left is neither numbered nor listed. *is_cleaned* is `rag.clean`;
-    *has_paths* False leaves out the headings that passages stand under.
+    *has_paths* False leaves out the headings above the passages.
     """
     kept = []
     for document, passages in chosen:
@@ -83,7 +83,7 @@ def paths_of(document: Document, origins: OffsetMap) -> tuple[tuple[int, str], .
 
 
 def _shown(origins: OffsetMap) -> Iterator[tuple[int, int, int]]:
-    """Yield each stretch that the model sees: where it begins in what it sees, and from where to where it stood."""
+    """Yield each stretch that the model sees: where it begins there, and its span in the text."""
     stretches = iter(origins.stretches())
     reached = -1
     for run in origins.runs:
@@ -112,7 +112,7 @@ def _within_parts(document: Document, passages: Sequence[Passage]) -> tuple[Pass
 
 
 def joint_between(before: str, after: str) -> str:
-    """Return what stands between two passages, as the model sees them, that do not touch."""
+    """Return the separator of two passages, as the model sees them, that do not touch."""
     return ROW_JOINT if ends_with_row(before) or begins_with_row(after) else JOINT
 
 

@@ -1,4 +1,4 @@
-"""The part of a sentence that is too long to be said whole: where most of the question's words stand, whole words."""
+"""The part of a long sentence that is shown: the one with most of the question's words, cut at words."""
 
 from __future__ import annotations
 

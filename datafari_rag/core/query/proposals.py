@@ -113,10 +113,10 @@ def near_word(word: str, page: Mapping[str, Any]) -> str | None:
     return next((seen[one] for one in get_close_matches(word.lower(), sorted(seen), n=1, cutoff=SIMILAR)), None)
 
 
-def spelt_better(question: str, spelt: Mapping[str, str], language: str) -> str:
-    """Return *question* with each word of *spelt* in the spelling of the documents."""
+def respelled(question: str, corrected: Mapping[str, str], language: str) -> str:
+    """Return *question* with each word of *corrected* in the spelling of the documents."""
     parts, at, text = [], 0, question[:MAX_QUESTION_CHARS]
-    wanted = {old.casefold(): new for old, new in spelt.items()}
+    wanted = {old.casefold(): new for old, new in corrected.items()}
     for word in words_of(text, language):
         if word.text.casefold() in wanted:
             parts += [text[at : word.start], wanted[word.text.casefold()]]
@@ -128,7 +128,7 @@ def without_rarest(counts: Mapping[str, int]) -> str | None:
     """
     Return the words of *counts* but those that no document has, or but the rarest; None when nothing is left.
 
-    Only words: a sentence that a word was taken out of is none any more.
+    Only words: without one of its words, a sentence is no longer a sentence.
     """
     least = min(counts.values(), default=0)
     rarest = [word for word, count in counts.items() if count == least]

@@ -83,12 +83,12 @@ def _distinct(words: Iterable[str]) -> tuple[str, ...]:
 def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
     kept: list[Step] = []
     for step in steps:
-        if _asked_for(step) not in map(_asked_for, kept):
+        if _required(step) not in map(_required, kept):
             kept.append(step)
     return tuple(kept)
 
 
-def _asked_for(step: Step) -> tuple[tuple[str, ...], Operator | int]:
+def _required(step: Step) -> tuple[tuple[str, ...], Operator | int]:
     """Return what *step* asks an engine for: all of one word, and one of any, is what any word is."""
     if step.min_match not in (None, _ONE):
         return step.words, step.min_match

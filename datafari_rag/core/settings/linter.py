@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.messages import message, said_by
+from datafari_rag.core.messages import message, message_of
 from datafari_rag.core.settings.parsing import Problem, bad_value, parse
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, known_keys, row_for
@@ -137,7 +137,7 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
             values[key] = resolve(row, entry.value) if row is not None else entry.value
         except ValueError as error:
             problem = bad_value(key, "", wanted=REFERENCE_WANTED)
-            wanted = said_by(error)
+            wanted = message_of(error)
             said = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
             failures.append(replace(problem, message=said, line=entry.line))
     return values, failures

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Literal, cast
 
 from datafari_rag.core.access import ACL_FIELDS
-from datafari_rag.core.messages import Message, message, said_by
+from datafari_rag.core.messages import Message, message, message_of
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.row import SettingRow
@@ -74,7 +74,7 @@ def parse(
         try:
             _take(found, row, key=key, value=value_of(row, text, folder=folder))
         except ValueError as error:
-            problems.append(bad_value(key, (written_as or values).get(key, text), wanted=said_by(error)))
+            problems.append(bad_value(key, (written_as or values).get(key, text), wanted=message_of(error)))
     settings = Settings(**found)  # type: ignore[arg-type]  # each value was made by its own row's check
     return settings, (*problems, *contradictions(settings))
 

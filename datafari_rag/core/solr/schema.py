@@ -41,7 +41,7 @@ class Schema:
     kinds: Mapping[str, Kind] | None = None
 
     def has(self, name: str) -> bool:
-        """Say whether documents can have a field *name*; an empty name is none."""
+        """Say whether documents can have a field *name*; an empty name is not a field."""
         if not FIELD_NAME.fullmatch(name):
             return False
         return self.kinds is None or self._declared(name) is not None
@@ -67,7 +67,7 @@ class Schema:
     def titles(self, language: str) -> tuple[str, ...]:
         """Return the title fields that can be searched: the copy of *language*, the others, the exact one."""
         if self.fields.title != _DATAFARI.title:
-            # A schema of one's own has its own title field, not our copies.
+            # A custom schema has its own title field, not the copies of this project.
             return (self.fields.title,) if self.has(self.fields.title) else ()
         exact = (self.fields.exact_title,) if self.has(self.fields.exact_title) else ()
         return (*self._by_language(self.fields.title_prefix, language), *exact)

@@ -1,5 +1,5 @@
 """
-What the model is told about whole documents: summarise a part, go on with the next, put parts together, synthesise.
+The prompts for whole documents: summarise a part, go on with the next, put parts together, synthesise.
 
 What documents and parts say is data between fences, as in every prompt. Only our own sentences, numbers and the name
 of a language are filled in.

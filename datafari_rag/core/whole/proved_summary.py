@@ -33,7 +33,7 @@ class ProvedSummary:
         """Yield the text cut behind each mark; joined they are all of it."""
         at = 0
         for end in [*(one.answer_end for one in self.citations[:-1]), len(self.text)]:
-            # The sign that ends a sentence stands behind the mark.
+            # The final punctuation of a sentence comes after the mark.
             while end < len(self.text) and not self.text[end].isalnum() and self.text[end] not in "[([":
                 end += 1
             if end > at:
@@ -41,7 +41,7 @@ class ProvedSummary:
             at = max(at, end)
 
     def moved(self, chars: int) -> tuple[Citation, ...]:
-        """Return the citations of this text when *chars* characters stand before it."""
+        """Return the citations of this text when *chars* characters come before it."""
         return tuple(
             replace(one, answer_start=one.answer_start + chars, answer_end=one.answer_end + chars)
             for one in self.citations
@@ -76,7 +76,7 @@ def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language:
     """
     Return those of *sentences*, which are a document's own, that are proved; all of them when none is.
 
-    Where facts cannot be read, a sentence is put into quotation marks: it stands in the document word for word. Each is
+    Where facts cannot be read, a sentence is put into quotation marks: it is in the document word for word. Each is
     proved for itself, for a quotation mark in one may be taken for the other half of one in the next.
     """
     found = [proved(_quoted_where_unproved(one, extracts, language), extracts, language=language) for one in sentences]

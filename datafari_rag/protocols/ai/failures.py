@@ -73,11 +73,11 @@ LABELS: Mapping[str, Mapping[type[RagError], Label]] = {
 def error_of(error: RagError, subject: str) -> Json:
     """Return *error* as an event or a reply has it; *subject* is how the action's labels begin."""
     if isinstance(error, _OF_REQUEST) and not isinstance(error, RefusedByModel):
-        return _told(error, "aiBadRequest", "400", error.reason)
+        return _body_of(error, "aiBadRequest", "400", error.reason)
     for kind, (end, code) in LABELS[subject].items():
         if isinstance(error, kind):
-            return _told(error, f"{subject}{end}", code, SENTENCES.get(end, error.reason))
-    return _told(error, f"{subject}TechnicalError", str(error.code), error.reason)
+            return _body_of(error, f"{subject}{end}", code, SENTENCES.get(end, error.reason))
+    return _body_of(error, f"{subject}TechnicalError", str(error.code), error.reason)
 
 
 def status_of(error: RagError, settings: Settings) -> int:
@@ -87,5 +87,5 @@ def status_of(error: RagError, settings: Settings) -> int:
     return error.code if settings.rag_http_errors or error.label in _WITH_STATUS else 200
 
 
-def _told(error: RagError, label: str, code: str, message: str) -> Json:
+def _body_of(error: RagError, label: str, code: str, message: str) -> Json:
     return {"code": code, "label": label, "message": message, "reason": error.reason, "cause": error.label}

@@ -1,5 +1,5 @@
 """
-A JSON-RPC request of MCP as a value, and every way in which it is none.
+A JSON-RPC request of MCP as a value, and every way in which it can be invalid.
 
 Two eras share the endpoint. A request of revision 2026-07-28 names its revision in `_meta`, and repeats revision,
 method and target in headers, which must agree (Streamable HTTP, "Server Validation"). A request of an earlier revision

@@ -20,7 +20,7 @@ Said = tuple[str, tuple[ChatMessage, ...]]
 """The question, and the turns before it."""
 
 
-def asked(
+def ask_from(
     said: Said, parameters: Parameters, own: OwnParameters, *, incoming: Incoming, settings: Settings
 ) -> Ask | Task:
     """

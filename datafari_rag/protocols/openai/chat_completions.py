@@ -28,7 +28,7 @@ from datafari_rag.protocols.chat_reply_parts import (
 )
 from datafari_rag.protocols.chat_request import body_of
 from datafari_rag.protocols.openai import completion_request
-from datafari_rag.protocols.openai.asking import STEPS, asked, stepping, styled
+from datafari_rag.protocols.openai.asking import STEPS, ask_from, stepping, styled
 from datafari_rag.protocols.openai.failures import failure as failure
 from datafari_rag.protocols.openai.models import may_pass_through, our_model, upstream_names
 from datafari_rag.protocols.openai.renderings import (
@@ -84,7 +84,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | PassThrough | Task:
     style = CompletionStyle(None if parameters.ours is None else parameters.ours.name)
     if wants_source_events(incoming, settings):
         style = replace(style, has_source_events=True)
-    read = asked(said, parameters, own, incoming=incoming, settings=settings)
+    read = ask_from(said, parameters, own, incoming=incoming, settings=settings)
     return styled(stepping(read, body, settings), style)
 
 
@@ -152,8 +152,8 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
         match event:
             case Sources():
                 partly = partial(event)
-                told = status_event(event.extracts, event.language) if style.has_source_events else {}
-                yield _chunk(context, facts, {"role": "assistant", "content": ""}) | told
+                extra = status_event(event.extracts, event.language) if style.has_source_events else {}
+                yield _chunk(context, facts, {"role": "assistant", "content": ""}) | extra
             case Delta():
                 yield _chunk(context, facts, {"content": event.text})
             case Finished():

@@ -75,8 +75,8 @@ def parameters_of(body: Mapping[str, object], settings: Settings) -> Parameters:
     Return index, ratio and model, checked before everything else.
 
     Raises:
-        NoSuchIndex: `index_name` is none of `openai.indexes`.
-        NoSuchModel: `model` is none that this caller may use.
+        NoSuchIndex: `index_name` is not in `openai.indexes`.
+        NoSuchModel: this caller may not use `model`.
         BadRequest: ratio, n or model cannot be taken.
     """
     index = _index(body.get("index_name"), settings)

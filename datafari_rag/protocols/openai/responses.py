@@ -21,7 +21,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.chat_reply_parts import Json, activity, citation, partial, support, with_facts
 from datafari_rag.protocols.chat_request import body_of, memory_limits
 from datafari_rag.protocols.chat_request import softened as softened
-from datafari_rag.protocols.openai.asking import asked, stepping, styled
+from datafari_rag.protocols.openai.asking import ask_from, stepping, styled
 from datafari_rag.protocols.openai.failures import failure as failure
 from datafari_rag.protocols.openai.renderings import Cited, search_results, url_citations
 from datafari_rag.protocols.openai.responses_request import (
@@ -30,7 +30,7 @@ from datafari_rag.protocols.openai.responses_request import (
     check_served,
     echo_of,
     parameters_of,
-    said_in,
+    turns_of,
 )
 from datafari_rag.protocols.request import Incoming, ReplyContext, Task
 
@@ -50,8 +50,8 @@ def parse(incoming: Incoming, settings: Settings) -> Ask | Task:
     check_served(body)
     echo = echo_of(body, settings)
     parameters, own = parameters_of(body, settings)
-    said = said_in(body, echo, incoming=incoming, settings=settings)
-    read = asked(said, parameters, own, incoming=incoming, settings=settings)
+    said = turns_of(body, echo, incoming=incoming, settings=settings)
+    read = ask_from(said, parameters, own, incoming=incoming, settings=settings)
     return styled(stepping(read, body, settings), echo)
 
 
@@ -68,14 +68,14 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
         match event:
             case Sources():
                 draft = replace(draft, sources=event)
-                told = _opening(draft)
+                sent = _opening(draft)
             case Delta():
-                told = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
+                sent = [{"type": "response.output_text.delta", **draft.place, "delta": event.text, "logprobs": []}]
             case Finished():
-                told = _closing(draft, event)
+                sent = _closing(draft, event)
             case _:  # Failed
-                told = [_failed(draft, event.error)]
-        yield from ({**one, "sequence_number": next(numbers)} for one in told)
+                sent = [_failed(draft, event.error)]
+        yield from ({**one, "sequence_number": next(numbers)} for one in sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ def _annotation_events(place: Json, annotations: Sequence[Json]) -> Iterator[Jso
 
 
 def _failed(draft: _Draft, error: RagError) -> Json:
-    told = {"code": ERROR_CODES.get(error.code, "server_error"), "message": error.reason}
-    return {"type": "response.failed", "response": _response(draft, "failed", draft.searches) | {"error": told}}
+    fields = {"code": ERROR_CODES.get(error.code, "server_error"), "message": error.reason}
+    return {"type": "response.failed", "response": _response(draft, "failed", draft.searches) | {"error": fields}}
 
 
 def _ended(draft: _Draft, finished: Finished) -> Json:

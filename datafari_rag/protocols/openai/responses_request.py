@@ -113,7 +113,7 @@ def parameters_of(body: Body, settings: Settings) -> tuple[Parameters, OwnParame
     return Parameters(ours.index, RATIO, None, ours, is_plain=True), own
 
 
-def said_in(body: Body, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Said:
+def turns_of(body: Body, echo: ResponseEcho, *, incoming: Incoming, settings: Settings) -> Said:
     """Return the question and the turns before it, those of an earlier response first. Raises: BadRequest, NoQuery."""
     question, turns = split(_turns(body.get("input")), field="input")
     system = [] if echo.instructions is None else [ChatMessage("system", echo.instructions)]

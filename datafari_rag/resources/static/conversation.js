@@ -13,7 +13,7 @@ export class Conversation {
     this.address = "";
     /** @type {Turn[]} */
     this.turns = [];
-    // Whoever was here before as somebody else leaves nothing behind.
+    // A previous user leaves nothing behind.
     for (const key of Object.keys(storage ?? {})) {
       if (key.startsWith("datafari_rag conversation") && key !== this.key) storage?.removeItem(key);
     }

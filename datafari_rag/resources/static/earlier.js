@@ -8,13 +8,13 @@ const SHOWN = 3;
 
 export class Earlier {
   /**
-   * Where nobody is known by name, the next one at this machine may be somebody else: then it ends with the tab.
+   * Without a user name, the next user of this machine may be a different person: then it ends with the tab.
    * @param {string} user @param {(kind: "localStorage" | "sessionStorage") => Storage | null} storageOf
    */
   constructor(user, storageOf) {
     this.storage = storageOf(user ? "localStorage" : "sessionStorage");
     this.key = `${PREFIX} of ${user}`;
-    // Whoever was here before as somebody else leaves nothing behind.
+    // A previous user leaves nothing behind.
     for (const storage of [storageOf("localStorage"), storageOf("sessionStorage")]) {
       for (const key of Object.keys(storage ?? {})) {
         if (key.startsWith(PREFIX) && (key !== this.key || storage !== this.storage)) storage?.removeItem(key);

@@ -8,7 +8,7 @@ const state = /** @type {HTMLElement} */ (place.querySelector("[data-state]"));
 const box = /** @type {HTMLInputElement} */ (document.getElementById("q"));
 
 async function look() {
-  // A page that nobody sees asks nothing; one with a question is not this page any more.
+  // A hidden page sends no requests; a page with a question is a different page.
   if (!document.hidden && !new URLSearchParams(location.search).get("q")) {
     try {
       const response = await fetch("/demo/progress");

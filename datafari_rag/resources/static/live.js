@@ -17,7 +17,7 @@ const MINUTE_MS = 60_000;
 const FINE = ["ok", "passed", "aborted", "noDocuments"];
 const HEIGHT = 40;
 
-/** Asks until the page is left; a page that nobody sees asks nothing. @param {Words} words */
+/** Polls until the page is left; a hidden page sends no requests. @param {Words} words */
 export function watch(words) {
   /** @type {Sample[]} */
   const samples = [];
@@ -44,7 +44,7 @@ async function taken(samples, words) {
   }
 }
 
-/** Adds *sample*; counts that became smaller are those of a service that started again. */
+/** Adds *sample*; smaller counts mean that the service was restarted. */
 /** @param {Sample[]} samples @param {Sample} sample */
 export function kept(samples, sample) {
   const last = samples.at(-1);

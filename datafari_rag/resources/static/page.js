@@ -211,7 +211,7 @@ function settle() {
   clear.hidden = !talk.turns.length;
   if (!talk.turns.length) again.remove();
   else if (!again.isConnected) answers.append(again);
-  // It was read out by then, and is nothing to be found again beside the answer itself.
+  // A screen reader has read it by then, and it must not be found a second time next to the answer.
   setTimeout(() => running || spoken.replaceChildren(), 4000);
 }
 

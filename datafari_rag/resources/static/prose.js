@@ -20,7 +20,7 @@ const FENCE = /^\s*```[^\n]*$/;
 const MAX_LINES = 5000;
 const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Without the controls that turn what follows round, so that what is read is what stands there. @param {string} text */
+/** Without the controls that reverse the direction of the text after them. @param {string} text */
 export const straight = (text) => text.replace(DIRECTIONS, "");
 
 /**
@@ -34,7 +34,7 @@ export const straight = (text) => text.replace(DIRECTIONS, "");
 const cut = (part, start, end) => ({ text: part.text.slice(start, end), masked: part.masked.slice(start, end), at: part.at + start });
 
 /**
- * Where each mark of *text* stands, with its citations. Places on the wire count code points; a string of this language
+ * The position of each mark of *text*, with its citations. Places on the wire count code points; a string of this language
  * counts halves of the rare ones. What does not fit the text is none.
  * @param {string} text @param {Citation[]} citations
  */

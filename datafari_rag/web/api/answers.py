@@ -22,7 +22,7 @@ from datafari_rag.core.identity import VerifiedIdentity, is_trusted, naming_head
 from datafari_rag.core.query.plan import language_for, question_language_for
 from datafari_rag.core.query.select_parameters import forged_names, identity_attempts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.pipeline import answer, told
+from datafari_rag.pipeline import answer, answer_with_steps
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import ConversationMemory, Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, while_held
@@ -42,7 +42,7 @@ from datafari_rag.web.responses import (
     add_model,
     add_support,
     json_response,
-    told_when,
+    with_error_headers,
 )
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import LazySigning, Signer
@@ -151,7 +151,7 @@ class AnswerRun:
             begun_works = begun_in(place, cast("Generator[Event, None, None]", works))
             return AnswerEvents(while_held(begun_works, self.rights.require_held), self.worker.new_id)
         # The steps of a search are sent if the dialect asked for tools and reads their events.
-        answering = told if ask.wants_tools and ask.is_streamed else answer
+        answering = answer_with_steps if ask.wants_tools and ask.is_streamed else answer
         found = answering(ask, user, settings=settings, dependencies=self.snapshot.dependencies)
         events = begun_in(place, cast("Generator[Event, None, None]", found))
         events = events if self.memory is None else self.memory.kept(ask, events)
@@ -225,7 +225,7 @@ def identified_by(
     worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming, peer: str, by: Identity | None = None
 ) -> VerifiedIdentity:
     """
-    Return who is asking, and count the headers that name a user and prove nothing.
+    Return the user, and count the headers that name a user and prove nothing.
 
     *by* proves who it is, when that is not the service's own identity provider. Raises: NotAuthenticated.
     """
@@ -307,7 +307,7 @@ def failed(worker: WorkerContext, row: DialectRoute, error: RagError, settings: 
     worker.metrics.count(FinishedRequest(row.name, error.label), settings)
     log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
     status, body = row.dialect.failure(error, settings)
-    return told_when(error, json_response(row.encoding.whole(body), status))
+    return with_error_headers(error, json_response(row.encoding.whole(body), status))
 
 
 def _whole(run: AnswerRun, events: AnswerEvents) -> Response:

@@ -1,5 +1,5 @@
 """
-`POST /mcp`: what agents call (Model Context Protocol). Who asks is proved here, before a message is looked at.
+`POST /mcp`: what agents call (Model Context Protocol). The user is proved here, before a message is read.
 
 Nothing is kept between two requests. Every tool reads as its caller, by the same pipeline as every other dialect.
 """
@@ -104,7 +104,7 @@ def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
 
 
 def _identified(worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
-    """Return who asks. Raises: NotAuthenticated, BadSetting, and what the identity provider's failures are."""
+    """Return the user. Raises: NotAuthenticated, BadSetting, and what the identity provider's failures are."""
     if snapshot.agent_identity is None:
         raise BadSetting(_NO_AUDIENCE)
     identified = identified_by(worker, snapshot, incoming, request.remote_addr or "", snapshot.agent_identity)

@@ -158,8 +158,8 @@ def _check(call: Call) -> Done:
     text = given.text("text", most_chars=tools.MAX_CHECKED_CHARS)
     ids = given.document_ids("document_ids", most=tools.MAX_CHECKED_DOCUMENTS)
     found = found_for(text, ids, call.user(), call.snapshot)
-    told = results.check_result(text, found.check.stated, found.documents, found.missing, call.room())
-    return Done(told, found.check.extracts, found.documents)
+    checked = results.check_result(text, found.check.stated, found.documents, found.missing, call.room())
+    return Done(checked, found.check.extracts, found.documents)
 
 
 def _read(call: Call, document_id: str, field: str, user: User) -> Document | None:

@@ -18,24 +18,24 @@ from datafari_rag.web.responses import json_response
 
 def models_view(worker: WorkerContext) -> Response:
     """Return the list in OpenAI's format, to every caller who may ask questions."""
-    return _told(worker, lambda settings, now: listed(settings, created_s=now))
+    return _response(worker, lambda settings, now: listed(settings, created_s=now))
 
 
 def model_view(worker: WorkerContext) -> Response:
     """Return the one model that the path names."""
     name = str((request.view_args or {})["name"])
-    return _told(worker, lambda settings, now: found(name, settings, created_s=now))
+    return _response(worker, lambda settings, now: found(name, settings, created_s=now))
 
 
-def _told(worker: WorkerContext, told: Callable[[Settings, int], Mapping[str, object]]) -> Response:
-    """Return the result of *told*; an application's key is enough, because the application shows the list."""
+def _response(worker: WorkerContext, body_of: Callable[[Settings, int], Mapping[str, object]]) -> Response:
+    """Return the result of *body_of*; an application's key is enough, because the application shows the list."""
     snapshot = worker.snapshot()
     try:
         identified = identified_by(worker, snapshot, bodyless(), request.remote_addr or "")
         is_known = identified.name is not None or identified.is_application
         if not is_known and snapshot.settings.security_anonymous == "refuse":
             raise NotAuthenticated
-        return json_response(plain(told(snapshot.settings, int(worker.now()))))
+        return json_response(plain(body_of(snapshot.settings, int(worker.now()))))
     except RagError as error:
         status, body = failure(error, snapshot.settings)
         return json_response(plain(body), status)

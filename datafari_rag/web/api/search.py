@@ -14,7 +14,7 @@ from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import WorkerContext, identified_by, note_ignored
 from datafari_rag.web.json_bytes import plain
-from datafari_rag.web.responses import json_response, told_when
+from datafari_rag.web.responses import json_response, with_error_headers
 from datafari_rag.web.user import user_for
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def search_failed(worker: WorkerContext, error: RagError, settings: Settings) ->
     worker.metrics.count_answer("select", error.label)
     log.info("search outcome=%s %s", error.label, error.log)
     status, body = solr_select.failure(error, settings)
-    return told_when(error, json_response(plain(body), status))
+    return with_error_headers(error, json_response(plain(body), status))
 
 
 def opened(worker: WorkerContext, document_id: str, field: str, *, incoming: Incoming, peer: str) -> Document:

@@ -40,7 +40,7 @@ class ResponseHeaders(Protocol):
 
 
 def preflight(request: Request, settings: Settings, paths: Collection[str]) -> Response | None:
-    """Return the answer to a browser's question before a call, None when this request is none."""
+    """Return the answer to a browser's preflight request, None for other requests."""
     if request.method != "OPTIONS" or "Access-Control-Request-Method" not in request.headers:
         return None
     response = Response(status=204)

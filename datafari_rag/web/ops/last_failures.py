@@ -39,7 +39,7 @@ class LastFailures:
         if part is None:
             return
         now = self._now()
-        self._latest[part] = now, {"label": label, "at": told(now)}
+        self._latest[part] = now, {"label": label, "at": iso_time(now)}
         written_at, written = self._written.get(part, (-WRITE_EVERY_S, ""))
         # Another failure than the last one is news, however soon it comes.
         if self._folder is not None and (label != written or not 0 <= now - written_at < WRITE_EVERY_S):
@@ -66,7 +66,7 @@ class LastFailures:
             new.replace(folder / f"last-{part}.json")
 
 
-def told(at_s: float) -> str:
+def iso_time(at_s: float) -> str:
     """Return a time as people and programs read it: ISO 8601, UTC, whole seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
 

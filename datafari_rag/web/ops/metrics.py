@@ -146,7 +146,7 @@ class Metrics:
         self._ignored("identity").inc(identity)
         self._ignored("other").inc(others)
 
-    def tell_open(self, streams: int) -> None:
+    def set_open_streams(self, streams: int) -> None:
         """Say how many streams are open in this worker."""
         self._open.set(streams)
 

@@ -38,9 +38,9 @@ class RequestHeaders(Protocol):
         ...
 
 
-NOBODY = CurrentRequest()
+NO_REQUEST = CurrentRequest()
 
-_PRESENT: ContextVar[CurrentRequest] = ContextVar("datafari_rag_present", default=NOBODY)
+_PRESENT: ContextVar[CurrentRequest] = ContextVar("datafari_rag_present", default=NO_REQUEST)
 
 
 def begin(request_id: str, headers: RequestHeaders) -> None:

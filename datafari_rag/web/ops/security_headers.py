@@ -15,7 +15,7 @@ PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""For pages: our own files alone. An image from elsewhere cannot be loaded, so no answer can call home by one."""
+"""For pages: only files of this service. No other image can be loaded, so no answer can send data with one."""
 
 ALWAYS = {
     "X-Content-Type-Options": "nosniff",

@@ -12,7 +12,7 @@ URL = os.environ.get("DATAFARI_RAG_URL", "http://127.0.0.1:8080")
 
 
 class TestChatCompletions(ChatModelIntegrationTests):
-    """Chat completions with a model of ours, which answers from documents and calls no tools."""
+    """Chat completions with a model of the service, which answers from documents and calls no tools."""
 
     @property
     def chat_model_class(self) -> type[ChatOpenAI]:

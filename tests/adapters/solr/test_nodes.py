@@ -40,7 +40,7 @@ class Late:
     def current(self) -> Sequence[str]:
         return (A,)
 
-    def anew(self) -> Sequence[str]:
+    def refreshed(self) -> Sequence[str]:
         return (A, B)
 
 

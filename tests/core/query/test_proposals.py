@@ -15,7 +15,7 @@ from datafari_rag.core.query.proposals import (
     latest_search,
     near_search,
     near_word,
-    spelt_better,
+    respelled,
     titles_search,
     total_of,
     without_rarest,
@@ -75,7 +75,7 @@ def test_the_nearest_word(word: str, found: Mapping[str, object], near: str | No
 
 
 def test_a_question_is_spelt_as_the_documents_spell_it() -> None:
-    assert spelt_better("A  hotle in Berln?", {"Hotle": "hotel", "Berln": "Berlin"}, "en") == "A hotel in Berlin?"
+    assert respelled("A  hotle in Berln?", {"Hotle": "hotel", "Berln": "Berlin"}, "en") == "A hotel in Berlin?"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from datafari_rag.core.errors import ModelError, RagError, SearchError, leaves
-from datafari_rag.core.messages import message, said_by, translated
+from datafari_rag.core.messages import message, message_of, translated
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import bad_value, parse
 from datafari_rag.core.settings.row import SettingRow
@@ -41,7 +41,7 @@ def misfits(row: SettingRow) -> Iterator[str]:
         try:
             row.check.read(text, "")
         except ValueError as error:
-            yield bad_value(row.key, text, wanted=said_by(error)).message
+            yield bad_value(row.key, text, wanted=message_of(error)).message
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
