@@ -23,6 +23,8 @@ _GAP = "   "
 """Spaces that stand between two columns at least once in a line; prose has two at most, after a full stop."""
 
 _SEPARATORS = ("|", "\t", _GAP)
+
+_SEPARATORS = ("|", "\t", _GAP)
 _RULE_SIGNS = " \t|+:=-" + "".join(map(chr, range(0x2500, 0x2580)))
 _DRAWN = re.compile("--|==|──|━━|══")
 _BULLETS = ("- ", "* ", "• ", "+ ")
@@ -184,13 +186,17 @@ class _Line:
 
 
 def _lines(text: str, low: int, high: int) -> Iterator[_Line]:
-    """Yield the lines with the form of a row, in order; each line is looked at once."""
-    start = low
-    for line in text[low:high].split("\n"):
-        end = start + len(line)
-        if len(line) <= MAX_ROW_CHARS and (form := _form(line)) is not None:
+    """Yield the lines with the form of a row, in order; each line with a separator is looked at once."""
+    nexts = [text.find(sign, low, high) for sign in _SEPARATORS]
+    while (at := min((one for one in nexts if one >= 0), default=-1)) >= 0:
+        start, end = max(low, text.rfind("\n", low, at) + 1), text.find("\n", at, high)
+        end = high if end < 0 else end
+        if end - start <= MAX_ROW_CHARS and (form := _form(text[start:end])) is not None:
             yield _Line(start, end, form)
-        start = end + 1
+        # A sign that was found further down is looked for from there on: each letter is passed once for each sign.
+        nexts = [
+            text.find(sign, end, high) if 0 <= one < end else one for sign, one in zip(_SEPARATORS, nexts, strict=True)
+        ]
 
 
 def _form(line: str) -> str | None:
