@@ -29,7 +29,7 @@ from benchmarks.measuring import Result
 from benchmarks.starting import PROJECT
 from datafari_rag.adapters.solr.factory import beside, passage_store_for, passages_for
 from datafari_rag.adapters.solr.passage_store import SolrPassageStore
-from datafari_rag.core.access import ACL_FIELDS, Filter, User, filter_for
+from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
@@ -178,7 +178,7 @@ def _records(library: Library, vectors: MadeUpVectors, first: int) -> Iterator[M
             denied = [f"group-{chosen.integers(0, GROUPS)}"] if document % 20 == 0 else ["nobody"]
         text = " ".join(library.words[one] for one in picked[number])
         yield {
-            **{name: ["nobody"] for name in ACL_FIELDS},
+            **{name: [NO_SECURITY] for name in ACL_FIELDS},
             "allow_token_document": groups,
             "deny_token_document": denied,
             "id": f"doc-{document}_{place}",
@@ -199,6 +199,10 @@ def _records(library: Library, vectors: MadeUpVectors, first: int) -> Iterator[M
         }
 
 
+class NothingFound(Exception):
+    """What was measured is worth nothing."""
+
+
 class _Searching:
     """Searches for the nearest as the service does it, through its own adapter."""
 
@@ -217,6 +221,8 @@ class _Searching:
             began = time.perf_counter()
             found.append(len(self._passages.nearest(search, accesses[number % len(accesses)])))
             took.append((time.perf_counter() - began) * 1000)
+        if not any(found):
+            raise NothingFound("The searches found nothing: users see no passage of this collection.")
         cuts, cpu_ms = quantiles(took, n=100), (_cpu_s(self._solr) - cpu_began) * 1000 / len(took)
         spread = {"p50": cuts[49], "p99": cuts[98], "best": min(took), "mean": mean(took), "n": len(took)}
         return {**spread, "documents": mean(found), "cpu_ms": cpu_ms}

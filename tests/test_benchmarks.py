@@ -16,7 +16,7 @@ from benchmarks.library import Library
 from benchmarks.measuring import Target, crowd, measured, streams
 from benchmarks.processes import NotStarted, free_port, running
 from benchmarks.services import HERE, direct, program, stubs
-from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.access import ACL_FIELDS, is_visible
 from tests import required
 from tests.loopback import Asked, Reply, serving
 
@@ -228,7 +228,10 @@ def test_made_up_passages_are_the_same_each_time_and_carry_rights() -> None:
     vectors = [one.pop("vector_384") for one in once]
     assert [list(one) for one in vectors] == [list(one.pop("vector_384")) for one in again] and once == again
     assert [one["chunk_index"] for one in once[:11]] == [*range(10), 0]
-    assert all(set(ACL_FIELDS) <= set(one) and one["allow_token_document"] for one in once)
+    assert all(
+        is_visible({name: one[name] for name in ACL_FIELDS}, frozenset(one["allow_token_document"][:1])) for one in once
+    )
+    assert not any(is_visible({name: one[name] for name in ACL_FIELDS}, frozenset()) for one in once)
     assert all(abs(float(vector @ vector) - 1) < 1e-5 for vector in vectors)
     # Passages of one document are nearer to each other than to those of the next.
     assert min(vectors[0] @ one for one in vectors[1:10]) > max(vectors[0] @ one for one in vectors[10:20])
