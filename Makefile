@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index eval rights readme screenshots faults simulate simulate-long index-trials soak attack history
+.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning rights readme screenshots faults simulate simulate-long index-trials soak attack history
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -123,6 +123,11 @@ bench-quick: $(DEV_STAMP) .venvs/.peer-relay
 bench-index: $(DEV_STAMP)
 	$(BIN)/python -m benchmarks.run --index --docs
 
+# A million passages with vectors in a real Solr (Java 17, Maven, 4 GB of heap), filled for at most 50 minutes a run and
+# kept in var/bench; then the search for the nearest under a user's rights.
+bench-vectors: $(DEV_STAMP)
+	$(BIN)/python -m benchmarks.run --vectors --docs
+
 # The fault matrix with real processes, printed as a table and written into docs/faults.md. About twenty minutes.
 FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test_judge_faults.py test_server.py \
   test_shares.py test_rush.py test_revocation.py test_solr_cloud_killed.py) \
@@ -196,6 +201,23 @@ lock: $(VENV)/bin/python
 SETS ?= ../shared/data
 eval: $(DEV_STAMP)
 	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval --page docs/quality.md
+
+# Words, meaning and both on the same questions, into the same page: English with one model, French with another. Takes
+# an hour of CPU; what is stopped is continued by the next run. EVERY asks a share of the questions alone.
+EVERY ?= 1
+EVAL_MEANING = $(BIN)/datafari-rag eval --sets $(SETS) --resume --no-baselines --every $(EVERY) \
+  --vary retrieval.method=bm25,vector,hybrid --page docs/quality.md
+eval-meaning: $(DEV_STAMP)
+	@mkdir -p var/eval-en var/eval-fr
+	@for one in en:bge-small-en fr:e5-small-multilingual; do \
+	  at=$$($(BIN)/datafari-rag model get $${one#*:}) && to=var/eval-$${one%%:*}/rag.properties && \
+	  printf 'embeddings.endpoint=%s\nembeddings.languages=%s\n' "$$at" $${one%%:*} > $$to && chmod 600 $$to; done
+	$(EVAL_MEANING) --conf var/eval-en/rag.properties --out var/eval-en --engine embedded --collection merged --part meaning
+	$(EVAL_MEANING) --conf var/eval-en/rag.properties --out var/eval-en --engine embedded --collection multihop \
+	  --collection structure --part meaning-alone
+	$(EVAL_MEANING) --conf var/eval-en/rag.properties --out var/eval-en --engine solr --part meaning-solr
+	$(EVAL_MEANING) --conf var/eval-fr/rag.properties --out var/eval-fr --engine embedded --collection merged \
+	  --only piaf-fr --only servicepublic-fr --part meaning-fr
 
 clean:
 	rm -rf $(VENV) .venvs build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

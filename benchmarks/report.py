@@ -15,7 +15,7 @@ NOISY = 0.2
 
 PACE = re.compile(r"\d+x\d+")
 MARKS = "<!-- {run}: written by make {target} -->", "<!-- end of {run} -->"
-TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index"}
+TARGETS = {"quick": "bench-quick", "full": "bench", "index": "bench-index", "vectors": "bench-vectors"}
 
 
 def write(found: Rows, folder: Path) -> str:
@@ -32,6 +32,7 @@ def write(found: Rows, folder: Path) -> str:
         _table(("beside 15 MB answers", "of", "gap, median / p99 / longest", "late"), _gap(rows.get("gap", {}))),
         _large(rows),
         _sizes(rows.get("candidates", {})),
+        _vectors(rows.get("Solr passages", {})),
         _table(("not measured", "of", "why"), _missing(together)),
         _table(SHARES, _shares(rows)),
     ]
@@ -98,6 +99,22 @@ def _sizes(row: Rows) -> list[str]:
     sizes = [f"{size} kB" for size in next(iter(found.values()), {})]
     cells = [(name, *(f"{cost:.1f}" for cost in costs.values())) for name, costs in found.items()]
     return _table(("CPU ms of an answer by its 20 candidates' size, embedded", *sizes), cells)
+
+
+def _vectors(row: Rows) -> list[str]:
+    """Return what the collection of a million passages took to fill, and what it takes."""
+    if "mb" not in row:
+        return []
+    count, per_s = row["passages"], row["passages"] / row["fill_s"]
+    cells = (
+        ("written", f"{count:,} passages in {row['fill_s']:,.0f} s of Solr: {per_s:,.0f} a second"),
+        (
+            "on the disk",
+            f"{row['mb']:,.0f} MB, {row['mb'] * 1000 / count:.1f} kB a passage, {row['segments']} segments",
+        ),
+        ("heap of Solr", row["heap"]),
+    )
+    return _table(("collection of passages in Solr", "measured"), cells)
 
 
 def _plain(text: str) -> str:

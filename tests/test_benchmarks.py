@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import candidates, report, run
+from benchmarks import candidates, meaning, report, run
 from benchmarks.bench import Bench, tried
 from benchmarks.goals import goals
+from benchmarks.library import Library
 from benchmarks.measuring import Target, crowd, measured, streams
 from benchmarks.processes import NotStarted, free_port, running
 from benchmarks.services import HERE, direct, program, stubs
+from datafari_rag.core.access import ACL_FIELDS, is_visible
 from tests import required
 from tests.loopback import Asked, Reply, serving
 
@@ -203,3 +206,43 @@ def test_answers_are_measured_by_the_size_of_their_candidates(monkeypatch: pytes
     text = report.write(found(candidates=row), tmp_path)
     assert "| CPU ms of an answer by its 20 candidates' size, embedded | 1 kB | 2 kB |" in text
     assert "| words and meaning | " in text and "| words alone | " in text
+
+
+def passages_row(passages: int, p50: float) -> dict[str, Any]:
+    spread = {"p50": p50, "p99": 90.0, "best": 5.0, "cpu_ms": 20.0}
+    facts = {"passages": passages, "wanted": 1_000_000, "fill_s": 1000.0, "mb": 4000.0, "segments": 12, "heap": "4g"}
+    return {**facts, "rows": {"the same user": spread, "no filter": spread}}
+
+
+@pytest.mark.parametrize(
+    ("passages", "p50", "held"),
+    [
+        pytest.param(1_000_000, 29.0, [True, None], id="reached"),
+        pytest.param(1_000_000, 31.0, [False, None], id="missed"),
+        pytest.param(300_000, 9.0, [None, None, None], id="of fewer passages nothing is claimed"),
+    ],
+)
+def test_the_search_for_the_nearest_is_judged_on_a_million_passages(
+    passages: int, p50: float, held: list[bool | None], tmp_path: Path
+) -> None:
+    row = passages_row(passages, p50)
+    assert [goal.is_held for goal in goals({"Solr passages": row})] == held
+    text = report.write({**found(**{"Solr passages": row}), "run": "vectors"}, tmp_path)
+    assert f"| written | {passages:,} passages in 1,000 s of Solr: {passages // 1000:,} a second |" in text
+
+
+def test_made_up_passages_are_the_same_each_time_and_carry_rights() -> None:
+    def first(number: int) -> list[dict[str, Any]]:
+        return [dict(one) for one in itertools.islice(meaning._records(Library(), meaning.made_up(), 0), number)]
+
+    once, again = first(25), first(25)
+    vectors = [one.pop("vector_384") for one in once]
+    assert [list(one) for one in vectors] == [list(one.pop("vector_384")) for one in again] and once == again
+    assert [one["chunk_index"] for one in once[:11]] == [*range(10), 0]
+    assert all(
+        is_visible({name: one[name] for name in ACL_FIELDS}, frozenset(one["allow_token_document"][:1])) for one in once
+    )
+    assert not any(is_visible({name: one[name] for name in ACL_FIELDS}, frozenset()) for one in once)
+    assert all(abs(float(vector @ vector) - 1) < 1e-5 for vector in vectors)
+    # Passages of one document are nearer to each other than to those of the next.
+    assert min(vectors[0] @ one for one in vectors[1:10]) > max(vectors[0] @ one for one in vectors[10:20])

@@ -36,6 +36,9 @@ STOP_LIMIT_S = 30
 SHARDS = 2
 
 _STATE = "running.json"
+JAVA_OPTIONS = "java.options"
+"""File of a folder with flags for its Java, one a line; they win over ours. For another size of its heap, say."""
+
 _PORTS = (15_000, 32_000)
 _POLL_S = 0.2
 _JAVA = ("-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Djava.awt.headless=true")
@@ -154,8 +157,7 @@ class _Starter:
     def __init__(self, folder: Path, java: str, lib: Path, owner: int | None) -> None:
         self.folder, self.java, self.lib = folder, java, lib
         self.owner = "" if owner is None else str(owner)
-        # For a test that ends in a minute the second compiler costs more than it gives: 6.9 s of CPU to start, or 4.6.
-        self.flags = _JAVA if owner is None else (*_JAVA, "-XX:TieredStopAtLevel=1")
+        self.flags = java_flags(folder, owner)
         self.processes: list[Process] = []
         (folder / "logs").mkdir(exist_ok=True)
         self.classes = launcher(lib)
@@ -185,6 +187,13 @@ class _Starter:
         # Written immediately, so that an interrupted start can still be stopped.
         _write(self.folder, Running("", tuple(self.processes)))
         return process
+
+
+def java_flags(folder: Path, owner: int | None) -> tuple[str, ...]:
+    """Return the flags of Java: ours, then those of the folder's own file, of which the later ones win."""
+    # For a test that ends in a minute the second compiler costs more than it gives: 6.9 s of CPU to start, or 4.6.
+    flags = _JAVA if owner is None else (*_JAVA, "-XX:TieredStopAtLevel=1")
+    return (*flags, *(own.read_text().split() if (own := folder / JAVA_OPTIONS).exists() else ()))
 
 
 def _single(starter: _Starter, port: int, say: Say) -> Running:

@@ -53,7 +53,7 @@ def check_marks(page: str, part: str = TABLES) -> None:
 
 def tables(report: Mapping[str, Any]) -> str:
     """Return one section for each variant, or the methods of search side by side, with the parameters of the run."""
-    which = "All questions" if report["every"] == 1 else f"Every {report['every']}th question"
+    which = "All questions" if report["every"] == 1 else f"One question in {report['every']}"
     model = f"; embedding model {report['model']}" if report.get("model") else ""
     took_s, jobs = report["took_s"], report["jobs"]
     took = "" if took_s is None else f"; the whole run took {took_s / 60:.1f} minutes with {jobs} processes"

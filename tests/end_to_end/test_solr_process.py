@@ -218,3 +218,9 @@ def test_a_program_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
         with pytest.raises(ProcessLookupError):
             os.kill(program.pid, signal.SIGCONT)
         program.returncode = -9
+
+
+def test_flags_of_the_folders_own_file_come_last_and_so_win(tmp_path: Path) -> None:
+    assert "-Xmx512m" in solr_process.java_flags(tmp_path, None)
+    (tmp_path / solr_process.JAVA_OPTIONS).write_text("-Xmx4g\n-XX:TieredStopAtLevel=4\n", encoding="utf-8")
+    assert solr_process.java_flags(tmp_path, 1)[-3:] == ("-XX:TieredStopAtLevel=1", "-Xmx4g", "-XX:TieredStopAtLevel=4")

@@ -62,7 +62,7 @@ def test_what_cannot_be_counted_is_a_dash() -> None:
 
 
 def test_a_sample_is_said() -> None:
-    assert "Every 4th question" in tables(report(trial("a", 0), every=4))
+    assert "One question in 4" in tables(report(trial("a", 0), every=4))
 
 
 def test_the_gate_is_a_row_of_what_is_saved_and_one_of_what_is_lost() -> None:

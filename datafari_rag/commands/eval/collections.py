@@ -37,7 +37,7 @@ PACKAGED = {"structure": ("tts-handbook", "debian-docs", "tech-docs")}
 """Sets that come with the package, and the sets of the folder that are indexed with them: they ask about these too."""
 
 IN_STEPS: Mapping[tuple[str, ...], tuple[str, ...]] = {("multihop",): ("minimal", "medium")}
-"""Sets that are measured with search in steps as well, and with which values of `rag.effort`."""
+"""Sets that are measured with search in steps as well, unless something is varied, and the values of `rag.effort`."""
 
 BY_LANGUAGE, BY_KIND = "xquad", "structure"
 """The sets whose languages, and whose kinds of answers, are counted apart."""

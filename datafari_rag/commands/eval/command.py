@@ -175,7 +175,7 @@ def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[t
             asked = [one for one in questions_of(folder, place.sets) if _is_asked(one, options["only"])]
             plan = EvaluationPlan(tuple(asked[:: options["every"]]), tokens, readers, rights)
             given = {"solr.url": place.url, **PATIENT}
-            efforts = IN_STEPS.get(place.sets, ())
+            efforts = () if options["vary"] else IN_STEPS.get(place.sets, ())
             steps = {f"{place.name}, rag.effort={one}": {"rag.effort": one} for one in efforts}
             named: dict[str, dict[str, str]] = {place.name: {}, **steps}
             for name, more in named.items():

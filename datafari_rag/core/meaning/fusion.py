@@ -49,7 +49,7 @@ class Gain:
 
 def scaled(near: Sequence[Nearness], spread: float) -> tuple[Nearness, ...]:
     """Return *near* with the cosines in units of *spread*, as documents carry them."""
-    return tuple(replace(one, cosine=one.cosine / spread) for one in near)
+    return tuple(Nearness(one.start, one.end, one.cosine / spread) for one in near)
 
 
 def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | None:

@@ -35,24 +35,25 @@ class StoredPart(NamedTuple):
 def with_parts(document: Document, parts: Iterable[StoredPart]) -> Document:
     """Return *document* with the text, the origins and the nearness of *parts*, in the order of the stored text."""
     texts: list[str] = []
-    runs: list[OffsetRun] = []
+    begins: list[tuple[int, int]] = []
     near: list[Nearness] = []
-    at = 0
+    at = reached = 0
     for part in sorted(parts):
-        reached = runs[-1].stored + runs[-1].length if runs else 0
         if not part.text or part.start < reached:
             continue
-        if runs and part.start == reached:
-            runs[-1] = replace(runs[-1], length=runs[-1].length + len(part.text))
-        else:
-            texts.append(GAP if runs else "")
+        if not begins or part.start > reached:
+            texts.append(GAP if begins else "")
             at += len(texts[-1])
-            runs.append(OffsetRun(at, part.start, len(part.text)))
+            begins.append((at, part.start))
         texts.append(part.text)
+        length = len(part.text)
         if part.cosine is not None:
-            near.append(Nearness(at, at + len(part.text), part.cosine))
-        at += len(part.text)
-    return replace(document, text="".join(texts), origins=OffsetMap(tuple(runs)), near=tuple(near))
+            near.append(Nearness(at, at + length, part.cosine))
+        at += length
+        reached = part.start + length
+    ends = [start - len(GAP) for start, _ in begins[1:]] + [at]
+    runs = tuple(OffsetRun(start, stored, end - start) for (start, stored), end in zip(begins, ends, strict=False))
+    return replace(document, text="".join(texts), origins=OffsetMap(runs), near=tuple(near))
 
 
 def favourites(documents: Sequence[Document]) -> list[str]:
