@@ -34,6 +34,10 @@ BOUNDED = {
 """Patterns that may repeat in a repetition, or next to another: why no text makes them slow."""
 
 AT_ONE_PLACE = {
+    "adapters.settings.properties_text._HEAD": "matched at the beginning of a line of the settings",
+    "adapters.solr.zookeeper._NODE": "matched with the whole name of a node",
+    "core.answer.answer_sentences._MARKS": "matched behind a sentence, and it never gives back what it took",
+    "core.answer.safe_links._PROSE": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.safe_links._CROWDED": "matched at a bracket, up to 300 characters behind it",
     "core.answer.safe_links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.answer.safe_links._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
