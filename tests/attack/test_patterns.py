@@ -42,10 +42,11 @@ AT_ONE_PLACE = {
     "core.answer.safe_links._SCHEME": "matched at the beginning of an address, which it goes through once",
     "core.answer.safe_links._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
     "core.answer.safe_links._WORDS": "matched behind a parenthesis, up to 300 characters of it",
+    "core.citations.proof.quoted_words._WORD_BEFORE": "looked for in the 40 characters before a quotation",
     "core.hosts._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.query.select_parameters._RANGE": "matched with the whole of a filter of at most 10,000 characters",
 }
-"""Patterns that are never looked for in a text: to try them at each place of a long one would mean nothing."""
+"""Patterns that are never looked for in a long text: to try them at each place of one would mean nothing."""
 
 _SETTINGS = "what an administrator wrote"
 INLINE = {
