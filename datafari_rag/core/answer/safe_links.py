@@ -113,12 +113,14 @@ class SafeLinks:
 
     def feed(self, text: str) -> str:
         """Return what of the text so far may be shown; maybe nothing."""
+        # Nothing that is held, or was shown last, can become something with what follows.
+        is_free = not (self._held or self._is_behind_bracket or self._last in _CLASHING)
         if not self._left:
             text = text.translate(_HARMLESS)
-            if self._is_free:
+            if is_free:
                 return text  # none of the characters that make something is left, so that nothing has to be known
         # Most tokens, in the middle of a line and with nothing in them: what `_run` makes of such a token.
-        if self._is_free and not self._is_lead and _PLAIN.fullmatch(text):
+        if is_free and not self._is_lead and _PLAIN.fullmatch(text):
             self._last = text[-1]
             return text
         if not self._held and not self._is_behind_bracket and _SPECIAL.search(text) is None:
@@ -134,11 +136,6 @@ class SafeLinks:
         if self._held[:1] in _CLOSERS and self._marks.is_beginning(self._held[1:]):
             self._held = ""
         return self._run(is_end=True)
-
-    @property
-    def _is_free(self) -> bool:
-        """Whether nothing that is held, or was shown last, can become something with what follows."""
-        return not (self._held or self._is_behind_bracket or self._last in _CLASHING)
 
     def _run(self, *, is_end: bool) -> str:
         text, at, shown = self._held, 0, []
