@@ -80,9 +80,13 @@ def size(bench: Bench) -> Result:
     """What an installation without extras takes on the disk, Python's compiled files included, pip not."""
     venv = bench.folder / "installed"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
+    # Without their hashes: pip would want one for this project too.
+    lines = (PROJECT / "requirements-dev.lock").read_text("utf-8").splitlines()
+    versions = bench.folder / "versions.txt"
+    versions.write_text("\n".join(line.rstrip(" \\") for line in lines if "==" in line), encoding="utf-8")
     # From outside, so that nothing is there but what the package asks for.
     install = [sys.executable, "-m", "pip", "--python", venv / "bin" / "python", "install"]
-    said = ["--quiet", "--disable-pip-version-check", "-c", PROJECT / "requirements-dev.lock", PROJECT]
+    said = ["--quiet", "--disable-pip-version-check", "-c", versions, PROJECT]
     subprocess.run([*install, *said], check=True, timeout=240, capture_output=True)
     packages = next((venv / "lib").glob("python3*")) / "site-packages"
     sizes = {one.name: _bytes(one) for one in packages.iterdir()}

@@ -66,8 +66,6 @@ CREATE TABLE turns (
 ) WITHOUT ROWID;
 """
 
-_COLUMNS = "id, title, began_s, changed_s"
-
 
 class ConversationFile:
     """A `ConversationStore` in *folder*; safe for many processes, and in one for many greenlets."""
@@ -87,7 +85,10 @@ class ConversationFile:
 
     def conversations(self, user: str) -> tuple[StoredConversation, ...]:
         """Return the conversations of *user*, the one that was used last first. Raises: ConversationsUnavailable."""
-        query = f"SELECT {_COLUMNS} FROM conversations WHERE owner = ? AND changed_s >= ? ORDER BY changed_s DESC, id"  # noqa: S608 - a constant
+        query = (
+            "SELECT id, title, began_s, changed_s FROM conversations"
+            " WHERE owner = ? AND changed_s >= ? ORDER BY changed_s DESC, id"
+        )
 
         def work(connection: sqlite3.Connection) -> tuple[StoredConversation, ...]:
             return tuple(
@@ -184,7 +185,7 @@ class ConversationFile:
         return own_id
 
     def _found(self, connection: sqlite3.Connection, user: str, conversation_id: str) -> StoredConversation | None:
-        query = f"SELECT {_COLUMNS} FROM conversations WHERE id = ? AND owner = ? AND changed_s >= ?"  # noqa: S608 - a constant
+        query = "SELECT id, title, began_s, changed_s FROM conversations WHERE id = ? AND owner = ? AND changed_s >= ?"
         row = connection.execute(query, (conversation_id, _owner(user), self._oldest_s())).fetchone()
         return None if row is None else StoredConversation(*row)
 
@@ -192,8 +193,11 @@ class ConversationFile:
         return self._machine.wall() - self._limits.max_age_s
 
     def _purge(self, connection: sqlite3.Connection) -> None:
-        old = "SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?"
-        connection.execute(f"DELETE FROM conversations WHERE id IN ({old})", (self._oldest_s(), MAX_PURGED))  # noqa: S608 - a constant
+        query = (
+            "DELETE FROM conversations WHERE id IN"
+            " (SELECT id FROM conversations WHERE changed_s < ? ORDER BY changed_s LIMIT ?)"
+        )
+        connection.execute(query, (self._oldest_s(), MAX_PURGED))
 
     def _fit(self, connection: sqlite3.Connection, own_id: str) -> None:
         """Delete the oldest turns of one conversation that is more than a user may have; the last one stays."""
