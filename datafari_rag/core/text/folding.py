@@ -168,7 +168,7 @@ def unaccented(text: str) -> str:
     if text.isascii():
         return text
     # A few accents occur often: to replace them one by one takes a tenth of the time that a table takes.
-    for letter in _PLAIN_LETTERS.keys() & set(text):
+    for letter in _PLAIN_LETTERS.keys() & set(_unusual(text)):
         text = text.replace(letter, _PLAIN_LETTERS[letter])
     return text
 
