@@ -11,6 +11,7 @@ import pytest
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NoQuery, RagError, SearchTimeout, SearchUnavailable, TooManyValues
+from datafari_rag.core.judging.second_judge import JUDGE_FAILURES, JudgeFailure, JudgeReport
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.grounding import (
     MAX_ATTRIBUTE_CHARS,
@@ -50,6 +51,27 @@ def test_each_sentence_has_its_place_and_its_proof() -> None:
     for chunk in found["citedChunks"]:
         assert chunk["source"] == "1"
         assert FERRY[chunk["start"] : chunk["end"]] == chunk["chunkText"]
+
+
+@pytest.mark.parametrize(
+    ("second", "wanted"),
+    [
+        (None, None),
+        (JudgeReport(2, 1), {"claims": 2, "decided": 1, "failure": None}),
+        (
+            JudgeReport(2, failure=JudgeFailure("judgeTimeout")),
+            {
+                "claims": 2,
+                "decided": 0,
+                "failure": {"label": "judgeTimeout", "message": JUDGE_FAILURES["judgeTimeout"]},
+            },
+        ),
+    ],
+)
+def test_the_reply_says_what_the_second_judge_did(second: JudgeReport | None, wanted: object) -> None:
+    check = parse(Incoming("/grounding/check", body={"answerCandidate": FERRY, "facts": [{"factText": FERRY}]}))
+    found = Found(checked_against(FERRY, check.facts, is_cleaned=True), check.facts, second=second)
+    assert reply(check, found)["secondJudge"] == wanted
 
 
 def test_a_sentence_that_states_nothing_needs_no_proof() -> None:

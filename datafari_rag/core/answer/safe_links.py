@@ -204,10 +204,7 @@ class SafeLinks:
                 return shown[0] == "(" or (shown[0] == ":" and (not self._is_label or self._is_bracket_line))
             case "<":
                 return shown[0].isalpha() or shown[0] == "/"
-            case "!":
-                return shown[0] == "["
-            case _:
-                return False
+        return shown[0] == "["
 
     def _step(self, text: str, at: int, *, is_end: bool) -> _Step | None:
         """Return what to do at the special character at *at*, None when more text is needed first."""

@@ -77,4 +77,11 @@ def test_a_question_without_neighbours_has_no_phrases() -> None:
 
 
 def test_a_pasted_page_has_no_more_phrases_than_a_question() -> None:
-    assert len(phrases(" ".join(f"word{number}" for number in range(200)))) <= MAX_PHRASES
+    words = "pump valve motor rotor engine copper silver harbour island ferry ticket window garden bridge castle market"
+    more = "letter winter doctor lawyer teacher farmer butcher painter singer dancer writer driver sailor pilot captain"
+    assert len(phrases(f"{words} {more} soldier banker broker")) == MAX_PHRASES
+
+
+def test_neighbours_that_are_too_long_together_are_no_phrase() -> None:
+    texts = [phrase.text for phrase in phrases(f"{'x' * 150} {'y' * 150} pump valve")]
+    assert texts == [f"{'y' * 150} pump", "pump valve", f"{'y' * 150} pump valve"]
