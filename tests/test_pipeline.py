@@ -268,6 +268,18 @@ def test_the_model_may_write_the_query_of_a_conversation() -> None:
     assert retriever.searches[0][0].question == "flight departure"
 
 
+def test_with_an_effort_no_query_is_written_outside_of_its_budget() -> None:
+    model = FakeModel("flight departure")
+    asked = replace(ASK, question="and the gate?", history=(ChatMessage("user", "The flight?"),), effort="minimal")
+    settings = replace(Settings(), chat_query_rewriting_enabled=True)
+    events = events_of(asked, retriever=FakeRetriever(FLIGHT), model=model, settings=settings)
+
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.activity is not None
+    assert len(model.prompts) == finished.activity.spent.model_calls == 1
+
+
 @pytest.mark.parametrize("ending", [Ending(None, ModelTimeout()), None], ids=["fails", "says nothing more"])
 def test_a_model_that_cannot_write_the_query_changes_nothing(ending: Ending | None) -> None:
     class Poor(FakeModel):

@@ -22,7 +22,7 @@ from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.activity import Activity, ActivityStep
-from datafari_rag.core.steps.budgets import LEVELS, StepBudget, budget_for
+from datafari_rag.core.steps.budgets import LEVELS, Effort, StepBudget, budget_for
 from datafari_rag.ports import Ending
 from datafari_rag.retrieval import searched, searched_in
 from datafari_rag.stepping.tool_loop import ToolLoop
@@ -30,8 +30,13 @@ from datafari_rag.stepping.walk import StepMeter, StepParts, Stepped, StepWalk, 
 
 
 def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) -> Ask:
-    """Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not."""
-    if not is_wanted(ask, is_enabled=settings.chat_query_rewriting_enabled):
+    """
+    Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not.
+
+    With an effort no query is written here: `minimal` calls no model, and the plan of the others is in their budget.
+    """
+    is_enabled = settings.chat_query_rewriting_enabled and _effort_of(ask, settings) == "none"
+    if not is_wanted(ask, is_enabled=is_enabled):
         return ask
     prompt = query_prompt(ask, model=settings.rag_model, nonce=parts.new_nonce(), language=language)
     words: list[str] = []
@@ -58,7 +63,7 @@ def stepped(
             ask.document_ids, access, content=settings.rag_solr_field, retriever=parts.engines.retriever
         )
         return Stepped(found, ask)
-    effort = settings.rag_effort if ask.effort is None else ask.effort
+    effort = _effort_of(ask, settings)
     searches = searches_for(ask, language=language, settings=settings)
     if effort == "none":
         return Stepped(searched(searches, access, settings=settings, engines=parts.engines), ask)
@@ -101,6 +106,10 @@ def accounted(
                 step = replace(_answering(event, prompt, parts), elapsed_ms=(parts.clock() - began) * 1000)
                 event = replace(event, activity=activity.plus(step))
             yield event
+
+
+def _effort_of(ask: Ask, settings: Settings) -> Effort:
+    return settings.rag_effort if ask.effort is None else ask.effort
 
 
 def _answering(finished: Finished, prompt: Prompt, parts: StepParts) -> ActivityStep:
