@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap
 
@@ -136,3 +137,11 @@ class Citation:
     """The place of the quote in its file, in words: "p. 12", "Slide 3", "Sheet Q3, row 14"."""
     page: int | None = None
     """The page number alone, for opening the file there."""
+
+
+def first_value(row: Mapping[str, Any], name: str) -> str | None:
+    """Return the first value of a field that may have none, one or several; None when there is none."""
+    value = row.get(name)
+    if isinstance(value, list):
+        value = next((one for one in value if one is not None), None)
+    return None if value is None else str(value)

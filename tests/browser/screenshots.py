@@ -58,11 +58,7 @@ def passage(reader: Surfer) -> None:
 
 
 def comparison(reader: Surfer) -> None:
-    reader.ask(COPY)
-    for place in range(2):
-        reader.page.locator(".hits input").nth(place).check()
-    reader.page.locator(".dock button").click()
-    reader.page.wait_for_selector(".comparison .counts")
+    reader.compare(COPY)
     reader.page.locator(".found > h2").evaluate("title => title.scrollIntoView()")
 
 

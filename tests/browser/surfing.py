@@ -75,6 +75,14 @@ class Surfer:
         self.page.wait_for_selector(".card.busy", state="detached")
         self.page.wait_for_selector("#found:not([aria-busy])", state="attached")
 
+    def compare(self, question: str) -> None:
+        """Compare the first two documents found for *question*."""
+        self.ask(question)
+        for place in range(2):
+            self.page.locator(".hits input").nth(place).check()
+        self.page.locator(".dock button").click()
+        self.page.wait_for_selector(".comparison .counts")
+
     def be(self, user: str) -> Page:
         """Choose *user* in the demo's menu."""
         # The page's script hides the button, and sends the form itself. Afterwards this may be the next page already.

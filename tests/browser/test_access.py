@@ -38,14 +38,6 @@ def nothing(reader: Surfer) -> None:
     reader.ask("xylophone quarantine")
 
 
-def comparison(reader: Surfer) -> None:
-    reader.ask(COPY)
-    for place in range(2):
-        reader.page.locator(".hits input").nth(place).check()
-    reader.page.locator(".dock button").click()
-    reader.page.wait_for_selector(".comparison .counts")
-
-
 def document(reader: Surfer) -> None:
     reader.open("/documents?id=py-faq-library&start=10&end=90")
 
@@ -61,7 +53,7 @@ STATES: dict[str, Callable[[Surfer], None]] = {
     "an answer with how it was made": answer,
     "an open passage": passage,
     "nothing found": nothing,
-    "a comparison of chosen results": comparison,
+    "a comparison of chosen results": lambda reader: reader.compare(COPY),
     "a document": document,
     "the settings": settings,
 }

@@ -12,9 +12,10 @@ from typing import Any
 from datafari_rag.adapters.solr.client import Node, RequestRejected
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.nodes import Nodes, described
-from datafari_rag.adapters.solr.replies import buckets_of, first, hits_of, is_partial
+from datafari_rag.adapters.solr.replies import buckets_of, hits_of, is_partial
 from datafari_rag.adapters.solr.writer import UNREACHABLE
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.passage_records import (
@@ -87,7 +88,7 @@ class SolrPassageStore:
         while True:
             params = {"q": "*:*", "sort": f"{own} asc", "rows": str(PAGE), "fl": f"{own},_version_", "cursorMark": mark}
             reply = self._requested(self._documents, params)
-            versions = {str(first(row, own)): str(first(row, "_version_")) for row in hits_of(reply)[1]}
+            versions = {str(first_value(row, own)): str(first_value(row, "_version_")) for row in hits_of(reply)[1]}
             following = str(reply.get("nextCursorMark") or mark)
             high = next(reversed(versions)) if versions and following != mark else None
             yield ParentPage(versions, self._stamps(low, high))
@@ -234,16 +235,16 @@ def _posted(node: Node, path: str, body: bytes) -> bytes:
 def _parent_text(
     row: Mapping[str, Any], fields: Fields, copied: Mapping[str, str], rights: Mapping[str, str]
 ) -> ParentText:
-    title = first(row, fields.title) or ""
+    title = first_value(row, fields.title) or ""
     carried: dict[str, object] = {name: row[own] for name, own in copied.items() if row.get(own) not in (None, [])}
     # No user sees a document that lacks a field of rights, nor its passages.
     carried |= {name: row.get(own) or [UNREACHABLE] for name, own in rights.items()}
     return ParentText(
-        id=str(first(row, fields.id)),
-        version=str(first(row, "_version_")),
+        id=str(first_value(row, fields.id)),
+        version=str(first_value(row, "_version_")),
         title=title,
-        text=first(row, fields.exact_content) or "",
-        language=first(row, fields.language) or "",
+        text=first_value(row, fields.exact_content) or "",
+        language=first_value(row, fields.language) or "",
         carried=carried | ({"title": title} if title else {}),
     )
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from datafari_rag.adapters.solr.client import RequestRejected
 from datafari_rag.adapters.solr.nodes import Nodes, described
-from datafari_rag.adapters.solr.replies import buckets_of, document_of, first, hits_of, is_partial
+from datafari_rag.adapters.solr.replies import buckets_of, document_of, hits_of, is_partial
 from datafari_rag.core.access import Filter
-from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.documents import Document, Nearness, first_value
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsMismatch, SearchError, SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import NearSearch
@@ -152,7 +152,7 @@ class SolrPassages:
         else:
             params = parents_params([*known], search, access, state.documents, text="")
             rows = hits_of(self._requested(self._all.documents, params))[1]
-            versions = {first(row, state.documents.fields.id): first(row, "_version_") for row in rows}
+            versions = {first_value(row, state.documents.fields.id): first_value(row, "_version_") for row in rows}
             known = {name: one for name, one in known.items() if versions.get(name)}
             if not known:
                 return {}
@@ -168,7 +168,7 @@ class SolrPassages:
         field = text_field(search.content, state.documents)
         params = parents_params(ids, search, access, state.documents, text=field)
         rows = hits_of(self._requested(self._all.documents, params))[1] if params["documents"] else ()
-        found = [document_of(r, field=field, text=first(r, field) or "", schema=state.documents) for r in rows]
+        found = [document_of(r, field=field, text=first_value(r, field) or "", schema=state.documents) for r in rows]
         return {one.id: one for one in found}
 
     def _passages(self, state: _State, search: NearSearch) -> PassageSchema:
@@ -243,17 +243,17 @@ def _in_order(documents: Sequence[Document], known: Mapping[str, Document]) -> t
 
 def _near_of(row: Mapping[str, Any]) -> Document | None:
     """Return the document of a near passage, as the passage carries it; None when it carries none."""
-    parent, cosine = first(row, "parent_doc"), _cosine(row.get("score"))
+    parent, cosine = first_value(row, "parent_doc"), _cosine(row.get("score"))
     if parent is None or cosine is None:
         return None
     return Document(
         id=parent,
         text="",
-        title=first(row, "title"),
-        url=first(row, "url"),
-        language=first(row, "language"),
-        last_modified=first(row, "last_modified"),
-        meta={name: value for name in ("extension", "source") if (value := first(row, name)) is not None},
+        title=first_value(row, "title"),
+        url=first_value(row, "url"),
+        language=first_value(row, "language"),
+        last_modified=first_value(row, "last_modified"),
+        meta={name: value for name in ("extension", "source") if (value := first_value(row, name)) is not None},
         near=(Nearness(0, 0, cosine),),
     )
 
@@ -263,7 +263,7 @@ def _parts_of(reply: Mapping[str, Any]) -> dict[str, list[StoredPart]]:
     counted = buckets_of(reply, "parents")
     whole = {str(one["val"]): list[StoredPart]() for one in counted if one.get("count") == one.get("wanted")}
     for row in hits_of(reply)[1]:
-        start, parent = row.get("s"), first(row, "d")
+        start, parent = row.get("s"), first_value(row, "d")
         if parent in whole and isinstance(start, int):
             text, close = str(row.get("t") or ""), row.get("c")
             whole[parent].append(StoredPart(start, text, _cosine(close) if close else None))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.passages.extracts import JOINT
 from datafari_rag.core.places import PLACES_FIELD
@@ -66,7 +66,7 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
         SearchUnavailable: the hit has no id.
     """
     fields = schema.fields
-    identifier = first(row, fields.id)
+    identifier = first_value(row, fields.id)
     if identifier is None:
         raise SearchUnavailable(log="a hit has no id: solr.field.id names the wrong field")
     score = row.get("score")
@@ -74,23 +74,15 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
         id=identifier,
         text=text,
         field=field,
-        title=first(row, fields.title),
-        url=first(row, fields.url),
+        title=first_value(row, fields.title),
+        url=first_value(row, fields.url),
         score=float(score) if isinstance(score, (int, float)) else 0.0,
-        language=first(row, fields.language),
-        last_modified=first(row, fields.last_modified),
-        version=first(row, "_version_"),
-        meta={name: value for name in _META if (value := first(row, name)) is not None},
-        places=first(row, PLACES_FIELD) if field != "highlighting" else None,
+        language=first_value(row, fields.language),
+        last_modified=first_value(row, fields.last_modified),
+        version=first_value(row, "_version_"),
+        meta={name: value for name in _META if (value := first_value(row, name)) is not None},
+        places=first_value(row, PLACES_FIELD) if field != "highlighting" else None,
     )
-
-
-def first(row: Mapping[str, Any], name: str) -> str | None:
-    """Return the first value of a field that may have none, one or several; None when there is none."""
-    value = row.get(name)
-    if isinstance(value, list):
-        value = next((one for one in value if one is not None), None)
-    return None if value is None else str(value)
 
 
 def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]) -> str:
@@ -103,7 +95,7 @@ def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]
     row = found.get(identifier) if isinstance(found, Mapping) else None
     texts: list[str] = []
     for name in fields if isinstance(row, Mapping) else ():
-        text = _plain(first(row, name) or "") if row is not None else ""
+        text = _plain(first_value(row, name) or "") if row is not None else ""
         if text and not any(_same(text, other) for other in texts):
             texts.append(text)
     return JOINT.join(texts)

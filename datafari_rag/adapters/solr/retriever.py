@@ -12,9 +12,9 @@ from typing import Any
 
 from datafari_rag.adapters.solr.client import RequestRejected
 from datafari_rag.adapters.solr.nodes import Nodes, described
-from datafari_rag.adapters.solr.replies import document_of, first, hits_of, is_partial, page_of, snippets_of, took_ms
+from datafari_rag.adapters.solr.replies import document_of, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
@@ -80,7 +80,7 @@ class SolrRetriever:
             return None
         reply = self._ask(fetch_params(document_id, field, access, schema), is_narrowed=False)
         row = next(iter(hits_of(reply)[1]), None)
-        return None if row is None else document_of(row, field=field, text=first(row, field) or "", schema=schema)
+        return None if row is None else document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
 
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
@@ -120,10 +120,10 @@ class SolrRetriever:
 
     def _document(self, row: Mapping[str, Any], reply: Mapping[str, Any], search: Search, schema: Schema) -> Document:
         if search.content == "highlighting":
-            identifier = first(row, schema.fields.id) or ""
+            identifier = first_value(row, schema.fields.id) or ""
             names = (*schema.contents(search.language), schema.fields.exact_content)
             text, field = snippets_of(reply, identifier, names), "highlighting"
         else:
             field = text_field(search.content, schema)
-            text = first(row, field) or ""
+            text = first_value(row, field) or ""
         return document_of(row, field=field, text=text, schema=schema)

@@ -12,7 +12,7 @@ import html
 import re
 
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
-from datafari_rag.core.text.tables import has_tables, row_lines
+from datafari_rag.core.text.tables import row_lines
 
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
@@ -124,7 +124,7 @@ def spaced(text: str, *, is_in_table: bool = False) -> str:
     *is_in_table* says that *text* was cut from a table, so that a row alone is one too. Each character keeps its place.
     """
     text = text.replace("\\", "/")
-    kept = row_lines(text, are_neighbours=not is_in_table) if has_tables(text, 0, len(text)) else []
+    kept = row_lines(text, are_neighbours=not is_in_table)
     if not kept:
         return _on_one_line(text)
     pieces, at = [], 0

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from datafari_rag.core.text.abbreviations import is_abbreviated
-from datafari_rag.core.text.tables import Table, all_tables, has_tables, tables_in, uncovered
+from datafari_rag.core.text.tables import Table, tables_in, uncovered
 
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""
@@ -72,7 +72,7 @@ def blocks(text: str, least_chars: int, tables: Sequence[Table] | None = None) -
     The last may be shorter. Cutting between sentences that stay together anyway would cost five times as much.
     *tables* are those of *text*, where they are known.
     """
-    return list(_blocks_in(text, all_tables(text) if tables is None else tables, least_chars))
+    return list(_blocks_in(text, tables_in(text) if tables is None else tables, least_chars))
 
 
 def spans_or_blocks(
@@ -83,7 +83,7 @@ def spans_or_blocks(
 
     *tables* are those of *text*, where they are known.
     """
-    tables = all_tables(text) if tables is None else tables
+    tables = tables_in(text) if tables is None else tables
     found = list(islice(_spans_in(text, 0, len(text), tables), most + 1))
     return found if len(found) <= most else list(_blocks_in(text, tables, block_chars))
 
@@ -152,7 +152,7 @@ def _block_end(text: str, begin: int, last: int, least_chars: int) -> int:
 
 
 def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    return _spans_in(text, low, high, tables_in(text, low, high) if has_tables(text, low, high) else ())
+    return _spans_in(text, low, high, tables_in(text, low, high))
 
 
 def _spans_in(text: str, low: int, high: int, tables: Sequence[Table]) -> Iterator[tuple[int, int]]:

@@ -55,16 +55,14 @@ def has_tables(text: str, low: int, high: int) -> bool:
     return any(text.find(separator, low, high) >= 0 for separator in _SEPARATORS)
 
 
-def all_tables(text: str) -> tuple[Table, ...]:
-    """Return the tables of *text*, in order; without a look at each line where there can be none."""
-    return tables_in(text) if has_tables(text, 0, len(text)) else ()
-
-
 def tables_in(text: str, low: int = 0, high: int | None = None) -> tuple[Table, ...]:
     """Return the tables between *low* and *high* in order: at least two rows of the same form each."""
+    high = len(text) if high is None else high
+    if not has_tables(text, low, high):
+        return ()
     found: list[Table] = []
     block: list[_Line] = []
-    for line in _lines(text, low, len(text) if high is None else high):
+    for line in _lines(text, low, high):
         if block and not _follows(text, block[-1], line):
             found.extend(_table(text, block))
             block = []
@@ -79,7 +77,7 @@ def is_row(line: str) -> bool:
 
 def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:
     """Return the lines of *text* that have the form of a row, without their line ends; *are_neighbours*: of tables."""
-    lines = list(_lines(text, 0, len(text)))
+    lines = list(_lines(text, 0, len(text))) if has_tables(text, 0, len(text)) else []
     if are_neighbours:
         pairs = [_follows(text, one, other) for one, other in pairwise(lines)]
         kept = zip(lines, (False, *pairs), (*pairs, False), strict=False)

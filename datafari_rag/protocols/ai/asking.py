@@ -7,7 +7,6 @@ answer from more documents than were meant is a wrong answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
 from datafari_rag.core.query.select_parameters import MAX_VALUES, restriction_of
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import SENTENCES, DocumentWork, SummaryLength, WorkKind
-from datafari_rag.protocols.arguments import Arguments, facets_of
+from datafari_rag.protocols.arguments import LANGUAGE, Arguments, facets_of
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, ROLES, ask_of
 from datafari_rag.protocols.request import Incoming
 
@@ -32,7 +31,6 @@ KEYS = frozenset(
 )
 """What a request may have; anything else is ignored."""
 
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 _MAX_NOTED = 40
 _MAX_NOTED_CHARS = 60
 

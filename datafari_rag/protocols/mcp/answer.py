@@ -15,8 +15,7 @@ from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources,
 from datafari_rag.core.query.chat_overrides import with_steps
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import SENTENCES, DocumentWork
-from datafari_rag.protocols.ai.asking import LANGUAGE
-from datafari_rag.protocols.arguments import Arguments, facets_of
+from datafari_rag.protocols.arguments import LANGUAGE, Arguments, facets_of
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import error_result, failed, progress, succeeded, tool_result

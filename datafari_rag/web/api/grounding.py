@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from flask import Response, request
 
 from datafari_rag.core.access import ANONYMOUS, User
-from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import NotAllowed, NotAuthenticated, RagError
-from datafari_rag.core.events import Answer, Event
+from datafari_rag.core.errors import NotAuthenticated, RagError
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.judging.doubtful_claims import doubtful_claims, judged_again
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.query.select_parameters import forged_names
-from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
-from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
+from datafari_rag.protocols.questionless import Questionless
+from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, note_ignored
 from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.ops.audit import Audited, audit
@@ -37,27 +35,7 @@ log = logging.getLogger(__name__)
 PATH = "/grounding/check"
 
 
-class _Unasked:
-    """Gives failures their form where a route requires a dialect: no question is asked here."""
-
-    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
-        """Refuse. Raises: NotAllowed."""
-        raise NotAllowed
-
-    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]:
-        """Return nothing: there is no answer."""
-        return {}
-
-    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
-        """Yield nothing."""
-        return iter(())
-
-    def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]:
-        """Return an error as the protocol has it."""
-        return grounding.failure(error, settings)
-
-
-GROUNDING = DialectRoute("grounding", _Unasked(), NDJSON)
+GROUNDING = DialectRoute("grounding", Questionless(grounding.failure), NDJSON)
 
 
 def check_view(worker: WorkerContext) -> Response:

@@ -24,7 +24,7 @@ from datafari_rag.core.answer.stored_conversations import (
     title_from,
 )
 from datafari_rag.core.ask import Ask, ChatMessage
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable
 from datafari_rag.core.events import Event, Finished
 from datafari_rag.core.query.search_request import Browse
@@ -121,12 +121,9 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
         plain = Browse(None, rows=len(some), fields=(names.id, names.title, names.url), ids=some)
         page: Mapping[str, Any] = browse(plain, user, settings=snapshot.settings, dependencies=snapshot.dependencies)
         for row in page["response"]["docs"]:
-            own_id = _first(row.get(names.id))
+            own_id = first_value(row, names.id)
             if own_id is not None:
-                found[own_id] = Document(own_id, "", title=_first(row.get(names.title)), url=_first(row.get(names.url)))
+                found[own_id] = Document(
+                    own_id, "", title=first_value(row, names.title), url=first_value(row, names.url)
+                )
     return found
-
-
-def _first(value: object) -> str | None:
-    one = next(iter(value), None) if isinstance(value, list) else value
-    return None if one is None else str(one)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from flask import Response, request
 
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.stored_conversations import ConversationStore, documents_behind, is_conversation_id
-from datafari_rag.core.ask import Ask
-from datafari_rag.core.errors import NotAllowed, NotAuthenticated, NotFound, RagError
-from datafari_rag.core.events import Answer, Event
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.errors import NotAuthenticated, NotFound, RagError
+from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation
-from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by
+from datafari_rag.protocols.questionless import Questionless
+from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, note_ignored
 from datafari_rag.web.api.bodyless import bodyless
 from datafari_rag.web.conversations.talk import documents_of
 from datafari_rag.web.json_bytes import NDJSON, plain
@@ -35,28 +34,7 @@ MAX_BODY_BYTES = 10_000
 
 Json = dict[str, object]
 
-
-class _NoQuestion:
-    """Gives failures their form where a route requires a dialect: no question is asked here."""
-
-    def parse(self, incoming: Incoming, settings: Settings) -> Ask | PassThrough:
-        """Refuse. Raises: NotAllowed."""
-        raise NotAllowed
-
-    def reply(self, answer: Answer, context: ReplyContext) -> Mapping[str, object]:
-        """Return nothing: there is no answer."""
-        return {}
-
-    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
-        """Yield nothing."""
-        return iter(())
-
-    def failure(self, error: RagError, settings: Settings) -> tuple[int, Mapping[str, object]]:
-        """Return an error as Datafari's page reads it."""
-        return conversations.failure(error, settings)
-
-
-CONVERSATIONS = DialectRoute("conversations", _NoQuestion(), NDJSON)
+CONVERSATIONS = DialectRoute("conversations", Questionless(conversations.failure), NDJSON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +72,7 @@ def conversations_view(worker: WorkerContext) -> Response:
         incoming = _incoming(worker)
         identified = identified_by(worker, snapshot, incoming, request.remote_addr or "")
         audited = Audited(worker.now(), worker.new_id(), CONVERSATIONS.name, identified.name)
+        note_ignored(worker, forged_names(incoming.query, incoming.body))
         worker.limits.check_user(snapshot.settings, identified.name)
         if snapshot.conversations is None:
             raise NotFound("Conversations are not stored here.")

@@ -15,6 +15,7 @@ import orjson
 from flask import Response, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound, RagError
 from datafari_rag.core.identity import is_trusted, networks
 from datafari_rag.core.query.example_questions import ExampleTopic, topics_of
@@ -104,7 +105,7 @@ def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, obje
     wanted = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}
     reply = searched(worker, Incoming("/", wanted, headers=headers_of(request)), request.remote_addr or "")
     rows = orjson.loads(reply.get_data()).get("response", {}).get("docs", [])
-    topics = topics_of((_first(row, "title"), _first(row, "preview_content")) for row in rows)
+    topics = topics_of((first_value(row, "title") or "", first_value(row, "preview_content") or "") for row in rows)
     examples = [_question(one, translate) for one in topics]
     return {"examples": examples, "progress": _progress(path), "is_empty": not rows}
 
@@ -126,8 +127,3 @@ def _question(topic: ExampleTopic, _: Translate) -> str:
     if topic.section:
         return _("What does “{title}” say about “{section}”?").format(title=topic.title, section=topic.section)
     return _("What does “{title}” say?").format(title=topic.title)
-
-
-def _first(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name) or ""
-    return str(value[0] if isinstance(value, list) else value)

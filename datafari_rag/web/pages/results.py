@@ -10,6 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 from markupsafe import Markup, escape
 
+from datafari_rag.core.documents import first_value
 from datafari_rag.core.text.cleaning import unescaped, without_directions, without_invisible
 
 FIELDS = "id,title,url,last_modified,extension,preview_content"
@@ -110,15 +111,15 @@ def address_with(arguments: Mapping[str, Sequence[str]], **changed: Sequence[str
 
 def _hit(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Hit:
     # Where a link must not lead, the service gives the path of the document's own page.
-    url = str(_first(row.get("url")) or "")
+    url = first_value(row, "url") or ""
     url = "" if url.startswith("/documents?") else url
     identity = str(row.get("id", ""))
     return Hit(
         id=identity,
-        title=str(_first(row.get("title")) or "").strip() or without_invisible(url.rpartition("/")[2]) or identity,
+        title=(first_value(row, "title") or "").strip() or without_invisible(url.rpartition("/")[2]) or identity,
         where=_where(url or identity),
-        date=str(_first(row.get("last_modified")) or "")[:10],
-        kind=str(_first(row.get("extension")) or ""),
+        date=(first_value(row, "last_modified") or "")[:10],
+        kind=first_value(row, "extension") or "",
         snippet=_snippet(row, marked),
     )
 
@@ -127,7 +128,7 @@ def _snippet(row: Mapping[str, Any], marked: Mapping[str, Sequence[str]]) -> Mar
     cuts = next((cuts for cuts in marked.values() if cuts), None)
     if cuts is not None:
         return marked_html(" … ".join(cuts))
-    preview = without_directions(" ".join(str(_first(row.get("preview_content")) or "").split()))
+    preview = without_directions(" ".join((first_value(row, "preview_content") or "").split()))
     return escape(preview[:PREVIEW_CHARS] + ("…" if len(preview) > PREVIEW_CHARS else ""))
 
 
@@ -176,7 +177,3 @@ def _where(url: str) -> str:
         return without_directions(f"{parts.hostname or ''}{parts.path}".strip("/").replace("/", " › "))
     except ValueError:
         return ""
-
-
-def _first(value: object) -> object:
-    return (value[0] if value else None) if isinstance(value, list) else value

@@ -94,6 +94,12 @@ def test_a_stream_names_the_conversation_after_the_answer(desk: Desk) -> None:
     )
 
 
+def test_attempts_to_name_a_user_are_counted(desk: Desk) -> None:
+    assert desk.sent("GET", "?AuthenticatedUserName=ben")["http"] == 200
+    counted = desk.client.get("/metrics").get_data(as_text=True)
+    assert 'datafari_rag_ignored_parameters_total{kind="identity"} 2.0' in counted
+
+
 def test_a_history_of_the_clients_own_takes_the_place_of_the_stored_one(desk: Desk) -> None:
     own_id = desk.asked("When?")["content"]["conversationId"]
     desk.asked("And?", conversationId=own_id, history=[{"role": "user", "message": "Mine."}])
