@@ -152,6 +152,9 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "limit_request_field_size": MAX_HEADER_BYTES,
             # No header of a caller is a path: by default SCRIPT_NAME and PATH_INFO are believed from this machine.
             "forwarder_headers": "",
+            # By default the parent takes commands on a socket in its user's home, from a thread that must be stopped
+            # and started again around the fork of each worker's successor.
+            "control_socket_disable": True,
             "loglevel": "warning",
             "proc_name": "datafari-rag",
             # Not gunicorn's `when_ready`, which comes before the workers open the port.

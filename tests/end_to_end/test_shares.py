@@ -55,9 +55,9 @@ def waiting(port: int) -> Iterator[list[socket.socket]]:
             one.close()
 
 
-def connections(worker: int) -> int:
-    """Return how many connections to readers a worker holds."""
-    return sum(str(one.readlink()).startswith("socket:") for one in Path(f"/proc/{worker}/fd").iterdir())
+def sockets(process: int) -> int:
+    """Return how many sockets a process holds: a worker's are its own and those of its readers."""
+    return sum(str(one.readlink()).startswith("socket:") for one in Path(f"/proc/{process}/fd").iterdir())
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def started(folder: Path, port: int, index: Path) -> Iterator[Running]:
         yield found
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count connections in")
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count sockets in")
 def test_readers_who_wait_for_a_start_are_with_both_workers(
     tmp_path: Path, index: Path, record_property: Record
 ) -> None:
@@ -87,7 +87,7 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(
         for one in readers:
             one.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert one.recv(100).startswith(b"HTTP/1.1 200")
-        shares = [connections(worker) for worker in found.workers()]
+        shares = [sockets(worker) for worker in found.workers()]
     assert len(shares) == 2
     assert min(shares) >= FEWEST, shares
     saw = f"HTTP 200; two workers hold {min(shares)} and {max(shares)} sockets"
@@ -108,6 +108,13 @@ def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(
             assert {one.status_code for one in answers} == {200}
             assert len(set(found.workers()) - before) == 1
     tell(record_property, "service: a worker killed twice, 30 readers connect each time", "HTTP 200, each of them")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count sockets in")
+def test_the_parent_of_the_workers_listens_on_their_sockets_alone(tmp_path: Path, index: Path) -> None:
+    """gunicorn's own would take commands from every program of its user."""
+    with started(tmp_path, free_port(), index) as found:
+        assert sockets(found.process.pid) == 2
 
 
 def test_a_server_that_stops_refuses_readers(tmp_path: Path, index: Path) -> None:
