@@ -273,8 +273,9 @@ def _selected(
     sent = (ask.question, *(turn.text for turn in ask.history), *(file.text for file in ask.attachments))
     chars = sum(map(len, sent)) + sum(len(document.text) for document in documents)
     # The instructions may be longer than what is reserved for them: no document should have to go for that afterwards.
-    reserved = max(settings.openai_reserve_tokens, dependencies.counter.count(dependencies.instructions))
-    settings = replace(settings, openai_reserve_tokens=reserved)
+    instructed = dependencies.counter.count(dependencies.instructions)
+    if instructed > settings.openai_reserve_tokens:
+        settings = replace(settings, openai_reserve_tokens=instructed)
     choose = partial(
         evidence_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )

@@ -297,6 +297,7 @@ THROUGH = {
     "core.solr.parameters.text_field": "core.solr.parameters.escaped",
     "core.text.cleaning.is_invisible": "core.text.folding.fold",
     "core.text.cleaning.spaced": "core.text.cleaning.clean",
+    "core.text.cleaning.unusual": "core.text.cleaning.clean",
     "core.text.stopwords.is_asking_word": "core.text.stopwords.is_empty_word",
     "core.text.stopwords.is_function_word": "core.text.stopwords.is_empty_word",
     "core.text.tokenizer.is_unspaced": "core.citations.statements.facts_of",

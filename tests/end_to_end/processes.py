@@ -63,7 +63,7 @@ class Running:
 def running(
     folder: Path, name: str, *arguments: str, port: int, health: str, environ: Mapping[str, str] | None = None
 ) -> Iterator[Running]:
-    """Run `datafari-rag` with *arguments* until the block ends; fails with its log when it does not answer."""
+    """Run `datafari-rag` with *arguments* until the block ends; a failure in it prints the end of the log."""
     log = folder / f"{name}.log"
     command = [sys.executable, "-m", "datafari_rag", *arguments]
     with log.open("wb") as output:
@@ -75,6 +75,9 @@ def running(
     try:
         _wait(found, health)
         yield found
+    except Exception:
+        sys.stderr.write(found.logged()[-4000:])
+        raise
     finally:
         found.session.close()
         _end(process)

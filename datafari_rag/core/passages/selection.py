@@ -55,7 +55,7 @@ _CUED = 150
 _REACH = 2
 """A piece of a long sentence is looked for in so many times the length of the one before."""
 
-_LETTERS = {code: chr(code) if chr(code).isalnum() else None for code in range(128)}
+_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def _packed(sentences: Sequence[_Sentence], order: Sequence[Ranked], limit: Limi
     # The last passage of a document has no joint after it.
     room = limit.max_chars + JOINT_CHARS
 
-    def key_of(index: int) -> str:
+    def key_of(index: int) -> bytes:
         return _key(sentences[index], order)
 
     return pack(pieces, room, key_of=key_of, needs=_needs(sentences))
@@ -270,9 +270,10 @@ def _cost(one: _Sentence) -> int:
     return one.end - one.start + (gap if JOINT_CHARS < gap <= TOUCHING_CHARS else JOINT_CHARS)
 
 
-def _key(one: _Sentence, order: Sequence[Ranked]) -> str:
+def _key(one: _Sentence, order: Sequence[Ranked]) -> bytes:
     """Return a sentence without white space and the signs of ASCII: what is the same in another one repeats it."""
-    return order[one.document].document.text[one.start : one.end].lower().translate(_LETTERS)
+    text = order[one.document].document.text[one.start : one.end]
+    return text.lower().encode("utf-8", "surrogatepass").translate(None, _SIGNS)
 
 
 def _joined(

@@ -14,6 +14,11 @@ import re
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.core.text.tables import row_lines
 
+VISIBLE_ASCII = "".join(map(chr, range(0x20, 0x7F)))
+"""What can be seen in ASCII, and the space."""
+
+_VISIBLE_BYTES = VISIBLE_ASCII.encode("ascii")
+
 LINE_ENDS = "\n\r\t\v\f\x85\u2028\u2029"
 """What becomes a space: line ends and tabs, with the rarer spellings that Unicode has for both."""
 
@@ -53,7 +58,7 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
     The result may be empty.
     """
     dropped = _DROPPED if is_full else _DROPPED_ONLY
-    if dropped.search(text) is None:
+    if dropped.search(unusual(text)) is None:
         return (spaced(text, is_in_table=is_in_table) if is_full else text), OffsetMap(
             (OffsetRun(0, 0, len(text)),) if text else ()
         )
@@ -69,6 +74,11 @@ def clean(text: str, *, is_full: bool, is_in_table: bool = False) -> tuple[str, 
         kept.append(text[at:])
     whole = "".join(kept)
     return (spaced(whole, is_in_table=is_in_table) if is_full else whole), OffsetMap(tuple(runs))
+
+
+def unusual(text: str) -> str:
+    """Return *text* without what `VISIBLE_ASCII` has: to look for anything else among it would take the longest."""
+    return text.encode("utf-8", "surrogatepass").translate(None, _VISIBLE_BYTES).decode("utf-8", "surrogatepass")
 
 
 def encodable(text: str) -> str:

@@ -14,13 +14,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
-from datafari_rag.core.text.cleaning import is_invisible
-
-_VISIBLE_ASCII = "".join(map(chr, range(0x20, 0x7F)))
-"""What can be seen in ASCII, and the space."""
+from datafari_rag.core.text.cleaning import VISIBLE_ASCII, is_invisible, unusual
 
 _LATIN = frozenset("abcdefghijklmnopqrstuvwxyz")
-_PLAIN_BYTES = _VISIBLE_ASCII.encode("ascii")
 
 _SPELLINGS = {
     **dict.fromkeys("“”„‟«»″〝〞〟＂「」『』", '"'),
@@ -94,7 +90,7 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
-    odd = {character: _spelling(character) for character in set(_unusual(text))}
+    odd = {character: _spelling(character) for character in set(unusual(text))}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
     regular = _regular(text, odd)
@@ -135,7 +131,7 @@ def aligned(text: str) -> Folded | None:
     Blanks in a row stay, and so do signs that fold to several. None where a letter folds to none or to several, or has
     its accent apart.
     """
-    odd = {character: _spelling(character) for character in set(_unusual(text))}
+    odd = {character: _spelling(character) for character in set(unusual(text))}
     if not all(map(_keeps_place, odd)):
         return None
     return Folded(_regular(text, odd), (0, len(text)), (0, len(text)), ())
@@ -143,7 +139,7 @@ def aligned(text: str) -> Folded | None:
 
 def folds_in_place(text: str) -> bool:
     """Say whether each character of *text* folds to one, whatever stands beside it, blanks aside."""
-    return all(map(_is_one, set(_unusual(text))))
+    return all(map(_is_one, set(unusual(text))))
 
 
 def folded(text: str) -> str:
@@ -151,7 +147,7 @@ def folded(text: str) -> str:
     if text.isascii():
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
-    odd = set(_unusual(text))
+    odd = set(unusual(text))
     if all(map(_is_one, odd)):
         return " ".join(_regular(text, {character: _spelling(character) for character in odd}).split())
     return fold(text).text
@@ -168,14 +164,9 @@ def unaccented(text: str) -> str:
     if text.isascii():
         return text
     # A few accents occur often: to replace them one by one takes a tenth of the time that a table takes.
-    for letter in _PLAIN_LETTERS.keys() & set(_unusual(text)):
+    for letter in _PLAIN_LETTERS.keys() & set(unusual(text)):
         text = text.replace(letter, _PLAIN_LETTERS[letter])
     return text
-
-
-def _unusual(text: str) -> str:
-    """Return *text* without its plain characters: to look for anything else among them would take the longest."""
-    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN_BYTES).decode("utf-8", "surrogatepass")
 
 
 def _edges(text: str, spellings: Mapping[str, str]) -> tuple[int, int]:
@@ -284,7 +275,7 @@ def _composed(cluster: str) -> str:
     return "".join(_SPELLINGS.get(part, part) for part in plain)
 
 
-_PLAIN_SPELLINGS = {character: _spelling(character) for character in _VISIBLE_ASCII}
+_PLAIN_SPELLINGS = {character: _spelling(character) for character in VISIBLE_ASCII}
 _PLAIN_CHANGED = {one: other for one, other in _PLAIN_SPELLINGS.items() if one.lower() != other}
 _PLAIN_KINDS = {ord(character): _kind(character, spelling) for character, spelling in _PLAIN_SPELLINGS.items()}
 _ASCII = {code: _spelling(chr(code)) or None for code in range(128)}
