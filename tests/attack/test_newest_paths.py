@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -146,6 +147,8 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "answer": tool("answer", {"question": QUESTION}, ("question", "history", "filters", "effort")),
     "check": tool("check", {"text": "The ferry leaves at nine.", "document_ids": ["d"]}, ("text", "document_ids")),
     "fetch": tool("fetch", {"id": "d"}, ("id", "start", "end")),
+    "summarize, tool": tool("summarize", {"id": "d"}, ("id", "length", "language")),
+    "compare, tool": tool("compare", {"question": QUESTION, "ids": ["d", "e"]}, ("question", "ids", "language")),
 }  # fmt: skip
 
 DOCUMENTS = [
@@ -159,7 +162,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with engines.embedded(tmp_path_factory.mktemp("index")) as engine:
         engine.load(DOCUMENTS)
         memory = {"chat__memory__enabled": "true", "chat__memory__secret": "a secret for the memory of the chats"}
-        yield Service(tmp_path_factory.mktemp("service"), engine.url, **memory)
+        stored = {"chat__store__folder": str(tmp_path_factory.mktemp("conversations"))}
+        yield Service(tmp_path_factory.mktemp("service"), engine.url, **memory, **stored)
 
 
 def hole_in(response: Any) -> str | None:
@@ -232,6 +236,38 @@ def test_no_word_that_is_typed_is_a_defect(service: Service, record_property: Re
         or hole_in(response)
     ]
     judge(record_property, "words that are typed", against="embedded", tried=len(TYPED), holes=holes)
+
+
+CONVERSATIONS = "/rest/v2.0/users/conversations"
+
+
+def test_no_worst_value_about_a_conversation_is_a_defect(service: Service, record_property: Record) -> None:
+    def sent(method: str, name: str, query: str = "", body: str | None = None) -> Any:
+        json_body = {} if body is None else {"data": body.encode("utf-8", "surrogatepass"), "content_type": JSON}
+        more: Mapping[str, Any] = {"query_string": query, "headers": {"X-Remote-User": name}}
+        return service.client.open(CONVERSATIONS, method=method, **json_body, **more)
+
+    own_id = sent("POST", "ann").get_json()["content"]["conversationId"]
+    asks = {
+        **{f"title {name}": ("PUT", "", f'{{"conversationId": "{own_id}", "title": {value}}}')
+           for name, value in VALUES.items()},
+        **{f"id {name}": ("PUT", "", f'{{"conversationId": {value}, "title": "x"}}') for name, value in VALUES.items()},
+        **{f"{method} of {name}": (method, urlencode({"conversationId": value}), None)
+           for method in ("GET", "DELETE") for name, value in TYPED.items() if value},
+        **{f"all {name}": ("DELETE", urlencode({"all": value}), None) for name, value in TYPED.items()},
+    }  # fmt: skip
+    holes = [
+        f"{what}: {hole}"
+        for user in ("ann", "ben")
+        for what, (method, query, body) in asks.items()
+        if (hole := hole_in(sent(method, user, query, body)))
+    ]
+    # Another's id is as good as none, and what nobody may reach by a worst value is still there.
+    if sent("DELETE", "ben", f"conversationId={own_id}").status_code != 404:
+        holes.append("ben deletes what is ann's")
+    if [one["id"] for one in sent("GET", "ann").get_json()["content"]["conversations"]] != [own_id]:
+        holes.append("ann's conversation is gone")
+    judge(record_property, "conversations, worst values", against="embedded", tried=2 * len(asks) + 2, holes=holes)
 
 
 HEADERS = ("Accept-Language", "Accept", "X-Request-ID", "X-OpenWebUI-Chat-Id", "X-Forwarded-For", "X-Remote-User",
