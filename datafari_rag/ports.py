@@ -186,7 +186,7 @@ class PassageStore(Protocol):
         ...
 
     def remove(self, parents: Sequence[str]) -> None:
-        """Remove the passages of *parents*. Raises as total."""
+        """Remove the passages of *parents*, at the latest with the next `commit`. Raises as total."""
         ...
 
     def remove_strays(self) -> int:

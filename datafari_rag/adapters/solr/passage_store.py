@@ -41,6 +41,9 @@ BUCKETS = 5_000
 WRITTEN = 200
 """Passages in one request: under a megabyte with 384 numbers each."""
 
+REMOVED = 400
+"""Documents of which passages are removed in one request: Solr takes 1,024 conditions in one query."""
+
 READ = 500
 """Passages whose vectors are read again in one request."""
 
@@ -56,6 +59,7 @@ class SolrPassageStore:
         self._documents, self._passages = documents, passages
         self._named, self._handler = named, handler.strip("/")
         self._known: tuple[Schema, Schema] | None = None
+        self._outdated: list[str] = []
 
     def require(self, made: EmbeddingModel) -> None:
         """
@@ -149,13 +153,12 @@ class SolrPassageStore:
                 batch = []
         if batch:
             self._post(batch)
-        # Only now: until then, the version identifies the documents of an older version.
-        self._post({"delete": {"query": f'+parent_doc:"{numbered(parent.id)}" -stamp:{stamp}'}})
+        self._outdate(f'(+parent_doc:"{numbered(parent.id)}" -stamp:{stamp})')
 
     def remove(self, parents: Sequence[str]) -> None:
         """Remove the passages of *parents*."""
         for parent in parents:
-            self._post({"delete": {"query": f'parent_doc:"{numbered(parent)}"'}})
+            self._outdate(f'parent_doc:"{numbered(parent)}"')
 
     def remove_strays(self) -> int:
         """Remove what names no document, and return how much of it there was."""
@@ -167,12 +170,25 @@ class SolrPassageStore:
 
     def commit(self) -> None:
         """Return when all that was written can be found."""
+        self._remove_outdated()
         self._post({"commit": {"waitSearcher": True, "openSearcher": True}})
 
     def close(self) -> None:
         """Close the connections."""
         self._documents.close()
         self._passages.close()
+
+    def _outdate(self, query: str) -> None:
+        """Remove what *query* finds, at the latest with the next `commit`."""
+        self._outdated.append(query)
+        if len(self._outdated) == REMOVED:
+            self._remove_outdated()
+
+    def _remove_outdated(self) -> None:
+        # Many at once: Solr opens a new searcher for each removal by a query.
+        if self._outdated:
+            self._post({"delete": {"query": " ".join(self._outdated)}})
+            self._outdated = []
 
     def _stamps(self, low: str | None, high: str | None) -> dict[str, str]:
         """Return the stamp of each document's passages, ids above *low* up to *high*; "" where they differ."""

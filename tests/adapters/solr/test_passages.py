@@ -12,6 +12,7 @@ import pytest
 from datafari_rag.adapters.solr.client import Node
 from datafari_rag.adapters.solr.factory import beside, connection_of, retriever_for, writer_for
 from datafari_rag.adapters.solr.json_bytes import encoded
+from datafari_rag.adapters.solr.passage_store import REMOVED
 from datafari_rag.adapters.solr.passages import SolrPassages
 from datafari_rag.core.access import ACL_FIELDS, ANONYMOUS, NO_SECURITY, User, filter_for
 from datafari_rag.core.ask import Ask, Restriction
@@ -307,6 +308,17 @@ def test_a_run_takes_what_is_new_or_changed_and_removes_what_is_gone(solr: TwoCo
     assert (outcome.taken, outcome.removed) == (1, 1)
     after = {one["id"]: one["_version_"] for one in solr.stored()}
     assert {*after} == {"a_0", "b_0"} and after["a_0"] == first["a_0"]
+
+
+def test_more_changes_and_removals_than_one_request_takes(solr: TwoCollections) -> None:
+    several = "Filler words. " * 60
+    put(solr, {f"{place}": doc(f"{place}", several) for place in range(2 * REMOVED + 20)})
+    assert len(solr.stored("parent_doc:1")) > 1
+    changed = range(REMOVED + 10)
+    solr.documents.load([doc(f"{place}", "The captain sleeps.") for place in changed])
+    outcome = solr.sync()
+    assert (outcome.taken, outcome.removed) == (REMOVED + 10, REMOVED + 10)
+    assert {str(one["id"]) for one in solr.stored()} == {f"{place}_0" for place in changed}
 
 
 DAMAGE = {
