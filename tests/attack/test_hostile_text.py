@@ -87,17 +87,23 @@ class TooSlow(BaseException):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """End what is done here after so many seconds of CPU."""
+    """
+    End what is done here after so many seconds of CPU, without the collector of garbage.
+
+    It goes through all records again and again while there are more and more of them, and an end within it is lost.
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
         raise TooSlow
 
     before = signal.signal(signal.SIGPROF, end)
+    gc.disable()
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        gc.enable()
         signal.signal(signal.SIGPROF, before)
 
 
@@ -169,14 +175,9 @@ def test_no_function_takes_longer_than_its_bound_on_its_worst_text(record_proper
 @pytest.mark.parametrize("name", READERS)
 def test_the_time_of_no_function_grows_faster_than_its_text(name: str, record_property: Record) -> None:
     tried = [hostile_text(WORST[name], chars) for chars in (CHARS, MANY_CHARS)]
-    # The collector of garbage goes through all records again and again while there are more and more of them.
-    gc.disable()
-    try:
-        first = min(_once_s(name, tried[0], 9) for _ in range(TRIES))
-        allowed_s = max(LEAST_S, first * MOST_GROWTH * MANY_CHARS / CHARS)
-        last = cpu_s(name, tried[1], allowed_s, end_s=9)
-    finally:
-        gc.enable()
+    first = min(_once_s(name, tried[0], 9) for _ in range(TRIES))
+    allowed_s = max(LEAST_S, first * MOST_GROWTH * MANY_CHARS / CHARS)
+    last = cpu_s(name, tried[1], allowed_s, end_s=9)
     holes = [f"{name}: {WORST[name]}, {last / first:.1f} times"] if last > allowed_s else []
     judge(record_property, f"growth: {name}", against="pure functions", tried=1, holes=holes)
 
