@@ -149,7 +149,7 @@ simulate-long: $(DEV_STAMP)
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones.
 attack: $(DEV_STAMP) clients programs
-	$(BIN)/python -m pytest -q -m "slow or not slow" tests/attack tests/security tests/browser/test_hostile.py
+	$(BIN)/python -m pytest -q -n 2 -m "slow or not slow" tests/attack tests/security tests/browser/test_hostile.py
 
 # The embedded index: 50 kills at random moments, 50 more while files of every kind are parsed, and the memory that
 # 100,000 documents need.

@@ -46,8 +46,14 @@ AT_ONE_PLACE = {
     "core.answer.safe_links._WORDS": "matched behind a parenthesis, up to 300 characters of it",
     "core.citations.proof.quoted_words._LETTERS_BEFORE": "looked for in the 40 characters before a quotation",
     "core.citations.proof.quoted_words._WORD_BEFORE": "looked for in the 40 characters before a quotation",
+    "core.hosts._ADDRESS": "matched with the whole of a host",
     "core.hosts._TARGET": "matched at the beginning of a request's target, which it goes through once",
+    "core.passages.extractive_answer._BULLET": "matched at the beginning of a sentence, which it goes through once",
     "core.query.select_parameters._RANGE": "matched with the whole of a filter of at most 10,000 characters",
+    "core.text.sentences._ITEM": "matched at the beginning of a line, which it goes through once",
+    "web.pages.markdown._BLOCK": "matched with the whole of a line",
+    "web.pages.markdown._FENCE": "matched with the whole of a line",
+    "core.solr.schema._CLASS": "matched with the whole name of a class in Solr's schema",
 }
 """Patterns that are never looked for in a long text: to try them at each place of one would mean nothing."""
 

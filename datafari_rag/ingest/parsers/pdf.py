@@ -49,7 +49,7 @@ MAX_PAGE_POINTS = 3000
 _LINE_HYPHENS = ("\ufffe", "\x02")
 """What pdfium gives for a hyphen at the end of a line, be it the word's own or there to divide it."""
 
-_DIVIDED = re.compile(r"([^\W\d_]+)[\ufffe\x02]([^\W_]*)")
+_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[\ufffe\x02]([^\W_]*)")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W_]+)?")
 
 
