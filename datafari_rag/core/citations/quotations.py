@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-MAX_SIGNS = 10_000
+MAX_SIGNS = 4_000
 """Most quotation marks, apostrophes and empty lines of a text that are read; text after them is no quotation."""
 
 _CLOSERS = {
