@@ -179,7 +179,11 @@ class SolrPassageStore:
         self._passages.close()
 
     def _outdate(self, query: str) -> None:
-        """Remove what *query* finds, at the latest with the next `commit`."""
+        """
+        Remove what *query* finds, at the latest with the next `commit`.
+
+        Where Solr commits by itself before, the version tells the passages of an older document apart.
+        """
         self._outdated.append(query)
         if len(self._outdated) == REMOVED:
             self._remove_outdated()
