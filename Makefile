@@ -40,9 +40,10 @@ clients: $(CLIENT_STAMPS) .venvs/.litellm
 .venvs/.langchain: tests/clients/requirements.txt | $(VENV)/bin/python
 .venvs/.litellm: tests/clients/requirements-litellm.txt | $(VENV)/bin/python
 .venvs/.mcp: tests/clients/requirements-mcp.txt | $(VENV)/bin/python
+# Without a pip of their own, and compiled where they are used: half of the work, and few of their modules are.
 .venvs/.langchain .venvs/.litellm .venvs/.mcp: .venvs/.%:
-	@$(VENV)/bin/python -m venv .venvs/$*
-	@.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@$(VENV)/bin/python -m venv --without-pip .venvs/$*
+	@$(VENV)/bin/python -m pip --python .venvs/$*/bin/python install --quiet --disable-pip-version-check --no-compile -r $<
 	@touch $@
 
 # Open WebUI itself, as its makers publish it, in front of the service with a real browser; the pictures of
