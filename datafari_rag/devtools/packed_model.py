@@ -7,9 +7,7 @@ for, so nothing is rounded a second time. Reads one file whose result is compare
 
 from __future__ import annotations
 
-import json
 import struct
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,14 +21,13 @@ BLOCK = 32
 
 _BLOCK_BYTES = 2 + BLOCK // 2
 _MAGIC = b"E5S1\x01\x00\x00\x00"
-METASPACE = "\u2581"
 
 Rows = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class PackedModel:
-    """What the file says: sizes, the pieces of words with their scores, replaced characters, and tensors by name."""
+    """What the file says: sizes, the pieces of words with their scores, and tensors by name."""
 
     hidden: int
     layers: int
@@ -40,7 +37,6 @@ class PackedModel:
     pieces: list[tuple[str, float]]
     marks: Mapping[str, int]
     """Numbers of the pieces bos, eos, pad and unk."""
-    replaced: Mapping[str, str]
     tensors: Mapping[str, bytes]
 
 
@@ -73,16 +69,9 @@ def packed_model(raw: bytes) -> PackedModel:
     bounds = zip(offsets[:-1], offsets[1:], scores, strict=True)
     pieces = [(words[start:end].decode(), score) for start, end, score in bounds]
     _, size = cursor.take("iI")
-    replaced = dict(_replacements(cursor.bytes(size)))
+    cursor.bytes(size)  # what replaces characters: the rules that SentencePiece has as well
     named = dict(zip(("bos", "eos", "pad", "unk"), marks, strict=True))
-    return PackedModel(hidden, layers, heads, inner, epsilon, pieces, named, replaced, dict(_tensors(raw, cursor)))
-
-
-def _replacements(raw: bytes) -> Iterator[tuple[str, str]]:
-    cursor = _Cursor(raw, 0)
-    while cursor.at < len(raw):
-        old, count = cursor.take("IB")
-        yield chr(old), "".join(map(chr, cursor.take(f"{count}I")))
+    return PackedModel(hidden, layers, heads, inner, epsilon, pieces, named, dict(_tensors(raw, cursor)))
 
 
 def _tensors(raw: bytes, cursor: _Cursor) -> Iterator[tuple[str, bytes]]:
@@ -90,66 +79,6 @@ def _tensors(raw: bytes, cursor: _Cursor) -> Iterator[tuple[str, bytes]]:
         name = cursor.bytes(cursor.take("H")[0]).decode()
         _, _, offset, size = cursor.take("BIQQ")
         yield name, raw[offset : offset + size]
-
-
-def tokenizer_of(packed: PackedModel) -> str:
-    """
-    Return the tokenizer as the library `tokenizers` reads it: pieces of words by their scores, after normalisation.
-
-    Characters are replaced one by one, as the file has it, where Unicode's own compatibility form is another.
-    """
-    marks = packed.marks
-    first, last = (packed.pieces[marks[name]][0] for name in ("bos", "eos"))
-    special = [
-        {"id": number, "content": packed.pieces[number][0], "single_word": False, "lstrip": False, "rstrip": False,
-         "normalized": False, "special": True}
-        for number in sorted(marks.values())
-    ]  # fmt: skip
-    around = [{"SpecialToken": {"id": mark, "type_id": 0}} for mark in (first, last)]
-    template = [around[0], {"Sequence": {"id": "A", "type_id": 0}}, around[1]]
-    return json.dumps(
-        {
-            "version": "1.0",
-            "truncation": None,
-            "padding": None,
-            "added_tokens": special,
-            "normalizer": {"type": "Sequence", "normalizers": [*_rules(packed.replaced)]},
-            "pre_tokenizer": {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "always", "split": True},
-            "post_processor": {
-                "type": "TemplateProcessing",
-                "single": template,
-                "pair": template,
-                "special_tokens": {
-                    mark: {"id": mark, "ids": [marks[name]], "tokens": [mark]}
-                    for name, mark in (("bos", first), ("eos", last))
-                },
-            },
-            "decoder": None,
-            "model": {
-                "type": "Unigram",
-                "unk_id": marks["unk"],
-                "vocab": packed.pieces,
-                "byte_fallback": False,
-            },
-        },
-        ensure_ascii=False,
-    )
-
-
-def _rules(replaced: Mapping[str, str]) -> Iterator[Mapping[str, object]]:
-    """Yield what normalises: characters of which Unicode's form is another by what replaces them, then that form."""
-    others: dict[str, list[str]] = {}
-    for old, new in replaced.items():
-        if unicodedata.normalize("NFKC", old) != unicodedata.normalize("NFKC", new):
-            others.setdefault(new, []).append(old)
-    for new, olds in others.items():
-        yield {"type": "Replace", "pattern": {"Regex": f"[{''.join(map(_code, olds))}]"}, "content": new}
-    yield {"type": "NFKC"}
-    yield {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
-
-
-def _code(letter: str) -> str:
-    return f"\\x{{{ord(letter):x}}}"
 
 
 def graph_of(packed: PackedModel) -> Graph:

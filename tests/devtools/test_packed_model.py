@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from datafari_rag.adapters.vectors.onnx import OnnxEmbedder, OnnxOptions
-from datafari_rag.devtools.packed_model import graph_of, packed_model, tokenizer_of
+from datafari_rag.devtools.packed_model import graph_of, packed_model
+from datafari_rag.devtools.packed_tokenizer import tokenizer_of
 
 HIDDEN, INNER, HEADS = 32, 64, 2
 PIECES = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
@@ -75,7 +76,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     folder = tmp_path_factory.mktemp("packed")
     model = packed_model(packed())
     (folder / "model.onnx").write_bytes(graph_of(model).encoded())
-    (folder / "tokenizer.json").write_text(tokenizer_of(model), encoding="utf-8")
+    (folder / "tokenizer.model").write_bytes(tokenizer_of(model))
     facts = {"name": "small", "dimensions": HIDDEN, "pooling": "mean"}
     (folder / "embedding.json").write_text(json.dumps(facts), encoding="utf-8")
     return OnnxEmbedder(folder, OnnxOptions())
@@ -126,6 +127,7 @@ def test_another_file_is_refused() -> None:
         ("the  fare", ["▁the", "▁fare"]),
         ("ﬁ", ["▁", "fi"]),
         ("Ａ", ["▁", "<unk>"]),
+        ("the</s> ", ["▁the", "<unk>"]),
     ],
 )
 def test_a_text_is_cut_into_the_likeliest_pieces_after_its_letters_were_replaced(
@@ -134,5 +136,5 @@ def test_a_text_is_cut_into_the_likeliest_pieces_after_its_letters_were_replaced
     embedder.embed([""], "query")
     loaded = embedder._loaded
     assert loaded is not None
-    names = [PIECES[number][0] for number in loaded.pieces.of(text).ids]
+    names = [PIECES[number][0] for number in loaded.tokenize(text).ids]
     assert names == ["<s>", *pieces, "</s>"]

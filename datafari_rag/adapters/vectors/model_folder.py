@@ -22,7 +22,9 @@ DESCRIPTION_FILE = "embedding.json"
 MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 """Where the model may be, the first one found counts."""
 
-TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model")
+"""The tokenizer as the library `tokenizers` reads it, or as SentencePiece does; the first one found counts."""
+
 MAX_TOKENS = 512
 MAX_JSON_BYTES = 1_000_000
 
@@ -48,15 +50,16 @@ def folder_of(folder: Path) -> ModelFolder:
     model_file = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
     if model_file is None:
         raise unusable(folder, f"has no {MODEL_FILES[0]}")
-    if not (folder / TOKENIZER_FILE).is_file():
-        raise unusable(folder, f"has no {TOKENIZER_FILE}")
+    tokenizer_file = next((folder / name for name in TOKENIZER_FILES if (folder / name).is_file()), None)
+    if tokenizer_file is None:
+        raise unusable(folder, f"has no {TOKENIZER_FILES[0]}")
     own = _json(folder / DESCRIPTION_FILE)
     described = _sentence_transformers(folder) if own is None else own
     try:
         return ModelFolder(
             name=str(described.get("name") or folder.name),
             model_file=model_file,
-            tokenizer_file=folder / TOKENIZER_FILE,
+            tokenizer_file=tokenizer_file,
             dimensions=_within(described["dimensions"], MAX_DIMENSIONS),
             pooling=_pooling(described["pooling"]),
             max_tokens=_within(described.get("max_tokens", MAX_TOKENS), 8192),

@@ -19,7 +19,7 @@ import numpy as np
 import onnxruntime
 
 from datafari_rag.adapters.vectors.model_folder import ModelFolder, folder_of, unusable
-from datafari_rag.adapters.vectors.word_pieces import Tokens, WordPieces
+from datafari_rag.adapters.vectors.tokenizers import Tokenize, Tokens, tokenizer_from
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import Vector, require_size
@@ -42,7 +42,7 @@ class OnnxOptions:
 class _Loaded:
     session: Any
     inputs: frozenset[str]
-    pieces: WordPieces
+    tokenize: Tokenize
 
 
 class OnnxEmbedder:
@@ -74,7 +74,7 @@ class OnnxEmbedder:
         """Return one vector for each of *texts*. Raises: EmbeddingsUnavailable, EmbeddingsGarbled."""
         loaded = self._ready()
         prefix = self._prefix(purpose)
-        return [self._vector(loaded, loaded.pieces.of(prefix + text)) for text in texts]
+        return [self._vector(loaded, loaded.tokenize(prefix + text)) for text in texts]
 
     def _prefix(self, purpose: Purpose) -> str:
         return self._options.prefixes.get(purpose) or self._described.prefixes.get(purpose, "")
@@ -124,5 +124,5 @@ def _loaded(described: ModelFolder, threads: int) -> _Loaded:
         if not type(error).__module__.startswith("onnxruntime"):
             raise
         raise unusable(described.model_file.parent, "has a model that onnxruntime cannot load") from error
-    pieces = WordPieces(described.tokenizer_file, described.max_tokens)
-    return _Loaded(session, frozenset(one.name for one in session.get_inputs()), pieces)
+    tokenize = tokenizer_from(described.tokenizer_file, described.max_tokens)
+    return _Loaded(session, frozenset(one.name for one in session.get_inputs()), tokenize)
