@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -119,8 +120,21 @@ def room(path: Path) -> str:
     return first.removesuffix(".py")
 
 
-def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(tree):
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all that one module consists of; each module is parsed once for all rules."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_nodes_left() -> Iterator[None]:
+    """Forget the modules after the last rule: 350,000 objects, through which the collector would go again and again."""
+    yield
+    nodes.cache_clear()
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -140,7 +154,7 @@ def foreign(path: Path) -> list[str]:
     """Return what the imports of one module break."""
     here, broken, libraries = room(path), [], set()
     own = OF_ONE_MODULE.get(path.relative_to(PACKAGE).as_posix(), set())
-    for name, line in imports(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, line in imports(path):
         top = name.split(".")[0]
         where = f"{path.relative_to(ROOT)}:{line}: {name}"
         if top == "datafari_rag":
@@ -164,8 +178,7 @@ def foreign(path: Path) -> list[str]:
 
 
 def functions(path: Path) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node, f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}"
 
@@ -289,7 +302,7 @@ def test_exceptions_are_caught_wholesale_only_at_the_edge() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in MODULES
         if room(path) not in {"commands", "services"}
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id in {"Exception", "BaseException"}))
         and not any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
@@ -302,7 +315,7 @@ def test_the_filter_is_made_in_one_place() -> None:
     callers = {
         str(path.relative_to(ROOT))
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "filter_for"
     }
     assert callers == {"datafari_rag/pipeline.py"}
@@ -320,7 +333,7 @@ def test_no_class_name_is_used_twice() -> None:
     """One word has one meaning: a reader who searches for a class finds it."""
     places: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

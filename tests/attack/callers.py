@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import threading
 import time
@@ -75,8 +76,8 @@ def is_closed_well(answer: bytes) -> bool:
 WANTED = 12
 """Requests of others that must be answered during a flood, within `FLOOD_S`; one that a flood stops answers two."""
 
-FLOOD_S = (1.0, 30.0)
-"""How long a flood goes on at least, and at most."""
+FLOOD_S = (float(os.environ.get("FLOOD_SECONDS", "0.5")), 30.0)
+"""How long a flood goes on at least, which is longer in `make attack`, and at most."""
 
 
 def flood(running: Running, first: bytes, block: bytes, *, over: threading.Event, most: int) -> None:

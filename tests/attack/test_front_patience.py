@@ -154,7 +154,10 @@ def is_whole_again(found: Running) -> bool:
     return True
 
 
-def test_settings_that_are_rewritten_all_the_time_show_nobody_more(tmp_path: Path, record_property: Record) -> None:
+@pytest.mark.parametrize("lasts_s", [3, pytest.param(8, marks=pytest.mark.slow)])
+def test_settings_that_are_rewritten_all_the_time_show_nobody_more(
+    tmp_path: Path, record_property: Record, lasts_s: int
+) -> None:
     """Whole, cut anywhere, empty or wrong: who may not read the hidden document never does, and the service stays."""
     good = settings(tmp_path) | {"log.level": "INFO", "rag.http.errors": "true"}
     whole = "".join(f"{key}={value}\n" for key, value in good.items())
@@ -178,7 +181,7 @@ def test_settings_that_are_rewritten_all_the_time_show_nobody_more(tmp_path: Pat
             time.sleep(0.05)
         writer = threading.Thread(target=rewrite)
         writer.start()
-        ends = time.monotonic() + 8
+        ends = time.monotonic() + lasts_s
         while time.monotonic() < ends:
             for path in ("/search/select?q=zxhidden", "/search/select?action=rag&q=zxhidden", "/documents?id=doc%202"):
                 with contextlib.suppress(requests.ConnectionError):

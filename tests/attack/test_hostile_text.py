@@ -38,7 +38,7 @@ MOST_GROWTH = 1.6
 LEAST_S = 0.02
 """What takes less grows by chance."""
 
-PARTS = 40
+PARTS = 80
 """One in so many short texts is tried on a function; the slow test tries all of them."""
 
 SLOWEST = 12

@@ -18,7 +18,7 @@ from tests.attack.test_hostile_text import TooSlow, limited
 
 CHARS, LONG_CHARS, LIMIT_S = 2_000, 30_000, 0.5
 
-PARTS = 40
+PARTS = 80
 """One in so many short texts is tried on a pattern; the slow test tries all of them."""
 
 SLOWEST = 8

@@ -24,7 +24,7 @@ ODD = "🛫 De\u0301part 👩‍👩‍👧! "
 HOW_MANY = 20
 SAME = [one for one in DIALECTS if one.name != "openai"]
 """With `index_name` the passages are KAITO's nodes, cut to the caller's own budget: the model reads other ones."""
-EACH = [5, pytest.param(len(SAME) - 1, marks=pytest.mark.slow)]
+EACH = [2, pytest.param(len(SAME) - 1, marks=pytest.mark.slow)]
 """Through so many dialects, in turn, goes each question, beside the one with which they are compared."""
 
 Place = tuple[object, ...]

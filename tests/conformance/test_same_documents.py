@@ -17,7 +17,7 @@ from tests.conformance.dialects import DIALECTS
 from tests.fakes import FakeModel, app_of, fake_snapshot
 
 QUESTIONS = Path(__file__).parents[2].parent / "shared" / "data" / "tech-docs" / "questions.jsonl"
-EVERY = [10, pytest.param(1, marks=pytest.mark.slow)]
+EVERY = [20, pytest.param(1, marks=pytest.mark.slow)]
 """One question of so many is asked, to keep the run short."""
 
 

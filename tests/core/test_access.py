@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -12,8 +13,11 @@ from datafari_rag.core.access import NO_SECURITY, Filter, User, filter_for, is_v
 from datafari_rag.core.errors import NotAuthenticated
 from tests.security.corpora import NS, TOKENS, acls, may_see
 
+CASES = int(os.environ.get("PROPERTY_CASES", "600"))
+"""Random documents and users; `make rights` tries 67,000."""
 
-@settings(max_examples=1500, deadline=None)
+
+@settings(max_examples=CASES, deadline=None)
 @given(acls, st.lists(st.sampled_from([*TOKENS, NS, ""]), max_size=5))
 def test_the_rule_agrees_with_the_oracle(acl: Mapping[str, Sequence[str]], tokens: list[str]) -> None:
     kept, dropped = usable_tokens(tokens)
@@ -22,7 +26,7 @@ def test_the_rule_agrees_with_the_oracle(acl: Mapping[str, Sequence[str]], token
     assert is_visible(acl, kept) is may_see(acl, kept)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=CASES // 3, deadline=None)
 @given(acls, st.sets(st.sampled_from(TOKENS), max_size=5), st.sampled_from(TOKENS))
 def test_a_document_that_denies_a_token_is_never_seen_with_it(
     acl: dict[str, tuple[str, ...]], tokens: set[str], denied: str

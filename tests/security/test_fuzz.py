@@ -126,12 +126,12 @@ def verdict(status: int, head: str, body: bytes) -> str:
     return "answer" if status == 200 else str(status)
 
 
-def fuzz(running: World, each: int) -> str:
-    """Send every string through *each* dialects in turn, and return what came of it."""
+def fuzz(running: World, each: int, *, first: int = 0) -> str:
+    """Send every string through *each* dialects in turn, from the *first* on, and return what came of it."""
     counted: Counter[tuple[str, str]] = Counter()
     services = list(running.services.values())
     for number, line in enumerate(strings()):
-        chosen = {DIALECTS[(number * each + place) % len(DIALECTS)] for place in range(each)}
+        chosen = {DIALECTS[(first + number * each + place) % len(DIALECTS)] for place in range(each)}
         for dialect, request in requests_for(line["q"]).items():
             if dialect not in chosen:
                 continue
@@ -150,8 +150,11 @@ def fuzz(running: World, each: int) -> str:
     return "\n".join(lines)
 
 
-EACH = [2, pytest.param(len(DIALECTS), marks=pytest.mark.slow)]
-"""Through how many dialects each string goes: all of them take minutes and show again what their neighbours show."""
+EACH = [1, pytest.param(len(DIALECTS), marks=pytest.mark.slow)]
+"""
+Through how many dialects each string goes, another one on each engine: all of them take minutes and show again what
+their neighbours show.
+"""
 
 
 @pytest.mark.parametrize("each", EACH)
@@ -166,4 +169,4 @@ def test_every_string_gets_an_answer_or_a_clean_refusal_embedded(
 def test_every_string_gets_an_answer_or_a_clean_refusal_solr(
     solr_world: World, each: int, record_property: Record
 ) -> None:
-    tell(record_property, fuzz(solr_world, each))
+    tell(record_property, fuzz(solr_world, each, first=len(DIALECTS) // 2))

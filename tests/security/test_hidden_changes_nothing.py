@@ -97,10 +97,19 @@ def compare(running: World, number: int) -> None:
     holds()
 
 
-def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_embedded(embedded_world: World) -> None:
-    compare(embedded_world, 60)
+def numbers(quick: int, long: int) -> pytest.MarkDecorator:
+    """Return the numbers of corpora: a few, and many in the slow test."""
+    return pytest.mark.parametrize("number", [quick, pytest.param(long, marks=pytest.mark.slow)])
+
+
+@numbers(24, 60)
+def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_embedded(
+    embedded_world: World, number: int
+) -> None:
+    compare(embedded_world, number)
 
 
 @pytest.mark.solr
-def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_solr(solr_world: World) -> None:
-    compare(solr_world, 30)
+@numbers(12, 30)
+def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_solr(solr_world: World, number: int) -> None:
+    compare(solr_world, number)

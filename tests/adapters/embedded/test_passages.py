@@ -27,7 +27,7 @@ from tests.security.corpora import LEVELS, NS, TOKENS, may_see
 MODEL = EmbeddingModel("test", "test-key", 6)
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 TEXT = "x" * 1000
-CORPORA, AT_A_TIME = 300, 10
+AT_A_TIME = 10
 
 Doc = Mapping[str, object]
 Vectors = Mapping[str, Sequence[Vector]]
@@ -120,13 +120,14 @@ def random_corpus(rng: random.Random, number: int) -> Corpus:
     return Corpus(f"c{number}", rights, vectors, tokens, random_vector(rng), rng.randint(1, 6))
 
 
+@pytest.mark.parametrize("corpora_in_all", [100, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_user_finds_what_brute_force_finds_in_what_he_may_see_and_hidden_pieces_change_nothing(
-    tmp_path: Path,
+    tmp_path: Path, corpora_in_all: int
 ) -> None:
-    """On 300 random corpora, ten at a time in one index; beside it one that never held what the user may not see."""
+    """On random corpora, ten at a time in one index; beside it one that never held what the user may not see."""
     rng = random.Random(18)
     found_ones = hidden_ones = 0
-    for number in range(0, CORPORA, AT_A_TIME):
+    for number in range(0, corpora_in_all, AT_A_TIME):
         corpora = [random_corpus(rng, number + n) for n in range(AT_A_TIME)]
         for folder, names_of in (("whole", lambda corpus: [*corpus.rights]), ("open", Corpus.seen)):
             docs = [one for corpus in corpora for one in corpus.docs(names_of(corpus))]
@@ -144,7 +145,7 @@ def test_a_user_finds_what_brute_force_finds_in_what_he_may_see_and_hidden_piece
             assert {*ids(whole.nearest(asked(corpus.question, 500), access))} == {
                 name for one in corpora for name in one.vectors if name in visible and one.vectors[name]
             }
-    assert hidden_ones > CORPORA and found_ones > CORPORA
+    assert hidden_ones > corpora_in_all and found_ones > corpora_in_all
 
 
 def checked(corpus: Corpus, whole: EmbeddedPassages, open_: EmbeddedPassages) -> Sequence[Document]:

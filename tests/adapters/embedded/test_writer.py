@@ -165,12 +165,13 @@ def test_a_document_that_could_never_be_removed_again_is_refused(tmp_path: Path,
         writer.add([{"id": document_id, "exactContent": "x"}])
 
 
-def test_readers_that_open_while_a_writer_commits_see_whole_states(tmp_path: Path) -> None:
+@pytest.mark.parametrize("commits", [15, pytest.param(200, marks=pytest.mark.slow)])
+def test_readers_that_open_while_a_writer_commits_see_whole_states(tmp_path: Path, commits: int) -> None:
     filled(tmp_path, "a0", "b0")
 
     def write() -> None:
         with closing(EmbeddedWriter(tmp_path)) as writer:
-            for number in range(1, 40):
+            for number in range(1, commits):
                 writer.add([{"id": f"{side}{number}", "exactContent": "x"} for side in "ab"])
                 writer.delete([f"{side}{number - 3}" for side in "ab"])
                 writer.commit()
