@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import gevent.monkey
 import pytest
 
+from datafari_rag.commands.demo.index import build_demo_index
 from tests.real_solr import Collection, put_other_collection, running
 
 pytest.register_assert_rewrite("tests.adapters.retriever_suite")
@@ -36,6 +38,14 @@ def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def solr_collection(solr_url: str) -> Collection:
     """That Solr with the two verbs of the port suite."""
     return Collection(solr_url)
+
+
+@pytest.fixture(scope="session")
+def demo_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an index of the demo's documents, for services that only read it."""
+    place = tmp_path_factory.mktemp("demo") / "index"
+    build_demo_index(place)
+    return place
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm
 from tests.required import present, program
 
@@ -32,21 +31,14 @@ def saw(request: pytest.FixtureRequest) -> Saw:
 
 
 @pytest.fixture(scope="session")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("clients")
-    build_demo_index(place / "index")
-    return place / "index"
-
-
-@pytest.fixture(scope="session")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with stub_llm(tmp_path_factory.mktemp("stub")) as found:
         yield found
 
 
-def settings_for(index: Path, stub: Running, model: str, **more: str) -> Mapping[str, str]:
+def settings_for(demo_index: Path, stub: Running, model: str, **more: str) -> Mapping[str, str]:
     return {
-        "solr.url": f"embedded:{index}",
+        "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
         "rag.model": model,
         "llm.retries": "0",
@@ -60,16 +52,16 @@ def settings_for(index: Path, stub: Running, model: str, **more: str) -> Mapping
 
 
 @pytest.fixture(scope="session")
-def good(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[Running]:
+def good(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Running) -> Iterator[Running]:
     """A service whose model cites its first document."""
-    with service(tmp_path_factory.mktemp("good"), dict(settings_for(index, stub, "cite")), workers=2) as found:
+    with service(tmp_path_factory.mktemp("good"), dict(settings_for(demo_index, stub, "cite")), workers=2) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def broken(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[Running]:
+def broken(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Running) -> Iterator[Running]:
     """A service whose model breaks off after five words."""
-    with service(tmp_path_factory.mktemp("broken"), dict(settings_for(index, stub, "cite-cut-after-5"))) as found:
+    with service(tmp_path_factory.mktemp("broken"), dict(settings_for(demo_index, stub, "cite-cut-after-5"))) as found:
         yield found
 
 

@@ -35,10 +35,10 @@ TOOLS = ["search", "fetch", "answer", "check", "summarize", "compare"]
 
 
 @pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[str]:
+def agents(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Running) -> Iterator[str]:
     """The address of /mcp in a service that believes its proxy, over two workers."""
     rights = {"security.identity": "header", "security.tokens": "file", "security.tokens.file": str(USERS)}
-    settings = {**settings_for(index, stub, "cite"), **rights}
+    settings = {**settings_for(demo_index, stub, "cite"), **rights}
     with service(tmp_path_factory.mktemp("agents"), settings, workers=2) as found:
         yield f"{found.url}/mcp"
 

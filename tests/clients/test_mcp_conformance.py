@@ -54,8 +54,8 @@ def test_the_product_passes_what_it_offers(good: Running, tmp_path: Path, saw: S
     run("product", f"{good.url}/mcp", tmp_path, saw)
 
 
-def test_the_fixture_build_leaves_nothing_untestable(index: Path, stub: Running, tmp_path: Path, saw: Saw) -> None:
-    with fixture_build(tmp_path, settings_for(index, stub, "cite")) as url:
+def test_the_fixture_build_leaves_nothing_untestable(demo_index: Path, stub: Running, tmp_path: Path, saw: Saw) -> None:
+    with fixture_build(tmp_path, settings_for(demo_index, stub, "cite")) as url:
         run("fixture", url, tmp_path, saw)
 
 

@@ -22,6 +22,12 @@ from typing import Any
 import pytest
 import requests
 
+from datafari_rag.adapters.solr.factory import retriever_for
+from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.core.access import ANONYMOUS, filter_for
+from datafari_rag.core.errors import SearchError, SearchTimeout
+from datafari_rag.core.query.search_request import Search, Step
+from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.faults import (
     CANARY,
     PATIENCE_S,
@@ -40,6 +46,9 @@ from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service
 
 pytestmark = pytest.mark.solr
+
+ACCESS = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
+PUMP = Search("pump", Step("asked", ("pump",)), 5)
 
 ANY_TIME_S = 25.0
 """Longest time of an answer with a fault: the limits add up to six seconds, a body that drips would take thirty."""
@@ -191,6 +200,30 @@ def readiness_of(fault: Fault, parts: Scene) -> dict[str, Any]:
 
     until(is_found)
     return found
+
+
+def test_a_search_of_a_paused_solr_says_that_it_was_late_and_the_next_one_finds(parts: Scene) -> None:
+    """The retriever itself, without the service between it and a Solr that is really paused."""
+    retriever = retriever_for(Settings(solr_url=parts.solr.url, solr_timeout_s=PATIENCE_S))
+    try:
+        parts.pause_solr()
+        with pytest.raises(SearchTimeout):
+            retriever.search(PUMP, ACCESS)
+        assert "no answer in time" in (retriever.probe() or "")
+        parts.mend()
+
+        assert until(lambda: is_found(retriever))
+    finally:
+        parts.mend()
+        retriever.close()
+
+
+def is_found(retriever: SolrRetriever) -> bool:
+    """Say whether a search finds the one document that everybody may see."""
+    try:
+        return [document.id for document in retriever.search(PUMP, ACCESS).documents] == ["pump"]
+    except SearchError:
+        return False
 
 
 def peak_mb(process: int) -> float:

@@ -15,7 +15,6 @@ import jwt
 import pytest
 import requests
 
-from datafari_rag.commands.demo.index import build_demo_index
 from datafari_rag.resources import __file__ as resources_file
 from tests.end_to_end.processes import Running, service
 from tests.required import program
@@ -26,7 +25,7 @@ USERS = Path(resources_file).parent / "demo" / "users.json"
 SECRET = "a secret that the tests share with the service"
 RESOURCE = "https://search.example/mcp"
 QUESTION = "How do I copy a file?"
-MANY, AT_ONCE = 1000, 20
+MANY, AT_ONCE = 400, 20
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +35,10 @@ def stub() -> Iterator[Stub]:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("index")
-    build_demo_index(place / "index")
-    return place / "index"
-
-
-@pytest.fixture(scope="module")
-def agents(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Stub) -> Iterator[Running]:
+def agents(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Stub) -> Iterator[Running]:
     """Two workers behind a proxy that says who asks; the model says a word every 50 ms, two hundred times."""
     settings = {
-        "solr.url": f"embedded:{index}",
+        "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": stub.url,
         "rag.model": "words-200-gap-50ms",
         "llm.retries": "0",
@@ -99,7 +91,7 @@ def test_a_reader_who_goes_closes_the_models_connection(agents: Running, stub: S
     assert set(stub.states("words-200-gap-50ms", wanted="left", within_s=3)) == {"left"}
 
 
-def test_a_thousand_calls_over_two_workers_lose_none(agents: Running) -> None:
+def test_four_hundred_calls_over_two_workers_lose_none(agents: Running) -> None:
     def ask(number: int) -> str:
         user, is_alice = ("alice", True) if number % 2 else ("bob", False)
         found = call(
@@ -120,10 +112,10 @@ def test_a_thousand_calls_over_two_workers_lose_none(agents: Running) -> None:
 
 
 @pytest.fixture(scope="module")
-def tokens(tmp_path_factory: pytest.TempPathFactory, index: Path) -> Iterator[Running]:
+def tokens(tmp_path_factory: pytest.TempPathFactory, demo_index: Path) -> Iterator[Running]:
     """A service that believes signed tokens, those made for it alone."""
     settings = {
-        "solr.url": f"embedded:{index}",
+        "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": "builtin:extractive",
         "security.identity": "jwt",
         "security.tokens": "claims",

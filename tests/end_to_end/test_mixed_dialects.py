@@ -11,20 +11,17 @@ from typing import Any
 import pytest
 import requests
 
-from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm
 
 QUESTIONS = 50
 
 
 @pytest.fixture(scope="module")
-def echoing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def echoing(tmp_path_factory: pytest.TempPathFactory, demo_index: Path) -> Iterator[Running]:
     """A service of two workers whose model says every question again, a few letters at a time."""
-    place = tmp_path_factory.mktemp("mixed")
-    build_demo_index(place / "index")
     with stub_llm(tmp_path_factory.mktemp("stub")) as stub:
         settings = {
-            "solr.url": f"embedded:{place / 'index'}",
+            "solr.url": f"embedded:{demo_index}",
             "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
             "rag.model": "echo-chars-7-gap-5ms",
             "rag.linebreaks": "newline",

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import requests
 
-from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, write_settings
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
 CALLERS, RELOADS = 4, 20
 
 
-def test_twenty_reloads_under_load_drop_nothing_and_each_answer_is_of_one_file(tmp_path: Path) -> None:
-    build_demo_index(tmp_path / "index")
-    base = {"solr.url": f"embedded:{tmp_path / 'index'}", "rag.api.endpoint": "builtin:extractive"}
+def test_twenty_reloads_under_load_drop_nothing_and_each_answer_is_of_one_file(
+    tmp_path: Path, demo_index: Path
+) -> None:
+    base = {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": "builtin:extractive"}
     one = base | {"rag.maxFiles": "1", "rag.documents.shape": "array"}
     two = base | {"rag.maxFiles": "2", "rag.documents.shape": "object"}
     seen: list[tuple[int, str, int]] = []
@@ -45,9 +45,8 @@ def ask_on(found: Running, is_over: list[bool], seen: list[tuple[int, str, int]]
         seen.append((reply.status_code, type(documents).__name__, len(documents)))
 
 
-def test_a_bad_file_shows_in_the_metrics_until_it_is_mended(tmp_path: Path) -> None:
-    build_demo_index(tmp_path / "index")
-    good = {"solr.url": f"embedded:{tmp_path / 'index'}", "rag.api.endpoint": "builtin:extractive"}
+def test_a_bad_file_shows_in_the_metrics_until_it_is_mended(tmp_path: Path, demo_index: Path) -> None:
+    good = {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": "builtin:extractive"}
     with service(tmp_path, good) as found:
         before = rejected(found)
         write_settings(tmp_path, good | {"rag.maxFiles": "many"})

@@ -17,18 +17,10 @@ from pathlib import Path
 import pytest
 import requests
 
-from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, service, stub_llm, write_settings
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("index")
-    build_demo_index(place / "index")
-    return place / "index"
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +29,9 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield found
 
 
-def settings_for(index: Path, stub: Running, model: str) -> dict[str, str]:
+def settings_for(demo_index: Path, stub: Running, model: str) -> dict[str, str]:
     return {
-        "solr.url": f"embedded:{index}",
+        "solr.url": f"embedded:{demo_index}",
         "rag.api.endpoint": f"{stub.url}/v1/chat/completions",
         "rag.model": model,
         "llm.retries": "0",
@@ -50,10 +42,10 @@ def settings_for(index: Path, stub: Running, model: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory, index: Path, stub: Running) -> Iterator[Running]:
+def slow(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Running) -> Iterator[Running]:
     """A service whose model says a word every 150 ms, forty times: twelve of them overlap."""
     folder = tmp_path_factory.mktemp("slow")
-    with service(folder, settings_for(index, stub, "words-40-gap-150ms"), workers=2) as found:
+    with service(folder, settings_for(demo_index, stub, "words-40-gap-150ms"), workers=2) as found:
         yield found
 
 
@@ -71,8 +63,8 @@ start(Path(sys.argv[1]), {"server.port": port, "server.workers": 2}, on_ready=op
 """
 
 
-def test_it_announces_itself_once_when_the_port_is_open(tmp_path: Path, index: Path, stub: Running) -> None:
-    write_settings(tmp_path, settings_for(index, stub, "echo"))
+def test_it_announces_itself_once_when_the_port_is_open(tmp_path: Path, demo_index: Path, stub: Running) -> None:
+    write_settings(tmp_path, settings_for(demo_index, stub, "echo"))
     port = free_port()
     command = [sys.executable, "-c", ANNOUNCED, str(tmp_path / "rag.properties"), str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -134,8 +126,8 @@ def test_fifty_readers_who_hang_up_leave_no_connection_to_the_model(slow: Runnin
     assert 'datafari_rag_answers_total{dialect="ragapi",outcome="aborted"}' in aborted
 
 
-def test_a_silent_model_is_let_go_of_when_the_reader_leaves(tmp_path: Path, index: Path, stub: Running) -> None:
-    with service(tmp_path, settings_for(index, stub, "stall-after-3")) as found:
+def test_a_silent_model_is_let_go_of_when_the_reader_leaves(tmp_path: Path, demo_index: Path, stub: Running) -> None:
+    with service(tmp_path, settings_for(demo_index, stub, "stall-after-3")) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
             while json.loads(next(lines))["type"] != "message.delta":
@@ -179,9 +171,9 @@ def test_what_http_itself_refuses_is_json_and_long_lines_are_taken(
 
 
 def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
-    tmp_path: Path, index: Path, stub: Running
+    tmp_path: Path, demo_index: Path, stub: Running
 ) -> None:
-    settings = settings_for(index, stub, "echo")
+    settings = settings_for(demo_index, stub, "echo")
     with service(tmp_path, settings, workers=2) as found:
         write_settings(tmp_path, settings | {"rag.maxFiles": "1"})
         limit = time.monotonic() + 60
@@ -198,10 +190,10 @@ def test_a_changed_setting_is_taken_up_within_seconds_and_a_bad_one_is_not(
 
 
 def test_sigterm_lets_open_streams_finish_refuses_new_ones_and_exits_with_zero(
-    tmp_path: Path, index: Path, stub: Running, record_property: Record
+    tmp_path: Path, demo_index: Path, stub: Running, record_property: Record
 ) -> None:
     changes = {"server.grace_s": "60", "server.header_timeout_s": "60"}
-    with service(tmp_path, settings_for(index, stub, "words-40-gap-150ms") | changes, workers=2) as found:
+    with service(tmp_path, settings_for(demo_index, stub, "words-40-gap-150ms") | changes, workers=2) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
             first = next(lines)
@@ -242,10 +234,10 @@ def is_refused(found: Running) -> bool:
 
 
 def test_a_stream_that_outlives_the_grace_is_ended(
-    tmp_path: Path, index: Path, stub: Running, record_property: Record
+    tmp_path: Path, demo_index: Path, stub: Running, record_property: Record
 ) -> None:
     changes = {"server.grace_s": "1"}
-    with service(tmp_path, settings_for(index, stub, "words-400-gap-50ms") | changes) as found:
+    with service(tmp_path, settings_for(demo_index, stub, "words-400-gap-50ms") | changes) as found:
         with found.get(f"{QUESTION}&stream=true", stream=True) as response:
             lines = response.iter_lines(chunk_size=1)
             first = next(lines)
@@ -266,11 +258,11 @@ def test_a_stream_that_outlives_the_grace_is_ended(
 
 
 def test_sigterm_does_not_wait_for_connections_on_which_nothing_is_asked(
-    tmp_path: Path, index: Path, stub: Running
+    tmp_path: Path, demo_index: Path, stub: Running
 ) -> None:
     changes = {"server.grace_s": "60"}
     with (
-        service(tmp_path, settings_for(index, stub, "echo") | changes) as found,
+        service(tmp_path, settings_for(demo_index, stub, "echo") | changes) as found,
         socket.create_connection(("127.0.0.1", port_of(found)), timeout=30) as idle,
     ):
         idle.sendall(b"GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -377,13 +369,13 @@ def test_counts_of_all_workers_are_one_number(slow: Running) -> None:
     ],
 )
 def test_started_with_a_bad_answer_setting_it_runs_unready_and_says_which(
-    tmp_path: Path, index: Path, stub: Running, key: str, value: str, sentence: str
+    tmp_path: Path, demo_index: Path, stub: Running, key: str, value: str, sentence: str
 ) -> None:
-    with service(tmp_path, settings_for(index, stub, "echo") | {key: value}) as found:
+    with service(tmp_path, settings_for(demo_index, stub, "echo") | {key: value}) as found:
         answer = found.get(QUESTION)
         ready = found.get("/health/ready")
         plain = found.get("/search/select?q=file")
-        write_settings(tmp_path, settings_for(index, stub, "echo"))
+        write_settings(tmp_path, settings_for(demo_index, stub, "echo"))
         limit = time.monotonic() + 60
         while found.get(QUESTION).status_code != 200 and time.monotonic() < limit:
             time.sleep(0.1)
@@ -395,8 +387,8 @@ def test_started_with_a_bad_answer_setting_it_runs_unready_and_says_which(
         assert found.get("/health/ready").status_code == 200
 
 
-def test_sighup_reads_the_settings_and_restarts_nobody(tmp_path: Path, index: Path, stub: Running) -> None:
-    settings = settings_for(index, stub, "echo")
+def test_sighup_reads_the_settings_and_restarts_nobody(tmp_path: Path, demo_index: Path, stub: Running) -> None:
+    settings = settings_for(demo_index, stub, "echo")
     with service(tmp_path, settings, workers=2) as found:
         limit = time.monotonic() + 60
         while len(found.workers()) < 2 and time.monotonic() < limit:

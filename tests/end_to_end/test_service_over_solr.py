@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import re
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -104,20 +106,23 @@ def test_plain_search_speaks_solrs_json_and_counts_only_what_may_be_seen(extract
     assert not any("token" in name for name in admin["response"]["docs"][0])
 
 
-@pytest.mark.parametrize(
-    ("field", "expected"),
-    [("exactContent", "exactContent"), ("preview_content", "preview_content"), ("highlighting", "highlighting")],
-)
-def test_the_three_values_of_solr_field_choose_where_extracts_come_from(
-    tmp_path: Path, collection: Collection, field: str, expected: str
-) -> None:
-    changes = {"rag.solrField": field, "rag.hl.fragsize": "300"}
-    with service(tmp_path, settings_for(collection) | changes) as found:
-        content = found.get(COPY).json()["content"]
+def test_the_three_values_of_solr_field_choose_where_extracts_come_from(tmp_path: Path, collection: Collection) -> None:
+    values = settings_for(collection) | {"rag.hl.fragsize": "300"}
+    seen = {}
+    with service(tmp_path, values | {"rag.solrField": "exactContent"}) as found:
+        for number, field in enumerate(("exactContent", "preview_content", "highlighting"), 1):
+            # The number of documents says that the file is taken up.
+            write_settings(tmp_path, values | {"rag.solrField": field, "rag.maxFiles": str(number)})
+            found.process.send_signal(signal.SIGHUP)
+            limit = time.monotonic() + 60
+            while len((content := found.get(COPY).json()["content"])["documents"]) != number:
+                assert time.monotonic() < limit
+                time.sleep(0.05)
+            seen[field] = content
 
-    assert content["documents"]
-    assert all(document["content"] for document in content["documents"])
-    assert {citation["field"] for citation in content["citations"] if citation["field"]} <= {expected}
+    for field, content in seen.items():
+        assert all(document["content"] for document in content["documents"])
+        assert {citation["field"] for citation in content["citations"] if citation["field"]} <= {field}
 
 
 def test_the_openai_request_has_the_seeds_keys_roles_and_order(

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import requests
 
-from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, running, write_settings
 
@@ -60,16 +59,9 @@ def sockets(process: int) -> int:
     return sum(str(one.readlink()).startswith("socket:") for one in Path(f"/proc/{process}/fd").iterdir())
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("index")
-    build_demo_index(place / "index")
-    return place / "index"
-
-
 @contextmanager
-def started(folder: Path, port: int, index: Path) -> Iterator[Running]:
-    write_settings(folder, {"solr.url": f"embedded:{index}", "rag.api.endpoint": "builtin:extractive"})
+def started(folder: Path, port: int, demo_index: Path) -> Iterator[Running]:
+    write_settings(folder, {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": "builtin:extractive"})
     options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", "2")
     with running(folder, "serve", "serve", *options, port=port, health="/health/live") as found:
         yield found
@@ -77,10 +69,10 @@ def started(folder: Path, port: int, index: Path) -> Iterator[Running]:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count sockets in")
 def test_readers_who_wait_for_a_start_are_with_both_workers(
-    tmp_path: Path, index: Path, record_property: Record
+    tmp_path: Path, demo_index: Path, record_property: Record
 ) -> None:
     port = free_port()
-    with waiting(port) as readers, started(tmp_path, port, index) as found:
+    with waiting(port) as readers, started(tmp_path, port, demo_index) as found:
         limit = time.monotonic() + 60
         while len(readers) < READERS and time.monotonic() < limit:
             time.sleep(0.01)
@@ -95,11 +87,11 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(
 
 
 def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(
-    tmp_path: Path, index: Path, record_property: Record
+    tmp_path: Path, demo_index: Path, record_property: Record
 ) -> None:
     """No connection in the meantime is refused, whichever worker the system selects."""
     port = free_port()
-    with started(tmp_path, port, index) as found:
+    with started(tmp_path, port, demo_index) as found:
         for _ in range(2):
             before = set(found.workers())
             os.kill(min(before), signal.SIGKILL)
@@ -111,16 +103,13 @@ def test_a_successor_takes_over_the_socket_of_a_worker_that_ended(
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc to count sockets in")
-def test_the_parent_of_the_workers_listens_on_their_sockets_alone(tmp_path: Path, index: Path) -> None:
-    """gunicorn's own would take commands from every program of its user."""
-    with started(tmp_path, free_port(), index) as found:
-        assert sockets(found.process.pid) == 2
-
-
-def test_a_server_that_stops_refuses_readers(tmp_path: Path, index: Path) -> None:
-    """A socket that the parent kept open would accept them without an answer."""
+def test_the_parent_listens_on_the_workers_sockets_alone_and_a_server_that_stops_refuses_readers(
+    tmp_path: Path, demo_index: Path
+) -> None:
+    """gunicorn's own would take commands from every program of its user; one kept open would accept readers."""
     port = free_port()
-    with started(tmp_path, port, index) as found:
+    with started(tmp_path, port, demo_index) as found:
+        assert sockets(found.process.pid) == 2
         found.process.send_signal(signal.SIGTERM)
         found.process.wait(60)
         with pytest.raises(requests.ConnectionError):

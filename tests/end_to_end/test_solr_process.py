@@ -92,7 +92,8 @@ def test_a_solr_that_cannot_come_up_leaves_nothing_running(tmp_path: Path, monke
     core = tmp_path / "node1" / solr_process.COLLECTION
     core.mkdir(parents=True)
     (core / "core.properties").write_text("name=FileShare\n")
-    monkeypatch.setattr(solr_process, "START_LIMIT_S", 8)
+    # It never answers, however long anybody waits.
+    monkeypatch.setattr(solr_process, "START_LIMIT_S", 2)
 
     with pytest.raises(CannotRunSolr, match="did not start"):
         solr_process.started(tmp_path)
@@ -221,6 +222,9 @@ def test_a_program_that_does_not_listen_is_killed(tmp_path: Path, monkeypatch: p
 
 
 def test_flags_of_the_folders_own_file_come_last_and_so_win(tmp_path: Path) -> None:
-    assert "-Xmx512m" in solr_process.java_flags(tmp_path, None)
+    assert "-Xmx512m" in (flags := solr_process.java_flags(tmp_path, None))
+    # What runs long is compiled well, and a Solr of the user's has all of its own APIs.
+    assert not any(flag in solr_process._BRIEF_JAVA for flag in flags)
     (tmp_path / solr_process.JAVA_OPTIONS).write_text("-Xmx4g\n-XX:TieredStopAtLevel=4\n", encoding="utf-8")
-    assert solr_process.java_flags(tmp_path, 1)[-3:] == ("-XX:TieredStopAtLevel=1", "-Xmx4g", "-XX:TieredStopAtLevel=4")
+    assert solr_process.java_flags(tmp_path, 1)[-2:] == ("-Xmx4g", "-XX:TieredStopAtLevel=4")
+    assert "-XX:TieredStopAtLevel=1" in solr_process.java_flags(tmp_path, 1)[:-2]

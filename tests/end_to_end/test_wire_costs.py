@@ -13,10 +13,10 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, service, stub_llm
 
 # struct tcp_info of Linux: bytes received and segments with data in them, since 4.1 and 4.6.
@@ -27,12 +27,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's co
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int, Running]]:
+def serving(tmp_path_factory: pytest.TempPathFactory, demo_index: Path) -> Iterator[dict[int, Running]]:
     """Two services over the demo documents, whose models say 10 and 60 words."""
     folder = tmp_path_factory.mktemp("wire")
-    build_demo_index(folder / "index")
     with stub_llm(folder) as stub:
-        values = {"solr.url": f"embedded:{folder / 'index'}", "rag.api.endpoint": f"{stub.url}/v1/chat/completions"}
+        values = {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": f"{stub.url}/v1/chat/completions"}
         (folder / "few").mkdir()
         (folder / "many").mkdir()
         with (
