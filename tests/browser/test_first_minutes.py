@@ -90,7 +90,7 @@ def test_an_empty_folder_says_what_to_do_and_takes_up_what_is_put_into_it(
 ) -> None:
     (tmp_path / "files").mkdir()
     with folder_demo(tmp_path) as running:
-        page = come(running.url).open()
+        page = come(running.url, alone=True).open()
         page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
         assert str(tmp_path / "files") in page.locator("#progress").inner_text()
         (tmp_path / "files" / "zebra.md").write_text("# Zebra rules\n\n## Stripes\n\nTwelve.\n", encoding="utf-8")
@@ -176,7 +176,7 @@ def test_a_file_dropped_on_the_page_is_read_and_can_be_asked_about(
 ) -> None:
     (tmp_path / "files").mkdir()
     with folder_demo(tmp_path) as running:
-        reader = come(running.url)
+        reader = come(running.url, alone=True)
         page = reader.open()
         page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
         hostile = tmp_path / "zebra <img src=x onerror=alert(1)>.md"

@@ -182,8 +182,11 @@ def test_strings_that_break_things_break_nothing(zoo_service: Zoo, come: Come) -
     for place, text in enumerate(strings()):
         page.unroute_all()
         page.route("**/search/select", answering(text))
-        reader.ask("giraffe")
-        page.locator(".made > summary").click()
+        if place:
+            page.get_by_role("button", name="Ask again").click()
+        else:
+            reader.ask("giraffe")
+        page.locator(".card:not(.busy) .made > summary").click()
         assert page.evaluate(HARM, zoo_service.url) == []
         if place % 6 == 0:
             before = page.locator(".prose").inner_text()
