@@ -18,8 +18,6 @@ from tests.browser.surfing import Surfer, new_page
 IDLE = "/health/live"
 """What is open between two readers: a page of the same site, for about:blank costs a new renderer as well."""
 
-CLEAR = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
-
 
 @dataclass
 class SharedPage:
@@ -58,10 +56,12 @@ def leave(page: Page, home: str) -> None:
 
 def clear(page: Page, home: str) -> None:
     """Forget what is kept of *home*, and what was set for *page* and its context."""
-    page.evaluate(CLEAR)
+    page.evaluate("window.name = ''")
     page.context.clear_cookies()
     page.context.clear_permissions()
-    page.emulate_media(media="null", color_scheme="null", reduced_motion="reduce", forced_colors="null", contrast="null")
+    page.emulate_media(
+        media="null", color_scheme="null", reduced_motion="reduce", forced_colors="null", contrast="null"
+    )
     page.set_viewport_size({"width": 1280, "height": 720})
     wire = page.context.new_cdp_session(page)
     wire.send("Storage.clearDataForOrigin", {"origin": home, "storageTypes": "all"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, SetCookieParam
 
 from tests.browser.shared_page import IDLE, SharedPage
 from tests.browser.surfing import Surfer, new_page
@@ -47,7 +47,8 @@ def leave_everything(reader: Surfer, heard: list[str]) -> None:
     page, context = reader.open(), reader.page.context
     page.evaluate(LEFT)
     page.click("#q")  # else the browser leaves a page without its question
-    context.add_cookies([{"name": "hidden", "value": "1", "url": reader.home, "httpOnly": True}])
+    hidden: SetCookieParam = {"name": "hidden", "value": "1", "httpOnly": True}
+    context.add_cookies([{**hidden, "url": reader.home}, {**hidden, "url": "https://elsewhere.invalid"}])
     context.grant_permissions(["geolocation"])
     page.set_viewport_size({"width": 320, "height": 300})
     page.emulate_media(media="print", color_scheme="dark", reduced_motion="no-preference", forced_colors="active")
