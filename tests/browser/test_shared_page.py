@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, SetCookieParam
+from playwright.sync_api import Browser, Page
 
 from tests.browser.shared_page import IDLE, SharedPage
 from tests.browser.surfing import Surfer, new_page
@@ -47,8 +47,8 @@ def leave_everything(reader: Surfer, heard: list[str]) -> None:
     page, context = reader.open(), reader.page.context
     page.evaluate(LEFT)
     page.click("#q")  # else the browser leaves a page without its question
-    hidden: SetCookieParam = {"name": "hidden", "value": "1", "httpOnly": True}
-    context.add_cookies([{**hidden, "url": reader.home}, {**hidden, "url": "https://elsewhere.invalid"}])
+    for place in (reader.home, "https://elsewhere.invalid"):
+        context.add_cookies([{"name": "hidden", "value": "1", "url": place, "httpOnly": True}])
     context.grant_permissions(["geolocation"])
     page.set_viewport_size({"width": 320, "height": 300})
     page.emulate_media(media="print", color_scheme="dark", reduced_motion="no-preference", forced_colors="active")
@@ -76,10 +76,12 @@ def test_the_next_reader_finds_nothing_of_the_one_before(browser: Browser, demo_
     page = following.open()
 
     assert seen(page) == seen(new)
-    assert page.goto(f"{demo_service.url}/health") and page.goto(f"{demo_service.url}/documents?id=py-faq-library")
+    paths = ("/health", "/documents?id=py-faq-library")
+    for path in paths:
+        following.open(path)
     assert (heard, reader.complaints) == ([], [])
-    page.evaluate("history.go(1 - history.length)")
-    page.wait_for_url(f"**{IDLE}")
+    history = page.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
+    assert [one["url"] for one in history] == [demo_service.url + path for path in (IDLE, "/", *paths)]
     for context in (new.context, page.context):
         context.close()
 
