@@ -62,12 +62,13 @@ def test_a_misspelt_word_is_proposed_as_it_stands_in_the_documents(three: Runnin
 
 
 def test_the_same_is_said_without_script(three: Running, come: Come) -> None:
-    page = come(three.url, java_script_enabled=False).open("/?q=hotle+Berlin")
+    reader = come(three.url, java_script_enabled=False)
+    page = reader.open("/?q=hotle+Berlin")
 
     assert "No document contains the word hotle." in page.locator(".relaxed").inner_text()
     page.locator("ul.instead a", has_text="hotel Berlin").click()
     assert page.locator(".relaxed").count() == 0
-    page = come(three.url, java_script_enabled=False).open("/?q=carry+holidays")
+    reader.open("/?q=carry+holidays")
     assert page.locator("ul.instead a").count() == 3
 
 

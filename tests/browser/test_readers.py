@@ -110,6 +110,12 @@ def strings() -> list[str]:
     return [*OWN, *(attacks() if DATA.exists() else [])]
 
 
+def groups(size: int = 5) -> list[list[str]]:
+    """Return the strings as they stand together in one answer."""
+    every = strings()
+    return [every[place : place + size] for place in range(0, len(every), size)]
+
+
 def content(*texts: str) -> dict[str, object]:
     """Return an answer in which everything that can be a text is one of *texts*, or all of them."""
     parts, cited, every = [], [], "\n\n".join(texts)
@@ -178,19 +184,13 @@ def answering(*texts: str) -> Callable[[Route], None]:
     return reply
 
 
-TOGETHER = 5
-"""So many strings are in one answer."""
-
-
 @pytest.mark.skipif(not DATA.exists(), reason="the evaluation data is not beside the repository")
 def test_strings_that_break_things_break_nothing(zoo_service: Zoo, come: Come) -> None:
     """As everything that an answer holds, on the page and when it comes back from what the browser kept."""
     zoo_service.behave("echo")
     reader = come(zoo_service.url)
     page = reader.open()
-    every = strings()
-    for place in range(0, len(every), TOGETHER):
-        texts = every[place : place + TOGETHER]
+    for place, texts in enumerate(groups()):
         page.unroute_all()
         page.route("**/search/select", answering(*texts))
         if place:
@@ -213,25 +213,25 @@ KEEP = """([turns, address]) => {
 }"""
 
 
-@pytest.mark.parametrize(
-    "turns",
-    [
-        pytest.param([{"question": 3, "answer": None}], id="no answer"),
-        pytest.param([None], id="no turn"),
-        pytest.param([{"question": "a", "answer": {"content": {"message": 1, "documents": 2}}}], id="other types"),
-    ],
-)
-def test_a_kept_conversation_that_is_none_is_asked_again(zoo_service: Zoo, come: Come, turns: list[object]) -> None:
+NO_TURNS: dict[str, list[object]] = {
+    "no answer": [{"question": 3, "answer": None}],
+    "no turn": [None],
+    "other types": [{"question": "a", "answer": {"content": {"message": 1, "documents": 2}}}],
+}
+
+
+def test_a_kept_conversation_that_is_none_is_asked_again(zoo_service: Zoo, come: Come) -> None:
     zoo_service.behave("cite")
     reader = come(zoo_service.url)
     page = reader.ask("giraffe fence")
     address = page.evaluate("JSON.parse(Object.values(sessionStorage)[0]).address")
-    page.evaluate(KEEP, [turns, address])
-    page.reload()
-    reader.ended()
+    for name, turns in NO_TURNS.items():
+        page.evaluate(KEEP, [turns, address])
+        page.reload()
+        reader.ended()
 
-    assert "giraffe" in page.locator(".prose").inner_text()
-    assert page.locator(".turn").count() == 1
+        assert "giraffe" in page.locator(".prose").inner_text(), name
+        assert page.locator(".turn").count() == 1, name
 
 
 def test_a_kept_conversation_with_attacks_stays_text(zoo_service: Zoo, come: Come) -> None:
@@ -263,10 +263,11 @@ def test_attacks_in_the_dry_run_stay_text(zoo_service: Zoo, come: Come) -> None:
     page.wait_for_selector("#changed .counts")
     assert ATTACK in page.locator("#changed .sources").inner_text()
     assert page.evaluate(HARM, zoo_service.url) == []
-    for text in strings()[::4]:
-        answer = {"content": content(text), "model": text, "id": "1"}
+    for texts in groups():
+        every = " ".join(texts)
+        answer = {"content": content(*texts), "model": every, "id": "1"}
         page.unroute_all()
-        both = {"present": answer, "changed": {"error": {"label": text, "reason": text}}}
+        both = {"present": answer, "changed": {"error": {"label": every, "reason": every}}}
         page.route("**/admin/try", replying(both, "application/json"))
         page.locator("#present > *").evaluate("card => card.remove()")
         page.press("#try", "Enter")
@@ -274,24 +275,32 @@ def test_attacks_in_the_dry_run_stay_text(zoo_service: Zoo, come: Come) -> None:
         assert page.evaluate(HARM, zoo_service.url) == []
 
 
-@pytest.mark.parametrize(
-    "planted",
-    ["<img src=x>", "<a href='javascript:0'>a</a>", "<p onclick='0'>a</p>", "<iframe></iframe>", "<base href='/'>"],
+PLANTED = (
+    "<img src=x>",
+    "<a href='javascript:0'>a</a>",
+    "<p onclick='0'>a</p>",
+    "<iframe></iframe>",
+    "<base href='/'>",
 )
-def test_harm_that_is_there_is_found(zoo_service: Zoo, come: Come, planted: str) -> None:
+
+PLANT = """(html) => {
+  const place = document.createElement("div");
+  const root = place.attachShadow({ mode: "open" });
+  document.querySelector("main").replaceChildren(place);
+  root.innerHTML = html;
+  // An image that is not there is complained of when it has failed: what is cleared at the end has come by then.
+  const failed = (image) => image.complete || new Promise((done) => { image.onerror = done; });
+  return Promise.all([...root.querySelectorAll("img")].map(failed)).then(() => null);
+}"""
+
+
+def test_harm_that_is_there_is_found(zoo_service: Zoo, come: Come) -> None:
     """Else its absence would mean nothing; also in the shadow of an element."""
     reader = come(zoo_service.url)
     page = reader.open()
-    # An image that is not there is complained of when it has failed: what is cleared below has come by then.
-    page.evaluate(
-        """(html) => {
-            const root = document.querySelector('main').attachShadow({ mode: 'open' });
-            root.innerHTML = html;
-            const failed = (image) => image.complete || new Promise((done) => { image.onerror = done; });
-            return Promise.all([...root.querySelectorAll('img')].map(failed)).then(() => null);
-        }""",
-        planted,
-    )
-    assert len(page.evaluate(HARM, zoo_service.url)) == 1
+    for planted in PLANTED:
+        page.evaluate(PLANT, planted)
+
+        assert len(page.evaluate(HARM, zoo_service.url)) == 1, planted
     reader.complaints.clear()  # the policy of the page, too, has found it
     reader.strange_requests.clear()

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 from tests.browser.surfing import Surfer
-from tests.browser.test_readers import HARM, NDJSON, lines_of, replying, strings
+from tests.browser.test_readers import HARM, NDJSON, groups, lines_of, replying
 
 pytestmark = pytest.mark.browser
 
@@ -85,9 +85,9 @@ def test_attacks_stay_text_in_the_page_of_another_site(zoo_service: Zoo, come: C
         reader = come(site, alone=True)
         reader.page.goto(f"{site}/")
         reader.page.fill("[name=q]", "giraffe")
-        for text in strings()[::3]:
+        for texts in groups():
             reader.page.unroute_all()
-            told = replying(lines_of(text), NDJSON, **{"Access-Control-Allow-Origin": site})
+            told = replying(lines_of(*texts), NDJSON, **{"Access-Control-Allow-Origin": site})
             reader.page.route("**/search/select", told)
             reader.page.click("#search button")
             reader.page.wait_for_selector("datafari-answer .counts")
