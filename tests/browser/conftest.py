@@ -1,4 +1,4 @@
-"""One browser, one demo and one zoo for all; a fresh reader for each test, who must have nothing to complain of."""
+"""One browser, one demo and one zoo for all; readers for each test, who must have nothing to complain of."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.places import Zoo, demo, zoo
-from tests.browser.surfing import Surfer, browsing
+from tests.browser.shared_page import SharedPage
+from tests.browser.surfing import PATIENCE_MS, Surfer, browsing, new_page
 from tests.end_to_end.processes import Running
 
 Come = Callable[..., Surfer]
 
-PATIENCE_MS = 45_000
-"""Far more than a page takes: a busy machine is no fault of it."""
+SHARED_OPTIONS = {"locale", "java_script_enabled"}
 
 # Its own limit is five seconds, and no context's option changes it.
 expect.set_options(timeout=PATIENCE_MS)
@@ -48,21 +48,35 @@ def workbench(browser: Browser, demo_service: Running) -> Iterator[Page]:
     page.close()
 
 
-@pytest.fixture
-def come(browser: Browser) -> Iterator[Come]:
-    """Returns readers: `come(url)`, with options of a browser's context; none may be left with a complaint."""
-    surfers: list[Surfer] = []
+@pytest.fixture(scope="package")
+def shared_pages(browser: Browser) -> dict[str, SharedPage]:
+    """The shared pages by their options, which are few: English or French, with or without script."""
+    return {}
 
-    def arrive(home: str, **options: Any) -> Surfer:
-        context = browser.new_context(**{"reduced_motion": "reduce", "locale": "en-GB", **options})
-        context.set_default_timeout(PATIENCE_MS)
-        surfer = Surfer(context.new_page(), home)
+
+@pytest.fixture
+def come(browser: Browser, shared_pages: dict[str, SharedPage]) -> Iterator[Come]:
+    """
+    Returns readers: `come(url)`, with options of a browser's context; none may be left with a complaint.
+
+    The first with the same options gets the shared page. A second one, one with other options and one with `alone=True`
+    get a context of their own.
+    """
+    surfers: list[tuple[Surfer, SharedPage | None]] = []
+
+    def arrive(home: str, *, alone: bool = False, **options: Any) -> Surfer:
+        shared = shared_pages.setdefault(repr(options), SharedPage(browser, options))
+        is_shared = not (alone or shared.is_taken) and options.keys() <= SHARED_OPTIONS
+        surfer = shared.take(home) if is_shared else Surfer(new_page(browser, options), home)
         surfer.watch()
-        surfers.append(surfer)
+        surfers.append((surfer, shared if is_shared else None))
         return surfer
 
     yield arrive
-    for surfer in surfers:
-        surfer.page.context.close()
-    assert [surfer.complaints for surfer in surfers if surfer.complaints] == []
-    assert [surfer.strange_requests for surfer in surfers if surfer.strange_requests] == []
+    for surfer, shared in surfers:
+        if shared is None:
+            surfer.page.context.close()
+        else:
+            shared.give_back(surfer)
+    assert [surfer.complaints for surfer, _ in surfers if surfer.complaints] == []
+    assert [surfer.strange_requests for surfer, _ in surfers if surfer.strange_requests] == []

@@ -80,6 +80,8 @@ class Zoo:
     running: Running
     folder: Path
     settings: Mapping[str, str]
+    read: Mapping[str, str]
+    """The settings that the service has read."""
 
     @property
     def url(self) -> str:
@@ -87,15 +89,18 @@ class Zoo:
 
     def behave(self, model: str, **changed: str) -> None:
         """Have the model behave as *model* says, and wait until the service knows."""
+        wanted = {**self.settings, "rag.model": model} | {key.replace("__", "."): one for key, one in changed.items()}
+        if wanted == self.read:
+            return
         told = self.running.logged().count("settings read from")
-        settings = {**self.settings, "rag.model": model}
-        write_settings(self.folder, settings | {key.replace("__", "."): value for key, value in changed.items()})
+        write_settings(self.folder, wanted)
         os.kill(self.running.process.pid, signal.SIGHUP)
         limit = time.monotonic() + 40
         while self.running.logged().count("settings read from") <= told:
             if time.monotonic() > limit:
                 raise AssertionError(f"the settings were not read:\n{self.running.logged()[-2000:]}")
             time.sleep(0.02)
+        self.read = wanted
 
 
 @contextmanager
@@ -118,7 +123,7 @@ def zoo(folder: Path, **more: str) -> Iterator[Zoo]:
         command = [sys.executable, "-m", "datafari_rag", "index", "pages.jsonl", "--conf", "rag.properties"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         with service(folder, settings) as found:
-            yield Zoo(found, folder, settings)
+            yield Zoo(found, folder, settings, settings)
 
 
 POLICY = """# Travel policy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,10 @@ FLAGS = [
 ]
 
 
+PATIENCE_MS = 45_000
+"""Far more than a page takes: a busy machine is no fault of it."""
+
+
 @contextmanager
 def browsing() -> Iterator[Browser]:
     """Run one browser; every context of it is a fresh reader."""
@@ -34,22 +38,41 @@ def browsing() -> Iterator[Browser]:
         browser.close()
 
 
+def new_page(browser: Browser, options: dict[str, Any]) -> Page:
+    """Return a page in a new context with *options*, which is patient and moves nothing."""
+    context = browser.new_context(**{"reduced_motion": "reduce", "locale": "en-GB", **options})
+    context.set_default_timeout(PATIENCE_MS)
+    return context.new_page()
+
+
 @dataclass
 class Surfer:
-    """One reader with a page of his own; notes what the browser complains of and which hosts it asks."""
+    """One reader with a page; notes what the browser complains of and which hosts it asks."""
 
     page: Page
     home: str
     complaints: list[str] = field(default_factory=list)
     strange_requests: list[str] = field(default_factory=list)
+    listeners: list[tuple[Any, Callable[[Any], Any]]] = field(default_factory=list)
     bytes_in: int = 0
 
     def watch(self) -> None:
         """Begin to note."""
-        self.page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        self.page.on("request", self._note)
+        self.listen("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        self.listen("pageerror", lambda error: self.complaints.append(str(error)))
+        self.listen("dialog", lambda dialog: (self.complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.listen("request", self._note)
+
+    def listen(self, event: Any, listener: Callable[[Any], Any]) -> None:
+        """Call *listener* at each *event* of the page, until `stop_listening`."""
+        self.page.on(event, listener)
+        self.listeners.append((event, listener))
+
+    def stop_listening(self) -> None:
+        """Remove every listener: the page may be another reader's next."""
+        for event, listener in self.listeners:
+            self.page.remove_listener(event, listener)
+        self.listeners.clear()
 
     def _note(self, request: Any) -> None:
         if not request.url.startswith((f"{self.home}/", "data:", "blob:")):
@@ -62,7 +85,7 @@ class Surfer:
 
     def ask(self, question: str) -> Page:
         """Ask *question* from the first page and wait until its answer has ended, well or not."""
-        if not self.page.url.startswith(self.home):
+        if not self.page.locator("#q").count():
             self.open()
         self.page.fill("#q", question)
         self.page.press("#q", "Enter")

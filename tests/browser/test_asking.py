@@ -39,6 +39,7 @@ def test_a_page_is_light_on_the_wire(demo_service: Running, come: Come, path: st
     wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
     reader.open(path)
     page.wait_for_load_state("networkidle")
+    wire.detach()
 
     assert 10_000 < sum(sizes) < 100_000
 
@@ -134,7 +135,7 @@ def test_questions_to_ask_next_come_with_the_first_answer_and_without_a_model(
     reader = come(demo_service.url)
     page = reader.open()
     sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.method + urlsplit(request.url).path))
+    reader.listen("request", lambda request: sent.append(request.method + urlsplit(request.url).path))
     reader.ask(COPY)
     page.wait_for_selector(".proposals")
     proposed = page.locator(".next button").all_inner_texts()

@@ -62,12 +62,13 @@ def test_a_misspelt_word_is_proposed_as_it_stands_in_the_documents(three: Runnin
 
 
 def test_the_same_is_said_without_script(three: Running, come: Come) -> None:
-    page = come(three.url, java_script_enabled=False).open("/?q=hotle+Berlin")
+    reader = come(three.url, java_script_enabled=False)
+    page = reader.open("/?q=hotle+Berlin")
 
     assert "No document contains the word hotle." in page.locator(".relaxed").inner_text()
     page.locator("ul.instead a", has_text="hotel Berlin").click()
     assert page.locator(".relaxed").count() == 0
-    page = come(three.url, java_script_enabled=False).open("/?q=carry+holidays")
+    reader.open("/?q=carry+holidays")
     assert page.locator("ul.instead a").count() == 3
 
 
@@ -90,7 +91,7 @@ def test_an_empty_folder_says_what_to_do_and_takes_up_what_is_put_into_it(
 ) -> None:
     (tmp_path / "files").mkdir()
     with folder_demo(tmp_path) as running:
-        page = come(running.url).open()
+        page = come(running.url, alone=True).open()
         page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
         assert str(tmp_path / "files") in page.locator("#progress").inner_text()
         (tmp_path / "files" / "zebra.md").write_text("# Zebra rules\n\n## Stripes\n\nTwelve.\n", encoding="utf-8")
@@ -176,7 +177,7 @@ def test_a_file_dropped_on_the_page_is_read_and_can_be_asked_about(
 ) -> None:
     (tmp_path / "files").mkdir()
     with folder_demo(tmp_path) as running:
-        reader = come(running.url)
+        reader = come(running.url, alone=True)
         page = reader.open()
         page.get_by_role("heading", name="There is nothing to ask about yet").wait_for()
         hostile = tmp_path / "zebra <img src=x onerror=alert(1)>.md"

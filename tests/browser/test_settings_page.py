@@ -37,8 +37,8 @@ def office(service: Running, come: Come) -> Page:
     return administrator(service, come).page
 
 
-def administrator(service: Running, come: Come) -> Surfer:
-    reader = come(service.url)
+def administrator(service: Running, come: Come, *, alone: bool = False) -> Surfer:
+    reader = come(service.url, alone=alone)
     reader.open()
     page = reader.be("admin")
     page.get_by_role("link", name="Settings").click()
@@ -156,7 +156,7 @@ def test_the_state_is_shown_and_the_model_tried(own_demo: Running, come: Come) -
 
 
 def test_the_last_minutes_are_drawn_as_they_go_by(own_demo: Running, come: Come) -> None:
-    reader = administrator(own_demo, come)
+    reader = administrator(own_demo, come, alone=True)
     page = reader.page
     page.clock.install()
     page.reload()
@@ -180,7 +180,7 @@ def test_the_last_minutes_are_drawn_as_they_go_by(own_demo: Running, come: Come)
 
 
 def test_a_service_that_went_away_is_said_and_comes_back(own_demo: Running, come: Come) -> None:
-    reader = administrator(own_demo, come)
+    reader = administrator(own_demo, come, alone=True)
     page = reader.page
     page.clock.install()
     page.reload()
