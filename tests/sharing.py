@@ -36,7 +36,7 @@ WAITING = (
 
 LONG_S = {
     "real Solr": 300,
-    "tests/browser/": 150,
+    "tests/browser/": 100,
     "tests/end_to_end/test_solr_cloud": 95,
     "tests/end_to_end/test_server.py": 70,
     "tests/end_to_end/test_faults.py": 60,
@@ -47,9 +47,9 @@ LONG_S = {
     "tests/commands/test_index_vectors.py": 20,
     "tests/attack/test_ingest.py": 19,
     "tests/end_to_end/test_reload.py": 18,
-    "tests/conformance/test_same_citations.py": 16,
+    "tests/conformance/test_same_citations.py": 8,
     "tests/commands/test_index.py": 13,
-    "tests/attack/test_front_patience.py": 12,
+    "tests/attack/test_front_patience.py": 7,
     "tests/test_wheel.py": 11,
 }
 """About how many seconds the longest groups take in a run of three processes on two cores."""
