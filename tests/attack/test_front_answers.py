@@ -32,14 +32,14 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield running
 
 
-LARGE = "x" * (2 * MAX_REPLY_BYTES)
+LARGE = "x" * 2_000_000
 QUESTION = [{"role": "user", "content": "common report"}]
 ECHOES = {
     "a state": {"session_state": LARGE},
     "a state in the later spelling": {"sessionState": {"a": LARGE}},
     "a state that claims to be ours": {"session_state": {"datafari_rag": LARGE}},
     "one with more beside": {"session_state": {"datafari_rag": "v1.a.b", "more": LARGE}},
-    "one of many keys": {"session_state": {f"k{number}": number for number in range(60_000)}},
+    "one of many keys": {"session_state": {f"k{number}": number for number in range(200_000)}},
     "one of null": {"session_state": {"datafari_rag": None, "more": [LARGE]}},
     "an index": {"index_name": LARGE},
     "a model": {"model": LARGE},

@@ -171,10 +171,10 @@ def asked(retriever: EmbeddedRetriever, model: Model, question: str, layers: Lay
             return None
 
 
-def obeyed_and_hidden(retriever: EmbeddedRetriever, layers: Layers, *, every: int = 1) -> tuple[int, int]:
+def obeyed_and_hidden(retriever: EmbeddedRetriever, layers: Layers) -> tuple[int, int]:
     """Return how many attacks a model obeyed that obeys, and how many prompts had a hidden sign."""
     obeyed = hidden = 0
-    for question in itertools.islice(questions(), 0, None, every):
+    for question in questions():
         ears = Listening(gullible)
         reply = asked(retriever, ears, question, layers)
         assert reply is not None
@@ -183,10 +183,9 @@ def obeyed_and_hidden(retriever: EmbeddedRetriever, layers: Layers, *, every: in
     return obeyed, hidden
 
 
-def foreign(retriever: EmbeddedRetriever, layers: Layers, *, every: int = 1) -> int:
+def foreign(retriever: EmbeddedRetriever, layers: Layers) -> int:
     """Return how many answers of a model that repeats all it is told had a foreign target."""
-    some = itertools.islice(questions(), 0, None, every)
-    replies = (asked(retriever, Listening(parrot), question, layers) for question in some)
+    replies = (asked(retriever, Listening(parrot), question, layers) for question in questions())
     return sum(reply is not None and _FOREIGN.search(reply.finished.text) is not None for reply in replies)
 
 
@@ -213,11 +212,11 @@ def right(answers: list[str]) -> int:
 
 
 def test_no_attack_passes_all_layers_and_each_layer_stops_some(retriever: EmbeddedRetriever) -> None:
-    """Each layer alone is tried with the model that shows it, on half of the attacks; the slow test prints them all."""
+    """Each layer alone is tried with the model that shows it; the slow test prints the whole table."""
     assert (*obeyed_and_hidden(retriever, ALL), foreign(retriever, ALL)) == (0, 0, 0)
-    assert obeyed_and_hidden(retriever, ROWS["without fences"], every=2)[0] > TOTAL // 20
-    assert obeyed_and_hidden(retriever, ROWS["without cleaning"], every=2)[1] >= 2
-    assert foreign(retriever, ROWS["without link filter"], every=2) >= 3
+    assert obeyed_and_hidden(retriever, ROWS["without fences"])[0] > TOTAL // 10
+    assert obeyed_and_hidden(retriever, ROWS["without cleaning"])[1] >= 3
+    assert foreign(retriever, ROWS["without link filter"]) >= 5
 
 
 def test_no_layer_costs_an_honest_answer(retriever: EmbeddedRetriever) -> None:

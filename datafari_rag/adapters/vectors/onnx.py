@@ -19,7 +19,7 @@ import numpy as np
 import onnxruntime
 
 from datafari_rag.adapters.vectors.model_folder import ModelFolder, folder_of, unusable
-from datafari_rag.adapters.vectors.tokenizers import Tokenize, Tokens, tokenizer_from
+from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens
 from datafari_rag.core.errors import EmbeddingsGarbled, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import Vector, require_size
@@ -126,3 +126,16 @@ def _loaded(described: ModelFolder, threads: int) -> _Loaded:
         raise unusable(described.model_file.parent, "has a model that onnxruntime cannot load") from error
     tokenize = tokenizer_from(described.tokenizer_file, described.max_tokens)
     return _Loaded(session, frozenset(one.name for one in session.get_inputs()), tokenize)
+
+
+def tokenizer_from(file: Path, max_tokens: int) -> Tokenize:
+    """
+    Return the tokenizer in *file*; texts are cut after *max_tokens*. Raises: EmbeddingsUnavailable: there is none.
+
+    Of the two libraries only the one that is wanted is loaded.
+    """
+    if file.suffix == ".model":
+        from datafari_rag.adapters.vectors.sentence_pieces import tokenizer
+    else:
+        from datafari_rag.adapters.vectors.word_pieces import tokenizer
+    return tokenizer(file, max_tokens)

@@ -12,19 +12,22 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from datafari_rag.adapters.vectors.tokenizers import Tokenize, Tokens, unreadable
+from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens, bounded, unreadable
 
 
 def tokenizer(file: Path, max_tokens: int) -> Tokenize:
-    """Return the tokenizer in *file*. Raises: EmbeddingsUnavailable: it holds none."""
+    """Return the tokenizer in *file*. Raises: EmbeddingsUnavailable: it holds none, or one without marks."""
     try:
         found: Any = SentencePieceProcessor(model_file=str(file))
     except (OSError, RuntimeError) as error:
         raise unreadable(file) from error
     first, last = found.bos_id(), found.eos_id()
+    if min(first, last) < 0:
+        raise unreadable(file)
 
     def tokenize(text: str) -> Tokens:
-        ids = [first, *found.encode(text)[: max_tokens - 2], last]
+        pieces = found.encode(bounded(text, max_tokens))
+        ids = [first, *pieces[: max(0, max_tokens - 2)], last]
         return Tokens(ids, [0] * len(ids))
 
     return tokenize

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from datafari_rag.adapters.vectors.tokenizers import Tokenize, Tokens, unreadable
+from datafari_rag.adapters.vectors.tokens import Tokenize, Tokens, bounded, unreadable
 
 
 def tokenizer(file: Path, max_tokens: int) -> Tokenize:
@@ -21,7 +21,7 @@ def tokenizer(file: Path, max_tokens: int) -> Tokenize:
     found.enable_truncation(max_tokens)
 
     def tokenize(text: str) -> Tokens:
-        encoded = found.encode(text)
+        encoded = found.encode(bounded(text, max_tokens))
         return Tokens(encoded.ids, encoded.type_ids)
 
     return tokenize

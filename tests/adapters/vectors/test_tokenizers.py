@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from datafari_rag.adapters.vectors.tokenizers import Tokenize, tokenizer_from
+from datafari_rag.adapters.vectors.onnx import tokenizer_from
+from datafari_rag.adapters.vectors.tokens import Tokenize
 from datafari_rag.core.errors import EmbeddingsUnavailable
 from datafari_rag.devtools.packed_model import packed_model
 from datafari_rag.devtools.packed_tokenizer import tokenizer_of
@@ -26,7 +28,18 @@ def of_json(folder: Path, max_tokens: int) -> Tokenize:
 
 def test_a_text_is_cut_after_the_models_tokens_and_keeps_its_marks(tmp_path: Path) -> None:
     assert of_sentencepiece(tmp_path, 4)("the fare x the").ids == [0, 4, 5, 2]
+    assert of_sentencepiece(tmp_path, 1)("the fare x the").ids == [0, 2]
     assert of_json(tmp_path, 2)("pump leave cat").ids == [1, 2]
+
+
+@pytest.mark.parametrize("mark", ["bos", "eos"])
+def test_a_tokenizer_without_the_marks_of_a_text_is_named(tmp_path: Path, mark: str) -> None:
+    packed_one = packed_model(packed())
+    without = replace(packed_one, marks={**packed_one.marks, mark: -1})
+    file = tmp_path / "tokenizer.model"
+    file.write_bytes(tokenizer_of(without))
+    with pytest.raises(EmbeddingsUnavailable, match="tokenizer"):
+        tokenizer_from(file, 16)
 
 
 @pytest.mark.parametrize("kind", [of_sentencepiece, of_json])

@@ -1,4 +1,4 @@
-"""The tokens of a text as a local model wants them, by the tokenizer in its folder; nothing is ever fetched."""
+"""What the two kinds of tokenizers have in common: the tokens of a text as a local model wants them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,9 @@ Tokenize = Callable[[str], Tokens]
 """The tokens of a text, with the marks that the model wants around them."""
 
 
-def tokenizer_from(file: Path, max_tokens: int) -> Tokenize:
-    """Return the tokenizer in *file*; texts are cut after *max_tokens*. Raises: EmbeddingsUnavailable: no tokenizer."""
-    if file.suffix == ".model":
-        from datafari_rag.adapters.vectors.sentence_pieces import tokenizer
-    else:
-        from datafari_rag.adapters.vectors.word_pieces import tokenizer
-    tokenize, most = tokenizer(file, max_tokens), max_tokens * CHARS_PER_TOKEN
-    return lambda text: tokenize(encodable(text[:most]))
+def bounded(text: str, max_tokens: int) -> str:
+    """Return as much of *text* as *max_tokens* can stand for, without halves of characters."""
+    return encodable(text[: max_tokens * CHARS_PER_TOKEN])
 
 
 def unreadable(file: Path) -> EmbeddingsUnavailable:
