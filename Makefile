@@ -114,9 +114,9 @@ rights: $(DEV_STAMP)
 # The peers of the benchmark, each as its makers publish it, in an environment of its own, every package pinned.
 peers: $(addprefix .venvs/.peer-,relay haystack litellm)
 
-.venvs/.peer-%: benchmarks/peers/%.txt | $(VENV)/bin/python
+.venvs/.peer-%: benchmarks/peers/%.txt | $(UV)
 	@test -x .venvs/$*/bin/python || $(BIN)/python -m venv .venvs/$*
-	@.venvs/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $< && touch $@ \
+	@($(call install,.venvs/$*/bin/python,-r $<)) && touch $@ \
 	  || echo "NOT INSTALLED: $*; its row will say so"
 
 # Beside the limits and the peers, on loopback alone; a part that fails says so and the others go on. Needs Node 20.

@@ -25,7 +25,7 @@ USERS = Path(resources_file).parent / "demo" / "users.json"
 SECRET = "a secret that the tests share with the service"
 RESOURCE = "https://search.example/mcp"
 QUESTION = "How do I copy a file?"
-MANY, AT_ONCE = 400, 20
+MANY, AT_ONCE = 1000, 20
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_reader_who_goes_closes_the_models_connection(agents: Running, stub: S
     assert set(stub.states("words-200-gap-50ms", wanted="left", within_s=3)) == {"left"}
 
 
-def test_four_hundred_calls_over_two_workers_lose_none(agents: Running) -> None:
+def test_a_thousand_calls_over_two_workers_lose_none(agents: Running) -> None:
     def ask(number: int) -> str:
         user, is_alice = ("alice", True) if number % 2 else ("bob", False)
         found = call(
