@@ -47,12 +47,15 @@ OURS: dict[str, set[str]] = {
 }
 FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 
+# Libraries that compute and no more: no clock, file, network or log.
+PURE_LIBRARIES = {"rapidfuzz", "msgspec"}
+
 # What a package may import besides the standard library; a package that is absent may take one library a file.
 BESIDES: dict[str, set[str]] = {
-    "core": set(),
+    "core": PURE_LIBRARIES,
     "ports": set(),
     "llm_templates": set(),
-    "protocols": set(),
+    "protocols": PURE_LIBRARIES,
     "retrieval": set(),
     "answer_streams": set(),
     "stepping": set(),
@@ -73,8 +76,10 @@ BESIDES: dict[str, set[str]] = {
     "connection": {"gunicorn", "gevent"},
     "commands": {"click", "rich"},
 }
-# What one module may import beyond its package's row.
-OF_ONE_MODULE: dict[str, set[str]] = {
+# What one module, or the modules of one folder, may import beyond their package's row.
+OF_ONE_PLACE: dict[str, set[str]] = {
+    # Vectors, where their library is installed.
+    "core/meaning/": {"numpy"},
     # An agent's side of /mcp, which speaks HTTP to the service from outside; no other part is such a client.
     "commands/mcp/probe.py": {"requests"},
 }
@@ -108,11 +113,11 @@ IMPURE_STANDARD = {
 PURE_EXCEPTIONS = {("pipeline", "logging"), ("retrieval", "logging"), ("stepping", "logging")}
 
 MAX_FILES = 14
-MAX_MODULE_LINES = 400
-MAX_FUNCTION_LINES = 50
+MAX_MODULE_LINES = 800
+MAX_FUNCTION_LINES = 60
 MAX_BRANCHES = 14
 MAX_PARAMETERS = 5
-USUAL_FUNCTION_LINES = 22
+USUAL_FUNCTION_LINES = 32
 
 
 def room(path: Path) -> str:
@@ -153,7 +158,8 @@ def is_impure(name: str) -> bool:
 def foreign(path: Path) -> list[str]:
     """Return what the imports of one module break."""
     here, broken, libraries = room(path), [], set()
-    own = OF_ONE_MODULE.get(path.relative_to(PACKAGE).as_posix(), set())
+    place = path.relative_to(PACKAGE).as_posix()
+    own = {one for start, allowed in OF_ONE_PLACE.items() if place.startswith(start) for one in allowed}
     for name, line in imports(path):
         top = name.split(".")[0]
         where = f"{path.relative_to(ROOT)}:{line}: {name}"
@@ -244,7 +250,7 @@ def test_no_package_has_more_than_fourteen_files() -> None:
     assert crowded == {}
 
 
-def test_no_module_is_longer_than_four_hundred_lines() -> None:
+def test_no_module_is_longer_than_eight_hundred_lines() -> None:
     long = [
         f"{path.relative_to(ROOT)}: {lines}"
         for path in MODULES
@@ -253,7 +259,7 @@ def test_no_module_is_longer_than_four_hundred_lines() -> None:
     assert long == []
 
 
-def test_no_function_is_longer_than_fifty_lines() -> None:
+def test_no_function_is_longer_than_sixty_lines() -> None:
     assert [
         f"{name}: {lines}"
         for path in MODULES
@@ -262,7 +268,7 @@ def test_no_function_is_longer_than_fifty_lines() -> None:
     ] == []
 
 
-def test_nine_functions_in_ten_have_at_most_twenty_two_lines() -> None:
+def test_nine_functions_in_ten_have_at_most_thirty_two_lines() -> None:
     sizes = [body_lines(node) for path in MODULES for node, _ in functions(path)]
     assert sum(size <= USUAL_FUNCTION_LINES for size in sizes) >= 0.9 * len(sizes)
 
