@@ -19,6 +19,10 @@ _BRACKETS = re.compile(r"[\[\]［］【】]+")
 _LINE_ENDS = re.compile(f"[{LINE_ENDS}]+")
 _SPACES = re.compile(r"\s+")
 _COLONS = re.compile(r"(?<!:):++(?= )")
+_PLACE = re.compile(
+    r"(?:\^|(?:documents?|docs?\.?|sources?|quelle|fuente|dokument|documento)\s*+(?:[#:]\s*+)?)?(\d{1,4})(?:†.*)?"
+)
+_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
 
 
 def title_of(document: Document) -> str:
@@ -28,8 +32,7 @@ def title_of(document: Document) -> str:
     Of each the first `MAX_TITLE_CHARS` characters, without controls that turn what follows round, and without anything
     else that is invisible: a title is read as it is written.
     """
-    names = (document.title or "", _file_name(document.url or ""), document.id)
-    return next(filter(None, (without_invisible(name[:MAX_TITLE_CHARS]) for name in names)), "document")
+    return next(iter(_names(document)), "document")
 
 
 def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
@@ -37,12 +40,13 @@ def labels_for(documents: Sequence[Document]) -> tuple[str, ...]:
     Return one label for each document, unique in the folding by which marks are compared, in the same order.
 
     A label has no square bracket, no line end and no colon followed by a space, and at most 60 characters; a second
-    one of the same spelling gets " (2)", a third " (3)".
+    one of the same spelling gets " (2)", a third " (3)". None can be read as a number: `[1]` is the first document,
+    whatever the others are called.
     """
     taken: set[str] = set()
     labels: list[str] = []
     for document in documents:
-        label = _unique(plain_label(title_of(document)) or "document", taken)
+        label = _unique(next(filter(_is_label, map(plain_label, _names(document))), "document"), taken)
         taken.add(folded(label))
         labels.append(label)
     return tuple(labels)
@@ -53,6 +57,25 @@ def plain_label(text: str) -> str:
     text = _SPACES.sub(" ", clean(_LINE_ENDS.sub(" ", _BRACKETS.sub("", text)), is_full=False)[0])
     text = _SPACES.sub(" ", _COLONS.sub("", text))
     return text.strip(" :")[:MAX_LABEL_CHARS].strip(" :")
+
+
+def numbers_in(inside: str) -> Sequence[int]:
+    """Return the numbers that the folded text between two brackets consists of; empty when it is anything else."""
+    place = _PLACE.fullmatch(inside)
+    if place is not None:
+        return (int(place.group(1)),)
+    return [int(number) for number in re.findall(r"\d+", inside)] if _PLACES.fullmatch(inside) else ()
+
+
+def _names(document: Document) -> list[str]:
+    """Return what *document* may be called, the best first, as people may see it; may be empty."""
+    names = (document.title or "", _file_name(document.url or ""), document.id)
+    return [name for name in (without_invisible(name[:MAX_TITLE_CHARS]) for name in names) if name]
+
+
+def _is_label(name: str) -> bool:
+    """Say whether *name* has a word, and cannot be taken for a number."""
+    return any(map(str.isalpha, name)) and not numbers_in(folded(name))
 
 
 def _unique(label: str, taken: set[str]) -> str:

@@ -6,19 +6,13 @@ One reading for all who meet brackets: the citations, and the filter of links th
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, plain_label
+from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, numbers_in, plain_label
 from datafari_rag.core.text.folding import folded
 
 MAX_MARK_CHARS = 4 * MAX_LABEL_CHARS
 """Longer brackets are not read as a mark."""
-
-_PLACE = re.compile(
-    r"(?:\^|(?:documents?|docs?\.?|sources?|quelle|fuente|dokument|documento)\s*+(?:[#:]\s*+)?)?(\d{1,4})(?:†.*)?"
-)
-_PLACES = re.compile(r"\d{1,4}(?:\s*+[,;]\s*+\d{1,4})++")
 
 
 class DocumentLabels:
@@ -33,16 +27,16 @@ class DocumentLabels:
         """
         Return which documents *inside*, the text between two brackets, names, counted from 0.
 
-        A label spelled the same wins over a number; several numbers may be separated by commas. Empty when it names
-        none, or has more than `MAX_MARK_CHARS` characters.
+        A number is a document's place, whatever the labels are; several may be separated by commas. Empty when it
+        names none, or has more than `MAX_MARK_CHARS` characters.
         """
         if len(inside) > MAX_MARK_CHARS:
             return ()
         wanted = folded(inside)
-        for spelled in (wanted, folded(plain_label(inside))):
-            if spelled in self._places:
-                return (self._places[spelled],)
-        return tuple(number - 1 for number in numbers_in(wanted) if 1 <= number <= len(self._labels))
+        if numbers := numbers_in(wanted):
+            return tuple(number - 1 for number in numbers if 1 <= number <= len(self._labels))
+        found = (self._places.get(spelled) for spelled in (wanted, folded(plain_label(inside))))
+        return next(((place,) for place in found if place is not None), ())
 
     def is_mark(self, inside: str) -> bool:
         """Say whether *inside* names at least one document."""
@@ -54,11 +48,3 @@ class DocumentLabels:
             return False
         begun = folded(inside)
         return any(label.startswith(begun) for label in self._labels) or begun.isdigit()
-
-
-def numbers_in(inside: str) -> Sequence[int]:
-    """Return the numbers that the folded text between two brackets consists of; empty when it is anything else."""
-    place = _PLACE.fullmatch(inside)
-    if place is not None:
-        return (int(place.group(1)),)
-    return [int(number) for number in re.findall(r"\d+", inside)] if _PLACES.fullmatch(inside) else ()

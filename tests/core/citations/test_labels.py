@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datafari_rag.core.citations.labels import MAX_LABEL_CHARS, labels_for, title_of
+from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.documents import Document
 from datafari_rag.core.text.folding import folded
 
@@ -21,12 +22,27 @@ from datafari_rag.core.text.folding import folded
         pytest.param("Part 1: Costs: all", None, "Part 1 Costs all", id="no colon before a space"),
         pytest.param("En juillet : fruits", None, "En juillet fruits", id="one space where a colon was"),
         pytest.param("a\r\nb\u2028c\u200b", None, "a b c", id="neither line ends nor invisible characters"),
-        pytest.param("[]", None, "document", id="something when nothing is left"),
+        pytest.param("[]", None, "id-1", id="the id when nothing is left"),
         pytest.param("x" * 80, None, "x" * 60, id="sixty characters at most"),
     ],
 )
 def test_a_label_is_short_and_plain(title: str | None, url: str | None, wanted: str) -> None:
     assert labels_for([Document("id-1", "", title=title, url=url)]) == (wanted,)
+
+
+@pytest.mark.parametrize("title", ["1", " 2. ", "[3]", "１", "①", "doc 1", "Source: 2", "Document #3", "^4", "1, 2", "5†x"])
+@pytest.mark.parametrize(
+    ("url", "id_", "wanted"),
+    [
+        pytest.param("https://host/tariff.pdf", "7", "tariff.pdf", id="the file's name"),
+        pytest.param("https://host/2/", "leaflet", "leaflet", id="the id where the file's name is a number too"),
+        pytest.param("https://host/2/", "7", "document", id="neither"),
+    ],
+)
+def test_a_title_that_reads_as_a_number_is_no_label(title: str, url: str, id_: str, wanted: str) -> None:
+    labels = labels_for([Document("first", "", title="Handbook"), Document(id_, "", title=title, url=url)])
+    assert labels == ("Handbook", wanted)
+    assert DocumentLabels(labels).places("1") == (0,) and DocumentLabels(labels).places("2") == (1,)
 
 
 def test_labels_never_clash_however_they_are_written() -> None:
@@ -41,6 +57,9 @@ def test_labels_never_clash_however_they_are_written() -> None:
 def test_whatever_the_titles_labels_are_unique_bounded_and_free_of_marks(titles: list[str]) -> None:
     labels = labels_for([Document(f"id{number}", "", title=title) for number, title in enumerate(titles)])
     assert len({folded(label) for label in labels}) == len(titles)
+    assert [DocumentLabels(labels).places(f"{number}") for number in range(1, 7)] == [
+        (number,) if number < len(titles) else () for number in range(6)
+    ]
     assert all(0 < len(label) <= MAX_LABEL_CHARS and not set("[]\n\r") & set(label) for label in labels)
     assert not any(": " in label for label in labels)
 

@@ -4,7 +4,7 @@ import pytest
 
 from datafari_rag.core.citations.markers import DocumentLabels
 
-MARKS = DocumentLabels(["Plan.pdf", "2", "Guide to Leave"])
+MARKS = DocumentLabels(["Plan.pdf", "1", "Guide to Leave"])
 
 
 @pytest.mark.parametrize(
@@ -13,9 +13,9 @@ MARKS = DocumentLabels(["Plan.pdf", "2", "Guide to Leave"])
         pytest.param("Plan.pdf", (0,), id="a label"),
         pytest.param(" plan.PDF ", (0,), id="a label in another case"),
         pytest.param("[Plan].pdf", (0,), id="a label with the brackets of its file name"),
-        pytest.param("1", (0,), id="a place number"),
+        pytest.param("1", (0,), id="a place number, whatever another is called"),
         pytest.param("3", (2,), id="the last place number"),
-        pytest.param("2", (1,), id="a label that is spelled like a number wins"),
+        pytest.param("2", (1,), id="the second place"),
         pytest.param("1, 3", (0, 2), id="several numbers"),
         pytest.param("Document 3", (2,), id="the heading of a document"),
         pytest.param("doc. 1", (0,), id="and short for it"),
