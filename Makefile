@@ -206,9 +206,11 @@ lock: $(UV)
 	$(LOCK) setup.cfg requirements-dev.in --all-extras -o requirements-dev.lock
 	$(LOCK) setup.cfg $(addprefix --extra ,ingest jwt cloud otel stub conformance) -c requirements-dev.lock -o requirements.lock
 
-# The tables of docs/quality.md, on the embedded index and on a real Solr, from the sets beside the project.
+# The tables of docs/grounding.md and docs/quality.md, from the sets beside the project: labelled claims, then questions
+# on the embedded index and on a real Solr.
 SETS ?= ../shared/data
 eval: $(DEV_STAMP)
+	$(BIN)/datafari-rag eval --grounding $(SETS)/grounding --out var/eval --page docs/grounding.md --part claims
 	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval --page docs/quality.md
 
 # Words, meaning and both on the same questions, into the same page: English with one model, English and French with

@@ -38,17 +38,17 @@ def written_into(page: str, report: Mapping[str, Any], part: str = TABLES) -> st
     Raises:
         NoPlaceholder: a mark is missing.
     """
-    page = _put(page, part, tables(report))
+    page = placed(page, part, tables(report))
     if part != TABLES:
         return page
     curve = next(iter(report["variants"].values()))["gate"]
-    return _put(page, "gate", gate(curve))
+    return placed(page, "gate", gate(curve))
 
 
 def check_marks(page: str, part: str = TABLES) -> None:
     """Raise `NoPlaceholder` when *page* lacks a mark, before minutes are spent on what has no place to go."""
     for one in (TABLES, "gate") if part == TABLES else (part,):
-        _put(page, one, "")
+        placed(page, one, "")
 
 
 def tables(report: Mapping[str, Any]) -> str:
@@ -130,7 +130,8 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _put(page: str, part: str, text: str) -> str:
+def placed(page: str, part: str, text: str) -> str:
+    """Return *page* with *text* between the marks of *part*, in place of what was there. Raises: NoPlaceholder."""
     begin, end = BEGIN.format(part), END.format(part)
     pattern = re.compile(rf"{re.escape(begin)}\n.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(page):

@@ -1,4 +1,4 @@
-"""Questions with known answers, as JSON Lines; reading and checking them, nothing more."""
+"""Questions with known answers and claims with known labels, as JSON Lines; reading and checking them, nothing more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REWORDED = "reworded"
 
 
 class UnreadableQuestions(ValueError):
-    """A file is not JSON Lines of questions; the message says file, line and what is wrong."""
+    """A file is not JSON Lines of questions, or of claims; the message says file, line and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def questions_in(path: Path, group: str | None = None) -> tuple[Question, ...]:
         OSError: the file cannot be read.
     """
     name = group or path.resolve().parent.name
-    return tuple(_question(row, name, where) for where, row in _rows(path))
+    return tuple(_question(row, name, where) for where, row in rows_of(path))
 
 
 def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
@@ -70,7 +70,7 @@ def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
     """
     sources = {(one.group, one.id): one for one in known}
     found = []
-    for where, row in _rows(path):
+    for where, row in rows_of(path):
         text = row.get("question")
         if not isinstance(text, str) or not text.strip():
             raise UnreadableQuestions(f"{where}: a question needs a text under 'question'")
@@ -83,7 +83,7 @@ def reworded_in(path: Path, known: Iterable[Question]) -> tuple[Question, ...]:
 def readers_in(path: Path) -> tuple[LeakReader, ...]:
     """Return the users of the file *path*: lines of {user, tokens}. Raises: UnreadableQuestions, OSError."""
     readers: dict[str, frozenset[str]] = {}
-    for where, row in _rows(path):
+    for where, row in rows_of(path):
         if not isinstance(row.get("user"), str):
             raise UnreadableQuestions(f"{where}: a user needs a name under 'user'")
         readers.setdefault(str(row["user"]), frozenset(map(str, _list(row, "tokens"))))
@@ -94,7 +94,7 @@ def rights_in(path: Path) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Return the ACL fields of the documents of *path* by their id. Raises: UnreadableQuestions, OSError."""
     return {
         str(row.get("id")): {key: tuple(map(str, _list(row, key))) for key in row if "_token_" in key}
-        for _, row in _rows(path)
+        for _, row in rows_of(path)
     }
 
 
@@ -121,7 +121,8 @@ def _list(row: Mapping[str, object], key: str) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def _rows(path: Path) -> Iterable[tuple[str, Mapping[str, object]]]:
+def rows_of(path: Path) -> Iterable[tuple[str, Mapping[str, object]]]:
+    """Yield the objects of the file *path* with file and line of each. Raises: UnreadableQuestions, OSError."""
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():

@@ -30,6 +30,7 @@ from datafari_rag.commands.eval.collections import (
     rights_of,
 )
 from datafari_rag.commands.eval.gate import baseline_in, compare
+from datafari_rag.commands.eval.grounding import measure_grounding
 from datafari_rag.commands.eval.runs import CannotMeasure, EvaluationPlan, Variant, plan_of, run
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.row import written
@@ -64,6 +65,7 @@ Examples:
   datafari-rag eval --sets ../shared/data --engine both
 \b
   datafari-rag eval questions.jsonl --vary rag.extract=head
+  datafari-rag eval --grounding ../shared/data/grounding
   datafari-rag eval questions.jsonl --baseline accepted.json --gate
 \b
 Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurement failed; 2 wrong usage.
@@ -107,6 +109,12 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
     help="For --sets: measure this alone; repeatable. [default: all]",
 )
 @click.option(
+    "--grounding",
+    type=FOLDER,
+    multiple=True,
+    help="Folder with claims.jsonl of labelled claims: measure the check of citations alone; repeatable.",
+)
+@click.option(
     "--only", multiple=True, metavar="SET", help="For --sets: ask only the questions of this set; repeatable."
 )
 @click.option(
@@ -127,6 +135,10 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
         if options["page"] is not None:
             check_marks(options["page"].read_text(encoding="utf-8"), options["part"])
         baseline = baseline_in(options["baseline"]) if options["baseline"] is not None else None
+        if options["grounding"]:
+            page, part = options["page"], options["part"]
+            measure_grounding(options["grounding"], options["out"], page, part, jobs=options["jobs"])
+            return
         results = dict(_results(questions, options))
         is_lost = _finished(results, baseline, options, took_s=time.monotonic() - began)
     except StartRefused as error:
@@ -141,8 +153,12 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
 
 def _check_usage(questions: Sequence[Path], options: Mapping[str, Any], context: click.Context) -> None:
     """Refuse options that cannot be meant. Raises: UsageError."""
-    if not questions and options["sets"] is None and options["from_feedback"] is None:
-        raise click.UsageError("Name at least one file of questions, --from-feedback FILE, or --sets FOLDER.", context)
+    asked = bool(questions) or options["sets"] is not None or options["from_feedback"] is not None
+    if asked == bool(options["grounding"]):
+        wanted = (
+            "Name at least one file of questions, --from-feedback FILE, or --sets FOLDER; or --grounding FOLDER alone."
+        )
+        raise click.UsageError(wanted, context)
     if options["gate"] and options["baseline"] is None:
         raise click.UsageError("--gate needs --baseline FILE.", context)
     _variants(options, {}, "")

@@ -315,3 +315,29 @@ def test_methods_of_search_are_written_side_by_side_into_their_part_of_a_page(tm
     result, _ = run(tmp_path, "--sets", str(sets), "--engine", "embedded", *vary)
     assert result.exit_code == 0, result.output
     assert "### Embedded: words / both" in page.read_text(encoding="utf-8")
+
+
+def test_labelled_claims_are_measured_and_written_into_their_part_of_a_page(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": "a", "set": "s", "claim": text, "references": ["The crew earns much."], "label": label}
+        for text, label in (("The crew earns much.", "supported"), ("The crew earns little.", "unsupported"))
+    ]
+    lines(tmp_path / "claims" / "claims.jsonl", rows)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- measured: claims -->\n<!-- end of claims -->\n", encoding="utf-8")
+
+    result, _ = run(tmp_path, "--grounding", str(tmp_path / "claims"), "--page", str(page), "--part", "claims")
+
+    assert result.exit_code == 0, result.output
+    row = "| s | 2 | 1 | 1 | 100.0 | 100.0 | 100.0 | 0.0 | 100.0 | 0.0 |"
+    assert row in result.output
+    assert row in page.read_text(encoding="utf-8")
+    report = json.loads((tmp_path / "out" / "grounding.json").read_text(encoding="utf-8"))
+    assert report["sets"]["s"]["precision"] == 100.0
+    assert [one["is_right"] for one in report["claims"]] == [True, False]
+
+
+def test_claims_and_questions_are_two_measurements(tmp_path: Path, sets: Path) -> None:
+    result, _ = run(tmp_path, "--grounding", str(tmp_path), "--sets", str(sets))
+    assert result.exit_code == 2
+    assert "--grounding FOLDER alone" in result.output
