@@ -30,7 +30,9 @@ def test_a_label_is_short_and_plain(title: str | None, url: str | None, wanted: 
     assert labels_for([Document("id-1", "", title=title, url=url)]) == (wanted,)
 
 
-@pytest.mark.parametrize("title", ["1", " 2. ", "[3]", "１", "①", "doc 1", "Source: 2", "Document #3", "^4", "1, 2", "5†x"])
+@pytest.mark.parametrize(
+    "title", ["1", " 2. ", "[3]", "１", "①", "doc 1", "Source: 2", "Document #3", "^4", "1, 2", "5†x"]
+)
 @pytest.mark.parametrize(
     ("url", "id_", "wanted"),
     [
