@@ -185,6 +185,7 @@ PAIRED = [
 """Every pair of these is a unit as well: what two classes that touch each other overlap in."""
 
 
+@cache
 def units() -> dict[str, str]:
     """Return every unit once, by a name that shows it."""
     listed = [one for group in GROUPS.values() for one in group]

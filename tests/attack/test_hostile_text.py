@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import pkgutil
-import signal
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
-from types import FrameType
 
 import pytest
 
@@ -20,29 +17,17 @@ from datafari_rag.core.errors import RagError
 from tests.attack.hostile import grown, text_of, units
 from tests.attack.readers_of_text import READERS
 from tests.attack.report import Record, judge
-from tests.attack.worst_units import ALLOWED_MS, SLOWER_MS, WORST
+from tests.attack.worst_units import WORST
+from tests.growth import cpu_s, too_fast
 
-QUICK_CHARS, CHARS, MANY_CHARS, VERY_MANY_CHARS = 2_000, 50_000, 200_000, 800_000
-QUICK_S = 0.2
-"""CPU seconds for a short text. What the attack found took 0.5 s for it at the least, and minutes for a long one."""
-
-MARGIN = 4
-"""A machine of two cores that others use as well takes so many times the CPU seconds of `worst_units` at the most."""
-
-TRIES = 3
-"""The least time of so many calls counts: what a call takes longer is another's work."""
-
-MOST_GROWTH = 1.6
-"""Four times the text may take so many times four times as long; with its square it would be four, with n^1.5 two."""
-
-LEAST_S = 0.02
-"""What takes less grows by chance."""
+QUICK_CHARS, WORST_CHARS, CHARS = 2_000, 12_500, 50_000
+"""What the attack found grew too fast at the first size already, with a few texts at the last one alone."""
 
 PARTS = 80
 """One in so many short texts is tried on a function; the slow test tries all of them."""
 
 SLOWEST = 12
-"""So many texts that take longest at the first size are tried at the second one."""
+"""So many texts that take longest at the first size are tried at the second one, and at those around it."""
 
 ELSEWHERE = {
     "core.access": "names and tokens, which are compared and no more",
@@ -81,61 +66,6 @@ ELSEWHERE = {
 """Modules whose functions take no caller's, document's or model's text, or hand it on to one that is tried."""
 
 
-class TooSlow(BaseException):
-    """Raised by the timer, which also interrupts a pattern."""
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """
-    End what is done here after so many seconds of CPU, without the collector of garbage.
-
-    It goes through all records again and again while there are more and more of them, and an end within it is lost.
-    """
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGPROF, end)
-    gc.disable()
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        gc.enable()
-        signal.signal(signal.SIGPROF, before)
-
-
-def cpu_s(name: str, text: str, limit_s: float, *, end_s: float | None = None) -> float:
-    """Return the least CPU seconds of a few calls, as soon as they are below *limit_s*; each is ended after *end_s*."""
-    took = _once_s(name, text, end_s or limit_s)
-    for _ in range(TRIES - 1):
-        if took < limit_s:
-            break
-        took = min(took, _once_s(name, text, end_s or limit_s))
-    return took
-
-
-def _once_s(name: str, text: str, limit_s: float) -> float:
-    """Return the CPU seconds of one call; a refusal with an error of its own is as good as an answer."""
-    begun = time.thread_time()
-    try:
-        with limited(limit_s):
-            READERS[name](text)
-    except RagError:
-        pass
-    except TooSlow:
-        return limit_s
-    return time.thread_time() - begun
-
-
-def bound_s(name: str) -> float:
-    """Return the CPU seconds that a function may take for `CHARS` characters here."""
-    allowed_ms, _ = SLOWER_MS.get(name, (ALLOWED_MS, ""))
-    return MARGIN * allowed_ms / 1000
-
-
 def hostile_text(label: str, chars: int) -> str:
     unit = units().get(label)
     return dict(grown(chars))[label] if unit is None else text_of(unit, chars)
@@ -145,54 +75,45 @@ def texts(chars: int) -> dict[str, str]:
     return {name: text_of(unit, chars) for name, unit in units().items()} | dict(grown(chars))
 
 
-def slow_ones(name: str, *, chars: int, limit_s: float, tried: dict[str, str]) -> list[str]:
-    took = {label: cpu_s(name, text, limit_s) for label, text in tried.items()}
-    return [f"{name}: {label}, {chars} characters, {s:.2f} s" for label, s in took.items() if s >= limit_s]
+def reading(name: str) -> Callable[[str], None]:
+    """Return a call of a function of the table; a refusal with an error of its own is as good as an answer."""
+
+    def read(text: str) -> None:
+        with suppress(RagError):
+            READERS[name](text)
+
+    return read
+
+
+def holes_of(name: str, labels: Iterable[str], *, chars: int) -> list[str]:
+    """Return the texts of about so many characters that take a function longer than they are longer."""
+    return [
+        f"{name}: {label}, {found}"
+        for label in labels
+        if (found := too_fast(reading(name), partial(hostile_text, label), chars))
+    ]
 
 
 def test_no_function_is_slow_on_a_short_hostile_text(record_property: Record) -> None:
     """A few units for each function; all of them, and long ones, in the slow test."""
-    every = texts(QUICK_CHARS)
+    every = list(texts(QUICK_CHARS))
     holes, number = [], 0
     for place, name in enumerate(READERS):
         # Each function gets another part, so that all units are tried, and those that were slow once always.
-        some = dict(list(every.items())[place % PARTS :: PARTS]) | {label: every[label] for label in KNOWN}
-        holes += slow_ones(name, chars=QUICK_CHARS, limit_s=QUICK_S, tried=some)
+        some = dict.fromkeys([*every[place % PARTS :: PARTS], *KNOWN])
+        holes += holes_of(name, some, chars=QUICK_CHARS)
         number += len(some)
     judge(record_property, "short hostile texts", against="pure functions", tried=number, holes=holes)
 
 
-def test_no_function_takes_longer_than_its_bound_on_its_worst_text(record_property: Record) -> None:
-    holes = [
-        hole
-        for name, label in WORST.items()
-        for hole in slow_ones(name, chars=CHARS, limit_s=bound_s(name), tried={label: hostile_text(label, CHARS)})
-    ]
+def test_the_time_of_no_function_grows_faster_than_its_worst_text(record_property: Record) -> None:
+    holes = [hole for name, label in WORST.items() for hole in holes_of(name, [label], chars=WORST_CHARS)]
     judge(record_property, "worst texts", against="pure functions", tried=len(WORST), holes=holes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", READERS)
-def test_the_time_of_no_function_grows_faster_than_its_text(name: str, record_property: Record) -> None:
-    label = WORST[name]
-    first = min(_once_s(name, hostile_text(label, CHARS), 9) for _ in range(TRIES))
-    holes = []
-    for chars in (MANY_CHARS, VERY_MANY_CHARS):
-        allowed_s = max(LEAST_S, first * MOST_GROWTH * 4)
-        last = cpu_s(name, hostile_text(label, chars), allowed_s, end_s=9)
-        if last <= allowed_s:
-            # Where more work begins at a certain length, and ends at another one, that is a step and no growth.
-            holes = []
-            break
-        holes.append(f"{name}: {label}, {chars} characters: {last / first:.1f} times")
-        first = last
-    judge(record_property, f"growth: {name}", against="pure functions", tried=1, holes=holes)
 
 
 def test_the_worst_text_of_every_function_is_known() -> None:
     assert set(WORST) == set(READERS)
     assert [label for label in WORST.values() if label not in texts(QUICK_CHARS)] == []
-    assert [name for name in SLOWER_MS if name not in READERS] == []
 
 
 KNOWN = [
@@ -206,10 +127,10 @@ KNOWN = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_no_function_is_slow_on_a_long_hostile_text(name: str, record_property: Record) -> None:
-    first, last = texts(QUICK_CHARS), texts(CHARS)
-    took = sorted(first, key=lambda label: -_once_s(name, first[label], QUICK_S))
-    tried = {label: last[label] for label in dict.fromkeys([*took[:SLOWEST], *KNOWN])}
-    holes = slow_ones(name, chars=CHARS, limit_s=bound_s(name), tried=tried)
+    first = texts(QUICK_CHARS)
+    took = sorted(first, key=lambda label: -cpu_s(reading(name), first[label]))
+    tried = dict.fromkeys([*took[:SLOWEST], *KNOWN])
+    holes = holes_of(name, tried, chars=CHARS)
     judge(
         record_property, f"hostile texts: {name}", against="pure functions", tried=len(first) + len(tried), holes=holes
     )

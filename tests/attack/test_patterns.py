@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
-import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import datafari_rag
-from tests.attack.hostile import grown, text_of, units
 from tests.attack.patterns import LEFT_OUT, faults, patterns
 from tests.attack.report import Record, judge
-from tests.attack.test_hostile_text import TooSlow, limited
+from tests.attack.test_hostile_text import hostile_text, texts
+from tests.growth import cpu_s, too_fast
 
-CHARS, LONG_CHARS, LIMIT_S = 2_000, 30_000, 0.5
+CHARS, LONG_CHARS = 2_000, 30_000
 
 PARTS = 80
 """One in so many short texts is tried on a pattern; the slow test tries all of them."""
 
 SLOWEST = 8
-"""So many texts that take longest at the first length are tried at the second one."""
+"""So many texts that take longest at the first length are tried at the second one, and at those around it."""
 
 BOUNDED = {
     "core.answer.followup_questions._BULLET[0]": "it reads 40 characters",
@@ -55,7 +57,7 @@ AT_ONE_PLACE = {
     "web.pages.markdown._FENCE": "matched with the whole of a line",
     "core.solr.schema._CLASS": "matched with the whole name of a class in Solr's schema",
 }
-"""Patterns that are never looked for in a long text: to try them at each place of one would mean nothing."""
+"""Patterns that are never looked for in a long text: they are tried at its beginning, and not at each place of it."""
 
 _SETTINGS = "what an administrator wrote"
 INLINE = {
@@ -90,51 +92,48 @@ INLINE = {
 """Patterns that are made where they are used: why no text makes them slow."""
 
 
-def longest_s(pattern: re.Pattern[Any], text: str) -> float:
-    """Return the CPU seconds of all that *pattern* finds in *text*, and of a match of the whole."""
-    subject: Any = text.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else text
-    begun = time.thread_time()
-    try:
-        with limited(LIMIT_S):
-            for _ in pattern.finditer(subject):
-                pass
-            pattern.fullmatch(subject)
-    except TooSlow:
-        return LIMIT_S
-    return time.thread_time() - begun
+def finding(name: str, pattern: re.Pattern[Any]) -> Callable[[str], None]:
+    """Return a call that finds all of *pattern* in a text, if it is looked for at each place, and matches the whole."""
+    is_at_one_place = name.partition("[")[0] in AT_ONE_PLACE
+
+    def find(text: str) -> None:
+        subject: Any = text.encode("utf-8", "surrogatepass") if isinstance(pattern.pattern, bytes) else text
+        pattern.match(subject) if is_at_one_place else deque(pattern.finditer(subject), maxlen=0)
+        pattern.fullmatch(subject)
+
+    return find
 
 
-def slow(name: str, pattern: re.Pattern[Any], texts: dict[str, str]) -> list[str]:
-    return [f"{name}: {label}" for label, text in texts.items() if longest_s(pattern, text) >= LIMIT_S]
-
-
-def every(chars: int) -> dict[str, str]:
-    return {name: text_of(unit, chars) for name, unit in units().items()} | dict(grown(chars))
+def holes_of(name: str, pattern: re.Pattern[Any], labels: Iterable[str], *, chars: int) -> list[str]:
+    """Return the texts of about so many characters for which a pattern needs longer than they are longer."""
+    return [
+        f"{name}: {label}, {found}"
+        for label in labels
+        if (found := too_fast(finding(name, pattern), partial(hostile_text, label), chars))
+    ]
 
 
 def test_no_pattern_is_slow_on_short_hostile_texts(record_property: Record) -> None:
-    texts = list(every(CHARS).items())
+    labels = list(texts(CHARS))
     found = patterns()
     holes = [
         hole
         for place, (name, one) in enumerate(found.items())
-        for hole in slow(name, one, dict(texts[place % PARTS :: PARTS]))
+        for hole in holes_of(name, one, labels[place % PARTS :: PARTS], chars=CHARS)
     ]
-    tried = len(texts) * len(found) // PARTS
+    tried = len(labels) * len(found) // PARTS
     judge(record_property, f"patterns on texts of {CHARS:,}", against="pure functions", tried=tried, holes=holes)
 
 
 @pytest.mark.slow
 def test_no_pattern_is_slow_on_long_hostile_texts(record_property: Record) -> None:
     """What takes more than linear time stands out at the first length already."""
-    short, long = every(CHARS), every(LONG_CHARS)
+    short = texts(CHARS)
     holes, tried = [], 0
     for name, one in patterns().items():
-        took = {label: longest_s(one, text) for label, text in short.items()}
+        took = {label: cpu_s(finding(name, one), text) for label, text in short.items()}
         slowest = sorted(took, key=lambda label: -took[label])[:SLOWEST]
-        holes += [f"{name}: {label}, {CHARS} characters" for label, seconds in took.items() if seconds >= LIMIT_S]
-        if name not in BOUNDED and name.partition("[")[0] not in AT_ONE_PLACE:
-            holes += slow(name, one, {label: long[label] for label in slowest})
+        holes += holes_of(name, one, slowest, chars=LONG_CHARS)
         tried += len(took) + len(slowest)
     judge(record_property, "patterns on all texts", against="pure functions", tried=tried, holes=holes)
 

@@ -1,23 +1,6 @@
-"""The unit that each function of the table is slowest on, as measured with all of them, and what is allowed."""
+"""The unit that each function of the table is slowest on, as measured with all of them."""
 
 from __future__ import annotations
-
-ALLOWED_MS = 50
-"""CPU milliseconds that a function may take for 50,000 characters, on the machine where the units were measured."""
-
-SLOWER_MS: dict[str, tuple[int, str]] = {
-    "core.whole.proved_summary.provable": (110, "what is not proved is quoted and checked once more"),
-    "core.answer.followup_questions.Followups, by characters": (
-        100,
-        "50,000 pieces of one character, 2 µs each; less would take holding words back, which a reader would notice",
-    ),
-    "core.answer.answer_sentences.AnswerSentences": (110, "what waits is cut several times until a sentence ends"),
-    "core.answer.support_policy.SupportedOutput, hold": (100, "25,000 quotation marks are paired"),
-    "core.answer.support_policy.SupportedOutput, mark": (100, "25,000 quotation marks are paired"),
-    "core.citations.resolution.resolve, both": (65, "80 places of a claim of 700 characters are compared"),
-    "core.judging.doubtful_claims.doubtful_claims": (150, "the check before it, and both fold the document"),
-}
-"""Functions that take longer: how long, and why."""
 
 WORST = {
     "core.whole.central_sentences.weigh": "'\\u4e2d\\n'",

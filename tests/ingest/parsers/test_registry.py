@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -15,6 +14,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from datafari_rag.ingest.parsers import registry
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, MAX_TITLE_CHARS, Parsed, Unreadable, parsed
 from datafari_rag.ingest.parsers.registry import is_jsonl, is_known
+from tests.growth import too_fast
 
 PAGE = """<!DOCTYPE html><html><head><title>The &amp; title</title><style>p {}</style></head><body>
 <script>alert("no")</script><!-- no --><h1>Head</h1><p>One <b>bold</b>
@@ -291,18 +291,23 @@ def test_merged_cells_do_not_make_a_text_without_end(tmp_path: Path) -> None:
 )
 def test_broken_tags_need_time_in_step_with_their_number(tmp_path: Path, unit: str) -> None:
     """Python's own HTML parser needed its square: 500 KB were an hour."""
-    began_s = time.process_time()
-    (tmp_path / "a.html").write_text(unit * (500_000 // len(unit)))
-    parse(tmp_path / "a.html")
-    assert time.process_time() - began_s < 20
+
+    def page(chars: int) -> Path:
+        path = tmp_path / f"{chars}.html"
+        path.write_text(unit * (chars // len(unit)))
+        return path
+
+    assert too_fast(parse, page, 125_000) == ""
 
 
 @pytest.mark.parametrize("unit", ["\t", " ", " \n", "\n", "\n\t", "\r", "\x0b", "\n ", "\n  "])
 def test_kept_white_space_needs_time_in_step_with_its_length(tmp_path: Path, unit: str) -> None:
-    began_s = time.process_time()
-    (tmp_path / "a.html").write_text("<pre>x" + unit * 300_000 + "x</pre>")
-    parse(tmp_path / "a.html")
-    assert time.process_time() - began_s < 20
+    def page(chars: int) -> Path:
+        path = tmp_path / f"{chars}.html"
+        path.write_text("<pre>x" + unit * (chars // len(unit)) + "x</pre>")
+        return path
+
+    assert too_fast(parse, page, 125_000) == ""
 
 
 def test_a_title_has_an_end(tmp_path: Path) -> None:

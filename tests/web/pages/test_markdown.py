@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 
 from datafari_rag.web.pages.markdown import MAX_LINES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import statuses
 from datafari_rag.web.pages.results import marked_html
+from tests.growth import too_fast
 
 DOCUMENTS = [
     {"id": "a&b", "url": "https://x.example/a", "title": "First"},
@@ -107,16 +107,7 @@ def test_a_badge_stands_where_its_citation_says(text: str, mark: str, after: str
 
 @pytest.mark.parametrize("unit", ["**a ", "*a ", "`a", "[a](", "[", "** **", "**a*", " ", "# ", "\n- "])
 def test_long_answers_are_read_in_steps_that_grow_with_them(unit: str) -> None:
-    """Four times the text takes about four times as long, far from sixteen; the margin is wide for a busy machine."""
-
-    def took_s(length: int) -> float:
-        text = unit * (length // len(unit))
-        begun = time.thread_time()
-        html(text)
-        return time.thread_time() - begun
-
-    took_s(1_000)
-    assert took_s(64_000) < 10 * took_s(16_000) + 0.5
+    assert too_fast(html, lambda chars: unit * (chars // len(unit)), 16_000) == ""
 
 
 @pytest.mark.parametrize("behind", ["a\n\n**b** [1]\n- c", "```\na [1]\n```", "# a\n[1]"])
