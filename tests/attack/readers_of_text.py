@@ -247,7 +247,7 @@ READERS: dict[str, Reader] = {
         markers.DocumentLabels([text, "b"]).places(text),
         markers.DocumentLabels(["a"]).is_beginning(text),
     ),
-    "core.citations.markers.numbers_in": lambda text: markers.numbers_in(text[: markers.MAX_MARK_CHARS]),
+    "core.citations.labels.numbers_in": lambda text: labels.numbers_in(text[: markers.MAX_MARK_CHARS]),
     "core.citations.quotations.quotations": quotations.quotations,
     "core.citations.resolution.resolve, a part as quotation": lambda text: resolution.resolve(
         f"“{text[:600]}x” [1]", seen(PLAIN + text), language="en"

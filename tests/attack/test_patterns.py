@@ -66,7 +66,7 @@ INLINE = {
     "adapters.settings.properties_text._line": _SETTINGS,
     "adapters.settings.snapshot._too_open": _SETTINGS,
     "adapters.settings.snapshot.resolve": _SETTINGS,
-    "core.citations.markers.numbers_in": "one class",
+    "core.citations.labels.numbers_in": "one class",
     "core.citations.verification._without_label": "a label of 60 characters",
     "core.citations.proof.quoted_words.spelled": "words of the quotation, with an atomic group between each two",
     "core.model.replies._number": "digits with a bound, in a header with a bound",

@@ -48,7 +48,7 @@ WORST = {
     "core.answer.stored_conversations.title_from": "'\\u061f '",
     "core.citations.claims.marks_in": "'[1]\\n'",
     "core.citations.markers.DocumentLabels": "'e\\u0301'",
-    "core.citations.markers.numbers_in": "'1,000'",
+    "core.citations.labels.numbers_in": "'1,000'",
     "core.citations.quotations.quotations": "'\\'\"'",
     "core.citations.resolution.resolve, a part as quotation": "'\\u2026a'",
     "core.citations.resolution.resolve, a quotation": "'\\u3002\"'",

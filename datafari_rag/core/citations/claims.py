@@ -1,9 +1,8 @@
 """
 Which words of an answer each of its marks belongs to.
 
-A mark speaks for the words before it, back to the mark before or the beginning of its sentence; where there are none,
-for what the mark before it speaks for, or for the words that follow. Brackets in code, in links' targets and in words
-that the answer quotes are no marks.
+A mark speaks for its whole sentence: the one that it stands in, else the one before it. Only a mark that begins a
+paragraph speaks for what follows. Brackets in code, in links' targets and in words that the answer quotes are no marks.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
+from itertools import islice, pairwise
 from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
@@ -31,7 +30,9 @@ _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BRACKET_OR_END = re.compile(r"[\[\]【】［］\n]")
 _TARGET = re.compile(r"\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)\)")
 _NO_MARK = re.compile(r"\W*|[xX]|sic|\w{1,2}(?<!\d)|[ivxlc]+", re.IGNORECASE)
-_JOINING = re.compile(r"[\s,;&/+\-–]*(?:(?:and|et|und|y|e|en|и|和|及)[\s,]*)?")
+_WORD = re.compile(r"[^\W_]")
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+_STRIKE = re.compile(r"(?<![~\\])(?P<tildes>~{1,2})(?!~)|<(?P<ends>/)?(?:s|del|strike)\b[^<>]*>", re.IGNORECASE)
 _STOP = re.compile(r"[.!?…。！？\n\r:;]")
 
 
@@ -89,15 +90,20 @@ def marks_in(answer: str, labels: DocumentLabels, is_quoted: Callable[[str], boo
 
 
 def claims_of(answer: str, marks: Sequence[Mark], has_content: Callable[[str], bool]) -> tuple[Claim, ...]:
-    """Return the claim of each mark; *has_content* says whether some words state anything."""
+    """
+    Return the claim of each of *marks*, those of *answer* in order: empty where its sentence states nothing.
+
+    *has_content* says whether some words state anything.
+    """
     if not marks:
         return ()
-    quotes = tuple(span for span in quotations(answer) if not _has_mark(marks, *span))
-    page = _AnswerText(answer, tuple(marks), quotes, tuple(spans(_masked(answer, marks, quotes))))
-    claims: list[Claim] = []
-    for number in range(len(marks)):
-        claims.append(_claim(page, number, claims, has_content))
-    return tuple(claims)
+    page = _Sentences(answer, marks)
+    worded = [span for span in page.spans if _WORD.search(answer, *span)]
+    spans_ = [
+        None if place is None else worded[place] for place in (_sentence_of(one, answer, worded) for one in marks)
+    ]
+    claims = {span: page.claim(span, has_content) for span in dict.fromkeys(spans_) if span is not None}
+    return tuple((None if span is None else claims[span]) or Claim("") for span in spans_)
 
 
 def stated_in(
@@ -108,55 +114,93 @@ def stated_in(
 
     *labels* are those that a mark may name; *has_content* is as in `claims_of`.
     """
-    marks = marks_in(text, DocumentLabels(labels), lambda words: False)
-    plain = _masked(text, marks, ())
-    quotes = tuple(quotations(plain))
-    page = _AnswerText(plain, (), quotes, tuple(spans(_masked(plain, (), quotes))))
-    return tuple((span, _claim_in(page, span) if has_content(plain[slice(*span)]) else None) for span in page.sentences)
+    page = _Sentences(text, marks_in(text, DocumentLabels(labels), lambda words: False))
+    return tuple((span, page.claim(span, has_content)) for span in page.spans)
 
 
-@dataclass(frozen=True, slots=True)
-class _AnswerText:
-    """An answer with what was found in it; sentences are spans without white space around them."""
+class _Sentences:
+    """The sentences of a text, as *spans* without white space around them, and what each claims."""
 
-    answer: str
-    marks: tuple[Mark, ...]
-    quotes: tuple[tuple[int, int], ...]
-    sentences: tuple[tuple[int, int], ...]
+    def __init__(self, text: str, marks: Sequence[Mark]) -> None:
+        self._text, self._marks, self._struck = text, marks, _struck(text)
+        quotes = [span for span in quotations(text) if not _marks_between(marks, *span)]
+        self.spans = spans(_masked(text, marks, quotes))
 
-
-def _claim(page: _AnswerText, number: int, earlier: Sequence[Claim], has_content: Callable[[str], bool]) -> Claim:
-    before, after = _before(page, number), _after(page, number)
-    if before is not None and has_content(page.answer[slice(*before)]):
-        claim = _claim_in(page, before)
-        if not claim.quotes and after is not None and _is_last(page, number, after):
-            following = _claim_in(page, after)
-            return replace(claim, quotes=following.quotes, around=f"{claim.text} {following.around}")
-        return claim
-    if earlier and _is_in_a_row(page, number):
-        return earlier[-1]
-    if after is not None and has_content(page.answer[slice(*after)]):
-        return _claim_in(page, after)
-    return earlier[-1] if earlier else Claim("")
+    def claim(self, span: tuple[int, int], has_content: Callable[[str], bool]) -> Claim | None:
+        """Return the claim of the sentence *span*, None where it states nothing."""
+        words = _without(self._text, _marks_between(self._marks, *span), *span)
+        if not has_content(words):
+            return None
+        # With words struck out it says one thing where these are, and another where a reader sees the signs.
+        return Claim("") if any(self._struck[slice(*span)]) else _claim_in(words)
 
 
-def _has_mark(marks: Sequence[Mark], start: int, end: int) -> bool:
-    """Return whether one of *marks*, which are in order, is from *start* to *end* or reaches into that."""
-    place = bisect_left(marks, end, key=attrgetter("start")) - 1
-    return place >= 0 and marks[place].end > start
+def _struck(text: str) -> bytearray:
+    """Return one for each character of *text* that is struck out, in Markdown or HTML and not in code, else zero."""
+    struck = bytearray(len(text))
+    code = code_spans(text)
+    opened: dict[str, int] = {}
+    for sign in _STRIKE.finditer(text):
+        kind = sign["tildes"] or "<"
+        start = opened.get(kind)
+        if _span_around(code, sign.start()):
+            continue
+        if start is not None and (sign["ends"] or _may_end(text, sign)):
+            struck[start : sign.end()] = b"\1" * (sign.end() - start)
+            del opened[kind]
+        elif start is None and not sign["ends"] and not text[sign.end() : sign.end() + 1].isspace():
+            opened[kind] = sign.start()
+    if "<" in opened:
+        struck[opened["<"] :] = b"\1" * (len(text) - opened["<"])
+    return struck
 
 
-def _claim_in(page: _AnswerText, region: tuple[int, int]) -> Claim:
-    start, end = region
-    text = page.answer[start:end]
-    inside = page.quotes[bisect_left(page.quotes, (start, 0)) : bisect_left(page.quotes, (end + 1, 0))]
-    spans_ = [(a - start, b - start) for a, b in inside if b <= end]
-    around = _around(text, spans_)
+def _may_end(text: str, tildes: re.Match[str]) -> bool:
+    """Say whether *tildes* may close what is struck out: there is a word or a sign before, and no blank."""
+    before, after = text[tildes.start() - 1], text[tildes.end() : tildes.end() + 1]
+    return before.isalnum() or not (before.isspace() or after.isalnum())
+
+
+def _sentence_of(mark: Mark, text: str, sentences: Sequence[tuple[int, int]]) -> int | None:
+    """
+    Return which of *sentences*, those with words, *mark* belongs to; None where no words are before it.
+
+    Between two of them it belongs to the first, unless it begins a paragraph in which words follow on its line.
+    """
+    before = bisect_right(sentences, mark.start, key=itemgetter(0)) - 1
+    end = sentences[before][1] if before >= 0 else 0
+    if mark.start < end:
+        return before
+    is_beginning = before < 0 or _EMPTY_LINE.search(text, end, mark.start) is not None
+    following = sentences[before + 1][0] if before + 1 < len(sentences) else len(text)
+    if is_beginning and following < len(text) and "\n" not in text[mark.end : following]:
+        return before + 1
+    return before if before >= 0 else None
+
+
+def _marks_between(marks: Sequence[Mark], start: int, end: int) -> Sequence[Mark]:
+    """Return those of *marks*, which are in order and apart, that are from *start* to *end* or reach into that."""
+    first = bisect_right(marks, start, key=attrgetter("end"))
+    return marks[first : bisect_left(marks, end, lo=first, key=attrgetter("start"))]
+
+
+def _without(text: str, marks: Sequence[Mark], start: int, end: int) -> str:
+    """Return the text from *start* to *end* without *marks* and the blanks in front of each."""
+    pieces, at = [], start
+    for mark in marks:
+        pieces.append(text[at : mark.start].rstrip())
+        at = mark.end
+    return "".join((*pieces, text[at:end])).strip()
+
+
+def _claim_in(text: str) -> Claim:
+    quotes: Sequence[tuple[int, int]] = quotations(text)
+    around = _around(text, quotes)
     if QUOTATION_MARK.search(around) is not None:
-        marks = [match.start() for match in QUOTATION_MARK.finditer(text)]
-        spans_ = [(marks[0] + 1, marks[-1])] if len(marks) > 1 else []
-        around = _around(text, spans_)
-    return Claim(text.strip(), tuple(text[a:b] for a, b in spans_), around)
+        signs = [match.start() for match in QUOTATION_MARK.finditer(text)]
+        quotes = [(signs[0] + 1, signs[-1])] if len(signs) > 1 else []
+        around = _around(text, quotes)
+    return Claim(text, tuple(text[start:end] for start, end in quotes), around)
 
 
 def _around(text: str, quotes: Sequence[tuple[int, int]]) -> str:
@@ -168,59 +212,21 @@ def _around(text: str, quotes: Sequence[tuple[int, int]]) -> str:
     return " ".join((*pieces, text[at:]))
 
 
-def _before(page: _AnswerText, number: int) -> tuple[int, int] | None:
-    """Return the words from the mark before, or from the sentence's beginning, to the mark; None at a beginning."""
-    mark, place = page.marks[number], _sentence_at(page, page.marks[number].start)
-    if place is None:
-        return None
-    start, end = page.sentences[place]
-    last = page.marks[number - 1].end if number else 0
-    if mark.start >= end and "\n" in page.answer[end : mark.start]:
-        return None
-    stop = mark.start
-    leading = page.answer[start:stop].rstrip()[-1:]
-    if leading in ".!?" and page.answer[mark.end : mark.end + 2].strip()[:1].islower():
-        return None
-    return (max(start, last), stop) if last <= stop else None
-
-
-def _after(page: _AnswerText, number: int) -> tuple[int, int] | None:
-    """Return the words from the mark to the next one or the sentence's end; None when nothing follows on the line."""
-    mark = page.marks[number]
-    limit = page.marks[number + 1].start if number + 1 < len(page.marks) else len(page.answer)
-    place = bisect_right(page.sentences, mark.end, key=itemgetter(1))
-    if place == len(page.sentences):
-        return None
-    start, end = page.sentences[place]
-    if "\n" in page.answer[mark.end : max(start, mark.end)]:
-        return None
-    return (max(start, mark.end), min(end, limit)) if max(start, mark.end) < limit else None
-
-
-def _is_in_a_row(page: _AnswerText, number: int) -> bool:
-    """Return whether only joining words and signs are between the mark before, if any, and this one."""
-    between = page.answer[page.marks[number - 1].end : page.marks[number].start]
-    return _JOINING.fullmatch(between) is not None
-
-
-def _is_last(page: _AnswerText, number: int, after: tuple[int, int]) -> bool:
-    """Say whether no later mark can claim the words that follow in the sentence."""
-    return number + 1 == len(page.marks) or page.marks[number + 1].start > after[1]
-
-
-def _sentence_at(page: _AnswerText, offset: int) -> int | None:
-    """Return the number of the last sentence that begins before *offset*."""
-    place = bisect_right(page.sentences, (offset, -1)) - 1
-    return place if place >= 0 else None
-
-
 def _masked(answer: str, marks: Sequence[Mark], quotes: Sequence[tuple[int, int]]) -> str:
-    """Return *answer* without what would end a sentence in a quotation, and without marks; offsets stay."""
+    """
+    Return *answer* without marks, and without what would end a sentence inside of a quotation; offsets stay.
+
+    A quotation with its marks is a sentence of its own where another quotation follows.
+    """
     pieces = list(answer)
     for start, end in quotes:
-        pieces[start:end] = _STOP.sub("x", answer[start:end])
+        pieces[start : end - 1] = _STOP.sub("x", answer[start : end - 1])
     for mark in marks:
         pieces[mark.start : mark.end] = " " * (mark.end - mark.start)
+    for (_, end), (start, _) in pairwise(quotes):
+        between = slice(end + 1, start - 1)
+        if answer[between].strip() and not "".join(pieces[between]).strip():
+            pieces[end + 1 : end + 3] = "\n\n"
     return "".join(pieces)
 
 

@@ -148,7 +148,7 @@ def test_what_is_not_known_is_null() -> None:
         "plan",
         answer_start=22,
         answer_end=25,
-        claim="Vision is not covered",
+        claim="Vision is not covered.",
         url="file:///plan.pdf",
         title="Plan [final].pdf",
         field="exactContent",
@@ -162,11 +162,11 @@ def test_what_is_not_known_is_null() -> None:
         "plan",
         answer_start=37,
         answer_end=40,
-        claim="Dogs bark",
+        claim="Dogs bark.",
         url="file:///plan.pdf",
         title="Plan [final].pdf",
     )
-    assert unknown == Citation("X.pdf", "unknown", answer_start=47, answer_end=54, claim="Cats")
+    assert unknown == Citation("X.pdf", "unknown", answer_start=47, answer_end=54, claim="Cats.")
 
 
 @pytest.mark.parametrize(
