@@ -12,7 +12,7 @@ from datafari_rag.core.errors import BadRequest, BodyTooLarge, NotAllowed, TooMa
 from datafari_rag.core.errors import UnsupportedMediaType as WrongType
 from datafari_rag.core.hosts import authority_of, is_known
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.forms import FORM_BYTES, MAX_PAIRS, MAX_PARTS, URLENCODED
 from datafari_rag.web.ops import cors
 from datafari_rag.web.routes import ROUTES
@@ -20,7 +20,7 @@ from datafari_rag.web.routes import ROUTES
 MAX_TARGET_BYTES = 65_536
 """Longest path and query that is taken (contract §2)."""
 
-OPEN_PATHS = frozenset({"/documents", *(path for route in ROUTES for path in route.paths)})
+OPEN_PATHS = frozenset(path for route in ROUTES for path in route.paths)
 """What pages of other sites may call, where `server.cors.origins` names them."""
 
 UNCOUNTED = frozenset({"static", "openapi", "/health/live", "/health/ready", "/metrics", "page:GET:/widget.json"})

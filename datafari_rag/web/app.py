@@ -22,11 +22,9 @@ from datafari_rag.core.errors import (
 )
 from datafari_rag.web.admission import OPEN_PATHS, admit
 from datafari_rag.web.api.answer_events import internal
-from datafari_rag.web.api.answers import WorkerContext, answered
-from datafari_rag.web.api.bodyless import bodyless
-from datafari_rag.web.api.documents import document_view
+from datafari_rag.web.api.answers import answer_of
+from datafari_rag.web.api.exchange import Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.openapi import openapi_view
-from datafari_rag.web.api.search import searched
 from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
 from datafari_rag.web.ops.last_failures import LastFailures
@@ -36,7 +34,7 @@ from datafari_rag.web.ops.rate_limits import RateLimits
 from datafari_rag.web.ops.security_headers import missing
 from datafari_rag.web.pages.routes import add_pages
 from datafari_rag.web.refusing import refused
-from datafari_rag.web.request_values import incoming_from, watch_client
+from datafari_rag.web.request_values import bodyless, whole_request
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import EditableSettings, Service
 from datafari_rag.web.signing import Signer
@@ -83,7 +81,6 @@ def register(
         for path in route.paths:
             view = _view(worker, route) if route.view is None else _plain_view(worker, route.view)
             app.add_url_rule(path, f"{route.name}:{path}", view, methods=list(route.methods))
-    app.add_url_rule("/documents", "documents", lambda: document_view(worker, bodyless()), methods=["GET"])
     for path, probe in (("/health/live", health.live), ("/health/ready", health.ready), ("/metrics", health.metrics)):
         app.add_url_rule(path, path, _plain_view(worker, probe), methods=["GET"])
     add_pages(app, worker)
@@ -94,18 +91,16 @@ def register(
 
 def _view(worker: WorkerContext, route: Route) -> Callable[[], Response]:
     def view() -> Response:
-        try:
-            incoming = incoming_from(request, takes=route.takes, now_s=worker.now())
-        except RagError as error:
-            return refused(worker, error)
-        watch_client(request)
-        row = route.row_for(incoming)
-        peer = request.remote_addr or ""
-        if row is None:
-            return searched(worker, incoming, peer)
-        return answered(worker, row, worker.snapshot(), incoming=incoming, peer=peer)
+        row = route.row_for(bodyless())
+        return exchanged(
+            Exchange(worker, row), lambda: whole_request(route.takes, worker.now()), _work, row_for=route.row_for
+        )
 
     return view
+
+
+def _work(exchange: Exchange) -> Response:
+    return (exchange.row.work or answer_of)(exchange)
 
 
 def _plain_view(worker: WorkerContext, view: Callable[[WorkerContext], Response]) -> Callable[..., Response]:

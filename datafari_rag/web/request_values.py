@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import orjson
-from flask import Request
+from flask import Request, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
@@ -45,9 +45,7 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         UnsupportedMediaType: a body of a type this path does not take.
         BadRequest: a body that is not what it says it is.
     """
-    bare = Incoming(
-        request.path, _params(request.args), headers=headers_of(request), now_s=now_s, base_url=_base_url(request)
-    )
+    bare = _bare(request, now_s)
     if request.method == "GET":
         return bare
     try:
@@ -56,6 +54,18 @@ def incoming_from(request: Request, *, takes: frozenset[str], now_s: float) -> I
         raise BodyTooLarge from error
     except ClientDisconnected as error:
         raise BadRequest("The request body ended too early.") from error
+
+
+def bodyless() -> Incoming:
+    """Return the current request without a body, for what is decided before or without one."""
+    return _bare(request)
+
+
+def whole_request(takes: frozenset[str], now_s: float) -> Incoming:
+    """Return the current request as `incoming_from` does, and stop it from here on when its client disconnects."""
+    incoming = incoming_from(request, takes=takes, now_s=now_s)
+    watch_client(request)
+    return incoming
 
 
 def watch_client(request: Request) -> None:
@@ -68,6 +78,11 @@ def watch_client(request: Request) -> None:
 def headers_of(request: Request) -> dict[str, str]:
     """Return the headers of *request* under lower-case names."""
     return {name.lower(): value for name, value in request.headers.items()}
+
+
+def _bare(request: Request, now_s: float = 0.0) -> Incoming:
+    params, headers = _params(request.args), headers_of(request)
+    return Incoming(request.path, params, headers=headers, now_s=now_s, base_url=_base_url(request))
 
 
 def _base_url(request: Request) -> str:

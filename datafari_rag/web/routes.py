@@ -11,11 +11,12 @@ from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, AiAction
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api import grounding
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext
+from datafari_rag.web.api import documents, grounding
+from datafari_rag.web.api.exchange import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.model_relay import relay
-from datafari_rag.web.api.models import model_view, models_view
+from datafari_rag.web.api.models import MODELS, model_view, models_view
+from datafari_rag.web.api.search import SELECT
 from datafari_rag.web.conversations import view
 from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
 
@@ -34,9 +35,9 @@ class Route:
     view: Callable[[WorkerContext], Response] | None = None
     """What serves the paths in place of a dialect; its rows then only give failures their shape."""
 
-    def row_for(self, incoming: Incoming) -> DialectRoute | None:
-        """Return the row that serves *incoming*; None where only a plain search is left."""
-        return next((row for row in self.rows if row.accepts is None or row.accepts(incoming)), None)
+    def row_for(self, incoming: Incoming) -> DialectRoute:
+        """Return the row that serves *incoming*: the last one takes all."""
+        return next(row for row in self.rows if row.accepts is None or row.accepts(incoming))
 
 
 AI_PATHS = tuple(f"{prefix}/rest/v2.0/ai{end}" for prefix in ("/Datafari", "") for end in ("", "/stream"))
@@ -66,7 +67,7 @@ _JSON = frozenset({"json"})
 
 ROUTES = (
     Route("ai", AI_PATHS, ("POST",), _JSON, (*(_of_ai(one, one.accepts) for one in ACTIONS.values()), _of_ai(UNKNOWN))),
-    Route("select", SELECT_PATHS, ("GET", "POST"), frozenset({"form"}), (RAGAPI,)),
+    Route("select", SELECT_PATHS, ("GET", "POST"), frozenset({"form"}), (RAGAPI, SELECT)),
     Route("chat", ("/chat", "/ask"), ("POST",), _JSON, (CHOICES, CHAT)),
     Route("chat-stream", ("/chat/stream",), ("POST",), _JSON, (CHAT,)),
     Route("published", ("/api/chat", "/api/chat/stream"), ("POST",), frozenset({"json", "files"}), (PUBLISHED,)),
@@ -76,6 +77,7 @@ ROUTES = (
     Route("mcp-resource", (RESOURCE_PATH, f"{RESOURCE_PATH}{PATH}"), ("GET",), frozenset(), (MCP,), resource_view),
     Route("responses", ("/v1/responses",), ("POST",), _JSON, (RESPONSES,)),
     Route("grounding", (grounding.PATH,), ("POST",), _JSON, (grounding.GROUNDING,), grounding.check_view),
-    Route("models", ("/v1/models",), ("GET",), frozenset(), (OPENAI,), models_view),
-    Route("model", ("/v1/models/<path:name>",), ("GET",), frozenset(), (OPENAI,), model_view),
+    Route("documents", (documents.PATH,), ("GET",), frozenset(), (documents.DOCUMENTS,), documents.document_view),
+    Route("models", ("/v1/models",), ("GET",), frozenset(), (MODELS,), models_view),
+    Route("model", ("/v1/models/<path:name>",), ("GET",), frozenset(), (MODELS,), model_view),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from datafari_rag.core.answer.stored_conversations import ConversationStore
-from datafari_rag.core.errors import AuthorityUnavailable, RagError
+from datafari_rag.core.errors import AuthorityUnavailable
 from datafari_rag.core.revocation import NEVER, Revocation
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
@@ -36,7 +36,7 @@ class ServiceSnapshot:
     """
     One snapshot: *settings* and all that was built from them; a request takes one and keeps to it.
 
-    *bad_setting* is what every answer fails with while a value cannot be used; plain search continues.
+    *bad_setting* says why every answer fails while a value cannot be used; plain search continues.
     """
 
     settings: Settings
@@ -44,7 +44,7 @@ class ServiceSnapshot:
     identity: Identity
     rights: RightsSource
     relay: Relay | None = None
-    bad_setting: RagError | None = None
+    bad_setting: str | None = None
     audit: Trail | None = None
     agent_identity: Identity | None = None
     """Identifies users at /mcp: tokens must be made for it. None if the name in such a token is unknown."""

@@ -287,7 +287,7 @@ def test_failure_before_the_first_words(
 
 def test_a_bad_setting(dialect: Dialect) -> None:
     error = BadSetting("Invalid value for rag.template property. Valid values are x.")
-    response = ask(dialect, replace(line(), bad_setting=error))
+    response = ask(dialect, replace(line(), bad_setting=error.reason))
     assert response.status_code == dialect.status(500)
     assert dialect.said(response.get_json()) == error.reason
 

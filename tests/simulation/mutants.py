@@ -13,6 +13,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from datafari_rag.web.ops.audit import audit
+
 from datafari_rag import pipeline
 from datafari_rag.adapters import retries
 from datafari_rag.adapters.http.single_flight import Flights
@@ -30,7 +32,6 @@ from datafari_rag.core.events import Failed
 from datafari_rag.core.solr import parameters
 from datafari_rag.ports import Ending
 from datafari_rag.web.api import answers
-from datafari_rag.web.ops.audit import audit
 from datafari_rag.web.ops.open_streams import StreamPlace, Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from tests.simulation.world import Outcome, run

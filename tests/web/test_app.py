@@ -13,7 +13,6 @@ from werkzeug.test import TestResponse
 from datafari_rag.core.errors import (
     AuthorityTimeout,
     AuthorityUnavailable,
-    BadSetting,
     ContentFiltered,
     EmbeddingsTimeout,
     ModelBusy,
@@ -212,7 +211,7 @@ def test_the_page_with_too_many_filters_says_so() -> None:
 
 def test_a_bad_setting_fails_every_answer_and_no_plain_search() -> None:
     sentence = 'Invalid value for rag.solrField property. Valid values are "highlighting".'
-    line = replace(fake_snapshot(), bad_setting=BadSetting(sentence))
+    line = replace(fake_snapshot(), bad_setting=sentence)
 
     assert_is_failure(line, 500, "badSetting")
     assert get(line).get_json()["content"]["error"]["reason"] == sentence

@@ -97,7 +97,7 @@ class SettingsFile:
     def problem(self) -> str | None:
         """Return what is wrong with the settings now, for readiness, without any value; None when nothing is."""
         bad = self._current.bad_setting
-        return self._rejected or (None if bad is None else f"{self._current.name}: {bad.reason}")
+        return self._rejected or (None if bad is None else f"{self._current.name}: {bad}")
 
     def written(self) -> Mapping[str, str]:
         """Return the file's texts by key with unresolved references; the last of several counts."""

@@ -15,7 +15,6 @@ from importlib import resources
 from pathlib import Path
 
 from datafari_rag.adapters.settings.properties_text import decoded, entries_of
-from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.checks import valid
 from datafari_rag.core.settings.linter import Entry, lint
@@ -58,10 +57,10 @@ class SettingsSnapshot:
     signature: Signature = ()
 
     @property
-    def bad_setting(self) -> BadSetting | None:
-        """Return what every answer fails with, None when answers can be given."""
+    def bad_setting(self) -> str | None:
+        """Return why every answer fails, safe to show; None when answers can be given."""
         first = next((problem for problem in self.problems if problem.stops and problem.is_of_answers), None)
-        return None if first is None else BadSetting(first.sentence)
+        return None if first is None else first.sentence
 
     def lines(self) -> tuple[str, ...]:
         """Return every problem as `FILE:LINE: message`."""

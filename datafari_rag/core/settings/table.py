@@ -60,14 +60,14 @@ class Settings(SearchSettings):
         "server.rate.user_per_minute",
         0,
         check=checks.integer(0, 1_000_000),
-        help="Maximum number of questions per user and minute. 0: no limit.",
+        help="Maximum number of questions, checks and opened documents per user and minute. 0: no limit.",
         browser=True,
     )
     server_rate_address_per_minute: int = setting(
         "server.rate.address_per_minute",
         0,
         check=checks.integer(0, 1_000_000),
-        help="Maximum number of questions per client address and minute. 0: no limit.",
+        help="Maximum number of requests per client address and minute. 0: no limit.",
         browser=True,
     )
     server_max_streams: int = setting(

@@ -16,7 +16,7 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
+from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.messages import message, translated
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
@@ -26,11 +26,12 @@ from datafari_rag.web.admin.charts import charts_of, counts_of
 from datafari_rag.web.admin.form import FormState, changes_in, groups_of
 from datafari_rag.web.admin.form_notes import AT_START
 from datafari_rag.web.admin.status import state_of
-from datafari_rag.web.api.answers import WorkerContext, answered
-from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.api.answers import answered
+from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
-from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.pages.static_files import compressed
 from datafari_rag.web.request_values import headers_of
@@ -54,10 +55,7 @@ class AdminRequest:
 
 def admin_page(worker: WorkerContext) -> Response:
     """Return the page; a caller who is not an administrator gets the page of a refusal."""
-    try:
-        admin = _admin(worker)
-    except RagError as error:
-        return failure_page(worker, error)
+    admin = _admin(worker)
     saved = request.args.get("saved", "")
     return _shown(
         admin, FormState(admin.keeper.written(), admin.keeper.fixed()), saved=saved if saved.isdigit() else ""
@@ -66,10 +64,7 @@ def admin_page(worker: WorkerContext) -> Response:
 
 def save(worker: WorkerContext) -> Response:
     """Save what the form changed, or show it again with what is wrong."""
-    try:
-        admin = _admin(worker, is_form=True)
-    except RagError as error:
-        return failure_page(worker, error)
+    admin = _admin(worker, is_form=True)
     written = admin.keeper.written()
     changes = changes_in(request.form, written)
     if request.form.get("version") != _version(admin.worker, written):
@@ -101,11 +96,7 @@ def probe(worker: WorkerContext) -> Response:
 
 def now(worker: WorkerContext) -> Response:
     """Return how the parts are and what was counted so far, over all workers; the page asks for it again and again."""
-    try:
-        admin = _admin(worker)
-    except RagError as error:
-        status, body = failure(error, worker.snapshot().settings)
-        return json_response(plain(body), status)
+    admin = _admin(worker)
     state = [asdict(part) for part in state_of(worker, admin.reader.translate)]
     exposition = worker.metrics.exposition()
     charts = asdict(charts_of(exposition, chart_names(admin.reader.translate)))
@@ -191,11 +182,7 @@ def latest_of(history: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str,
 
 
 def _as_json(worker: WorkerContext, make: Callable[[AdminRequest], Mapping[str, object]]) -> Response:
-    try:
-        return json_response(plain(make(_admin(worker, is_form=True))))
-    except RagError as error:
-        status, body = failure(error, worker.snapshot().settings)
-        return json_response(plain(body), status)
+    return json_response(plain(make(_admin(worker, is_form=True))))
 
 
 def _checked(admin: AdminRequest) -> Mapping[str, object]:
@@ -226,7 +213,7 @@ def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str)
     headers = headers_of(request)
     incoming = Incoming("/", {"q": (question,)}, headers=headers)
     began = snapshot.dependencies.clock()
-    response = answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")
+    response = answered(worker, PAGE, incoming, snapshot)
     took_ms = (snapshot.dependencies.clock() - began) * 1000
     body: Mapping[str, object] = orjson.loads(response.get_data())
     return {**body, "model": response.headers.get("X-RAG-Model", ""), "id": worker.new_id(), "wholeMs": took_ms}

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 from flask import Response, request
 
-from datafari_rag.core.errors import BadRequest, NotAllowed, RagError
+from datafari_rag.core.errors import BadRequest, NotAllowed
 from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.revocation import MAX_NAME_CHARS
-from datafari_rag.web.api.answers import WorkerContext
-from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.request_values import headers_of, incoming_from
 from datafari_rag.web.responses import json_response
@@ -31,17 +31,13 @@ _TAKES = frozenset({"json", "form"})
 
 
 def revoke(worker: WorkerContext) -> Response:
-    """Revoke the rights of `user`, or of everybody (`*`); return whose, and since when."""
-    try:
-        request.max_content_length = MAX_BODY_BYTES
-        reader = reader_of(worker)
-        if not reader.is_admin:
-            raise NotAllowed
-        name = _named(worker, reader)
-        since_s = _revoked(worker, name, by=reader.name or "")
-    except RagError as error:
-        status, body = failure(error, worker.snapshot().settings)
-        return json_response(plain(body), status)
+    """Revoke the rights of `user`, or of everybody (`*`); return whose, and since when. Raises: RagError."""
+    request.max_content_length = MAX_BODY_BYTES
+    reader = reader_of(worker)
+    if not reader.is_admin:
+        raise NotAllowed
+    name = _named(worker, reader)
+    since_s = _revoked(worker, name, by=reader.name or "")
     return json_response(plain({"user": EVERYBODY if name is None else name, "since": iso_at(since_s, has_ms=True)}))
 
 

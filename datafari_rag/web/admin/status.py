@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from datafari_rag.core.messages import translated
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.ops.health import parts_of
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import part_names, title_and_hint

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from typing import TypeVar
 
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.errors import Internal, Overloaded, RagError
@@ -18,6 +19,8 @@ from datafari_rag.protocols.request import Task
 from datafari_rag.web.runtime import ServiceSnapshot
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class AnswerEvents:
@@ -34,20 +37,43 @@ class AnswerEvents:
 
     def all(self) -> Generator[Event, None, None]:
         """Yield the events; a defect becomes a failure with an id, so that no stream ends without saying why."""
+        return to_the_end(self._noted(), self._broken, self._new_id())
+
+    def _noted(self) -> Generator[Event, None, None]:
+        with closing(self._events) as events:
+            for event in events:
+                if isinstance(event, Finished | Failed):
+                    self.ending = event
+                elif isinstance(event, Sources):
+                    self.read = event.extracts
+                elif isinstance(event, Delta) and self.on_words is not None:
+                    self.on_words()
+                    self.on_words = None
+                yield event
+
+    def _broken(self, error: RagError) -> Generator[Event, None, None]:
+        self.ending = Failed(error)
+        yield self.ending
+
+
+def to_the_end(
+    items: Generator[T, None, None], ending: Callable[[RagError], Generator[T, None, None]], incident: str
+) -> Generator[T, None, None]:
+    """
+    Yield *items*; where a defect of this program ends them, what *ending* makes of it is the end.
+
+    The one edge where a defect is caught: what escaped would be in the server's log, with the texts it was about.
+    """
+    parts = [items]
+    while parts:
+        part = parts.pop()
         try:
-            with closing(self._events) as events:
-                for event in events:
-                    if isinstance(event, Finished | Failed):
-                        self.ending = event
-                    elif isinstance(event, Sources):
-                        self.read = event.extracts
-                    elif isinstance(event, Delta) and self.on_words is not None:
-                        self.on_words()
-                        self.on_words = None
-                    yield event
-        except Exception as defect:  # the one edge where a defect of this program is caught
-            self.ending = Failed(internal(defect, self._new_id()))
-            yield self.ending
+            with closing(part):
+                yield from part
+        except Exception as defect:
+            error = internal(defect, incident)
+            # A defect of the ending itself ends the stream.
+            parts += [ending(error)] if part is items else []
 
 
 def while_held(events: Generator[Event, None, None], require_held: Callable[[], None]) -> Generator[Event, None, None]:
@@ -65,17 +91,23 @@ def while_held(events: Generator[Event, None, None], require_held: Callable[[], 
 def begun_in(
     place: Callable[[], AbstractContextManager[None]], events: Generator[Event, None, None]
 ) -> Generator[Event, None, None]:
-    """Yield *events*; the search before the first one needs a *place*. Without one, that failure is the only event."""
+    """
+    Yield *events*; until the documents are known, or there is nothing more, a *place* is held.
+
+    The steps of a search and the reading of documents are events before that. Without a place, that failure is the
+    only event.
+    """
     with closing(events):
         try:
             with place():
-                first = next(events, None)
+                for event in events:
+                    yield event
+                    if isinstance(event, Sources):
+                        break
         except Overloaded as error:
             yield Failed(error)
             return
-        if first is not None:
-            yield first
-            yield from events
+        yield from events
 
 
 def task_events(task: Task, settings: Settings, snapshot: ServiceSnapshot) -> Generator[Event, None, None]:

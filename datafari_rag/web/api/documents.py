@@ -4,39 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flask import Response, request
+from flask import Response
 
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
-from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import BadRequest, NotFound, RagError
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.errors import BadRequest, NotFound
 from datafari_rag.core.places import place_at
 from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.pipeline import fetch
+from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged, wants_json
 from datafari_rag.web.api.marked_text import parts_of
-from datafari_rag.web.api.search import opened
-from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.json_bytes import NDJSON, failure, plain
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import json_response
 
 FIELDS = frozenset({"exactContent", "preview_content"})
 """Fields whose stored text may be opened."""
 
+PATH = "/documents"
 
-def document_view(worker: WorkerContext, incoming: Incoming) -> Response:
+DOCUMENTS = DialectRoute("documents", Questionless(failure), NDJSON, page=failure_page)
+
+
+def document_view(worker: WorkerContext) -> Response:
     """Return the document's page, or JSON for those who accept that; an absent and a forbidden one look alike."""
-    try:
-        field = incoming.param("field") or "exactContent"
-        if field not in FIELDS or not incoming.param("id"):
-            raise NotFound
-        document = opened(worker, incoming.param("id") or "", field, incoming=incoming, peer=request.remote_addr or "")
-        start, end = _span(incoming, len(document.text))
-    except RagError as error:
-        return _failed(worker, error)
-    return _as_json(document, field, start, end) if wants_json() else _as_page(worker, document, start, end)
+    return exchanged(Exchange(worker, DOCUMENTS), bodyless, _opened)
+
+
+def _opened(exchange: Exchange) -> Response:
+    incoming = exchange.incoming
+    document_id, field = incoming.param("id"), incoming.param("field") or "exactContent"
+    if field not in FIELDS or not document_id:
+        raise NotFound
+    snapshot = exchange.snapshot
+    document = fetch(
+        document_id, field, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies
+    )
+    if document is None:
+        raise NotFound
+    start, end = _span(incoming, len(document.text))
+    exchange.extracts = (Extract(1, document.id, document, (Passage(start or 0, end or len(document.text)),), ""),)
+    return _as_json(document, field, start, end) if wants_json() else _as_page(exchange.worker, document, start, end)
 
 
 def _span(incoming: Incoming, length: int) -> tuple[int | None, int | None]:
@@ -55,11 +69,6 @@ def _offset(incoming: Incoming, name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) <= 12):
         raise BadRequest(f"The parameter {name} must be a whole number of characters, 0 or more.")
     return int(text)
-
-
-def wants_json() -> bool:
-    """Say whether the caller prefers JSON to a page."""
-    return request.accept_mimetypes.best_match(["text/html", "application/json"]) == "application/json"
 
 
 def _as_json(document: Document, field: str, start: int | None, end: int | None) -> Response:
@@ -103,10 +112,3 @@ def _summary(worker: WorkerContext, document: Document, reader: PageReader) -> M
     if not worker.snapshot().settings.ai_enable_summarization or not document.text.strip():
         return None
     return {"id": document.id, **summary_words(reader.translate)}
-
-
-def _failed(worker: WorkerContext, error: RagError) -> Response:
-    if not wants_json():
-        return failure_page(worker, error)
-    status, body = failure(error, worker.snapshot().settings)
-    return json_response(plain(body), status)

@@ -12,24 +12,23 @@ from dataclasses import replace
 
 from flask import Response, g, request
 
-from datafari_rag.core.errors import BadRequest, BadSetting, NotAllowed, NotAuthenticated, NotFound, RagError
+from datafari_rag.core.errors import BadRequest, BadSetting, NotAllowed, NotAuthenticated, NotFound
 from datafari_rag.core.hosts import authority_of, is_same, normalized
-from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Identity
 from datafari_rag.protocols.mcp import messages, replies
 from datafari_rag.protocols.mcp.answer import AnswerCall
 from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcRequest
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by
-from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
+from datafari_rag.web.api.mcp_tools import NAME, OFFERED, Call, Offered
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops import request_context
 from datafari_rag.web.request_values import incoming_from, watch_client
 from datafari_rag.web.responses import json_response
-from datafari_rag.web.runtime import ServiceSnapshot
 
-MCP = DialectRoute("mcp", AnswerCall(), EVENTS)
-"""How a failure looks before a call is known."""
+MCP = DialectRoute(NAME, AnswerCall(), EVENTS, is_question=False)
+"""How a failure looks before a call is known, and what is answered without a question: lists of tools."""
 
 PATH = "/mcp"
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
@@ -43,10 +42,20 @@ _NO_AUDIENCE = (
 def mcp_view(worker: WorkerContext, offered: Mapping[str, Offered] = OFFERED) -> Response:
     """Return the reply to one message; *offered* are the tools, of which the settings may leave some out."""
     snapshot = worker.snapshot()
-    try:
-        return _answered(worker, snapshot, offered)
-    except RagError as error:
-        return _challenged(failed(worker, MCP, error, snapshot.settings), error, snapshot.settings)
+
+    def read() -> Incoming:
+        if not snapshot.settings.mcp_enabled:
+            raise NotFound
+        _check_origin(snapshot.settings)
+        return _incoming(worker)
+
+    def identity() -> Identity:
+        if snapshot.agent_identity is None:
+            raise BadSetting(_NO_AUDIENCE)
+        return snapshot.agent_identity
+
+    response = exchanged(Exchange(worker, MCP), read, lambda exchange: _answered(exchange, offered), by=identity)
+    return _challenged(response, snapshot.settings)
 
 
 def resource_view(worker: WorkerContext) -> Response:
@@ -71,46 +80,34 @@ def origin_of(settings: Settings) -> str:
     return settings.mcp_url.removesuffix(PATH).rstrip("/") or f"{request.scheme}://{request.host}"
 
 
-def _answered(worker: WorkerContext, snapshot: ServiceSnapshot, offered: Mapping[str, Offered]) -> Response:
-    settings = snapshot.settings
-    if not settings.mcp_enabled:
-        raise NotFound
-    _check_origin(settings)
-    incoming = _incoming(worker)
-    identified = _identified(worker, snapshot, incoming)
+def _answered(exchange: Exchange, offered: Mapping[str, Offered]) -> Response:
+    settings, incoming = exchange.settings, exchange.incoming
+    if exchange.user_name is None and settings.security_anonymous == "refuse":
+        raise NotAuthenticated
     message = messages.message_of(incoming.body, incoming.headers)
     if isinstance(message, Notification):
+        exchange.finish("listed")
         return Response(status=202)
     watch_client(request)
     _join_trace(message)
-    try:
-        return _replied(Call(worker, snapshot, message, incoming, identified, origin_of(settings)), offered)
-    except RagError as error:
-        row = replace(MCP, dialect=AnswerCall(message))
-        return _challenged(failed(worker, row, error, settings), error, settings)
+    # From here on a failure is the reply to this message.
+    exchange.row = replace(MCP, dialect=AnswerCall(message))
+    return _replied(Call(exchange, message, origin_of(settings)), offered)
 
 
 def _replied(call: Call, offered: Mapping[str, Offered]) -> Response:
-    message, settings = call.message, call.snapshot.settings
-    tools = {name: one for name, one in offered.items() if one.is_offered(settings)}
+    message, exchange = call.message, call.exchange
+    tools = {name: one for name, one in offered.items() if one.is_offered(exchange.settings)}
     if message.method != "tools/call":
         listed = [one.tool for one in tools.values()]
-        result = replies.listing(message, settings, listed, call.identified.name)
+        result = replies.listing(message, exchange.settings, listed, exchange.user_name)
+        exchange.finish("listed")
         return json_response(plain(replies.succeeded(message, result)))
     name = message.params.get("name")
     if not isinstance(name, str) or name not in tools:
         raise replies.unknown_tool(message)
+    exchange.take(replace(exchange.row, is_question=True))
     return tools[name].run(call)
-
-
-def _identified(worker: WorkerContext, snapshot: ServiceSnapshot, incoming: Incoming) -> VerifiedIdentity:
-    """Return the user. Raises: NotAuthenticated, BadSetting, and what the identity provider's failures are."""
-    if snapshot.agent_identity is None:
-        raise BadSetting(_NO_AUDIENCE)
-    identified = identified_by(worker, snapshot, incoming, request.remote_addr or "", snapshot.agent_identity)
-    if identified.name is None and snapshot.settings.security_anonymous == "refuse":
-        raise NotAuthenticated
-    return identified
 
 
 def _incoming(worker: WorkerContext) -> Incoming:
@@ -162,9 +159,9 @@ def _takes_tokens(settings: Settings) -> bool:
     return settings.mcp_enabled and settings.security_identity == "jwt"
 
 
-def _challenged(response: Response, error: RagError, settings: Settings) -> Response:
+def _challenged(response: Response, settings: Settings) -> Response:
     """Return *response*; a caller without a valid token also gets where to obtain one (RFC 9728, RFC 6750)."""
-    if isinstance(error, NotAuthenticated) and _takes_tokens(settings):
+    if response.status_code == NotAuthenticated.code and _takes_tokens(settings):
         parts = [f'resource_metadata="{origin_of(settings)}{RESOURCE_PATH}{PATH}"']
         if settings.mcp_scopes:
             parts.append(f'scope="{" ".join(settings.mcp_scopes)}"')

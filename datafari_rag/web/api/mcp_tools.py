@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,10 +10,8 @@ from flask import Response
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import Ask, TokenBudget
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.errors import NoDocuments, NotFound, RagError
+from datafari_rag.core.errors import NoDocuments, NotFound
 from datafari_rag.core.events import Sources
-from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.query.select_parameters import forged_names
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import fetch, sources_for
 from datafari_rag.protocols.arguments import Arguments, facets_of
@@ -24,16 +21,12 @@ from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import succeeded, tool_result
 from datafari_rag.protocols.mcp.results import Room
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool
-from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered_as, note_ignored
+from datafari_rag.web.api.answers import answer_of
+from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.api.grounding import found_for
 from datafari_rag.web.json_bytes import EVENTS, plain
-from datafari_rag.web.ops.audit import Audited, audit
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
-from datafari_rag.web.user import user_for
-
-log = logging.getLogger(__name__)
 
 PASSAGE_SHARE = 0.6
 """Share of a search's result that its passages may take; the rest is for ids, titles, addresses and places."""
@@ -47,22 +40,24 @@ NAME = "mcp"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a tool: the *message* and its sender; the addresses of our own pages begin with *origin*."""
+    """One call of a tool: the *message* of an *exchange*; the addresses of our own pages begin with *origin*."""
 
-    worker: WorkerContext
-    snapshot: ServiceSnapshot
+    exchange: Exchange
     message: RpcRequest
-    incoming: Incoming
-    identified: VerifiedIdentity
     origin: str
+
+    @property
+    def snapshot(self) -> ServiceSnapshot:
+        """The settings and parts that this call keeps to."""
+        return self.exchange.snapshot
 
     def arguments(self, tool: Tool) -> Arguments:
         """Return what was given to *tool*. Raises: BadRequest."""
         return Arguments.of(self.message.params.get("arguments", {}), tuple(tool.takes))
 
     def user(self) -> User:
-        """Return the caller with his rights. Raises: AuthorityError."""
-        return user_for(self.identified, self.snapshot)
+        """Return the caller with the rights. Raises: AuthorityError."""
+        return self.exchange.user()
 
     def room(self) -> Room:
         """Return how large the result may be."""
@@ -96,22 +91,22 @@ class Offered:
 
 def answer(call: Call) -> Response:
     """Return the answer to a question, as a stream where the client wants to see progress."""
-    answering = AnswerCall(call.message, call.room())
-    row, snapshot = DialectRoute(NAME, answering, EVENTS), call.snapshot
+    answering, exchange = AnswerCall(call.message, call.room()), call.exchange
     if _is_minimal(answering):
-        snapshot = replace(
-            snapshot,
-            dependencies=replace(snapshot.dependencies, model=snapshot.extractive or snapshot.dependencies.model),
-        )
-    return answered_as(call.worker, row, snapshot, incoming=call.incoming, identified=call.identified)
+        dependencies = call.snapshot.dependencies
+        model = call.snapshot.extractive or dependencies.model
+        exchange.snapshot = replace(call.snapshot, dependencies=replace(dependencies, model=model))
+    exchange.row = DialectRoute(NAME, answering, EVENTS)
+    return answer_of(exchange)
 
 
 def _work(tool: Tool, is_on: Callable[[Settings], bool]) -> Offered:
     """Return *tool* as work on whole documents: streamed from its first step on, where the client wants that."""
 
     def run(call: Call) -> Response:
-        row = DialectRoute(NAME, AnswerCall(call.message, call.room(), tool), EVENTS, begins_at_once=True)
-        return answered_as(call.worker, row, call.snapshot, incoming=call.incoming, identified=call.identified)
+        answering = AnswerCall(call.message, call.room(), tool)
+        call.exchange.row = DialectRoute(NAME, answering, EVENTS, begins_at_once=True)
+        return answer_of(call.exchange)
 
     return Offered(tool, run, is_on=is_on)
 
@@ -172,25 +167,13 @@ def _fields(settings: Settings) -> tuple[str, ...]:
 
 
 def _run(tool: Tool, work: Callable[[Call], Done]) -> Offered:
-    """Return *tool* with *work*, counted, limited and audited as every answer is."""
+    """Return *tool* with *work*, whose result is one JSON object."""
 
     def run(call: Call) -> Response:
-        snapshot, worker, name = call.snapshot, call.worker, call.identified.name
-        started = snapshot.dependencies.clock()
-        audited = Audited(call.incoming.now_s, worker.new_id(), NAME, name)
-        try:
-            worker.limits.check_user(snapshot.settings, name)
-            note_ignored(worker, forged_names(call.incoming.query, call.incoming.body))
-            if snapshot.bad_setting is not None:
-                raise snapshot.bad_setting
-            done = work(call)
-        except RagError as error:
-            audit(snapshot, audited, error.label)
-            raise
-        worker.metrics.count_answer(NAME, "ok")
-        audit(snapshot, replace(audited, question=done.question), "ok", extracts=done.read)
-        took_ms = (snapshot.dependencies.clock() - started) * 1000
-        log.info("mcp id=%s tool=%s documents=%d ms=%.0f", audited.request_id, tool.name, len(done.read), took_ms)
+        call.exchange.require_settings()
+        done = work(call)
+        call.exchange.question, call.exchange.extracts = done.question, done.read
+        call.exchange.finish("ok", log_also=f"tool={tool.name}")
         links = results.links(done.linked, call.room())
         return json_response(plain(succeeded(call.message, tool_result(done.structured, links))))
 

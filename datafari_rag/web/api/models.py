@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping
 
 from flask import Response, request
 
-from datafari_rag.core.errors import NotAuthenticated, RagError
+from datafari_rag.core.errors import NotAuthenticated
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.openai.failures import failure
 from datafari_rag.protocols.openai.models import found, listed
-from datafari_rag.web.api.answers import WorkerContext, identified_by
-from datafari_rag.web.api.bodyless import bodyless
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.protocols.questionless import Questionless
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
+from datafari_rag.web.json_bytes import NDJSON, plain
+from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.responses import json_response
+
+MODELS = DialectRoute("models", Questionless(failure), NDJSON, is_question=False)
 
 
 def models_view(worker: WorkerContext) -> Response:
@@ -29,13 +32,12 @@ def model_view(worker: WorkerContext) -> Response:
 
 def _response(worker: WorkerContext, body_of: Callable[[Settings, int], Mapping[str, object]]) -> Response:
     """Return the result of *body_of*; an application's key is enough, because the application shows the list."""
-    snapshot = worker.snapshot()
-    try:
-        identified = identified_by(worker, snapshot, bodyless(), request.remote_addr or "")
+
+    def made(exchange: Exchange) -> Response:
+        identified = exchange.rights.identified
         is_known = identified.name is not None or identified.is_application
-        if not is_known and snapshot.settings.security_anonymous == "refuse":
+        if not is_known and exchange.settings.security_anonymous == "refuse":
             raise NotAuthenticated
-        return json_response(plain(body_of(snapshot.settings, int(worker.now()))))
-    except RagError as error:
-        status, body = failure(error, snapshot.settings)
-        return json_response(plain(body), status)
+        return json_response(plain(body_of(exchange.settings, int(exchange.now_s))))
+
+    return exchanged(Exchange(worker, MODELS), bodyless, made)

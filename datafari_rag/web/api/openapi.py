@@ -21,7 +21,7 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.responses import json_response
 

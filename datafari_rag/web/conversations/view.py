@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -10,23 +9,17 @@ from flask import Response, request
 
 from datafari_rag.core.access import User
 from datafari_rag.core.answer.stored_conversations import ConversationStore, documents_behind, is_conversation_id
-from datafari_rag.core.errors import NotAuthenticated, NotFound, RagError
-from datafari_rag.core.query.select_parameters import forged_names
+from datafari_rag.core.errors import NotAuthenticated, NotFound
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, failed, identified_by, note_ignored
-from datafari_rag.web.api.bodyless import bodyless
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.conversations.talk import documents_of
 from datafari_rag.web.json_bytes import NDJSON, plain
-from datafari_rag.web.ops.audit import Audited, audit
-from datafari_rag.web.request_values import incoming_from
+from datafari_rag.web.request_values import bodyless, incoming_from
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
-from datafari_rag.web.user import user_for
-
-log = logging.getLogger(__name__)
 
 PATHS = tuple(f"{prefix}/rest/v2.0/users/conversations" for prefix in ("/Datafari", ""))
 
@@ -64,30 +57,19 @@ class ConversationCall:
 
 
 def conversations_view(worker: WorkerContext) -> Response:
-    """Return what the method asks for, with rights looked up now; counted, limited and audited as an answer is."""
-    snapshot = worker.snapshot()
-    audited = Audited(worker.now(), worker.new_id(), CONVERSATIONS.name, None)
-    try:
-        request.max_content_length = MAX_BODY_BYTES
-        incoming = _incoming(worker)
-        identified = identified_by(worker, snapshot, incoming, request.remote_addr or "")
-        audited = Audited(worker.now(), worker.new_id(), CONVERSATIONS.name, identified.name)
-        note_ignored(worker, forged_names(incoming.query, incoming.body))
-        worker.limits.check_user(snapshot.settings, identified.name)
-        if snapshot.conversations is None:
-            raise NotFound("Conversations are not stored here.")
-        if identified.name is None:
-            raise NotAuthenticated
-        user = user_for(identified, snapshot)
-        call = ConversationCall(snapshot.conversations, user, identified.name, incoming, snapshot)
-        body = METHODS[request.method](call)
-    except RagError as error:
-        audit(snapshot, audited, error.label)
-        return failed(worker, CONVERSATIONS, error, snapshot.settings)
-    worker.metrics.count_answer(CONVERSATIONS.name, "ok")
-    audit(snapshot, audited, "ok")
-    log.info("conversations id=%s method=%s", audited.request_id, request.method)
-    return json_response(plain(body))
+    """Return what the method asks for, with rights looked up now."""
+    request.max_content_length = MAX_BODY_BYTES
+    return exchanged(Exchange(worker, CONVERSATIONS), lambda: _incoming(worker), _done)
+
+
+def _done(exchange: Exchange) -> Response:
+    store, name = exchange.snapshot.conversations, exchange.user_name
+    if store is None:
+        raise NotFound("Conversations are not stored here.")
+    if name is None:
+        raise NotAuthenticated
+    call = ConversationCall(store, exchange.user(), name, exchange.incoming, exchange.snapshot)
+    return json_response(plain(METHODS[request.method](call)))
 
 
 def _incoming(worker: WorkerContext) -> Incoming:

@@ -16,7 +16,6 @@ from datafari_rag.core.hosts import authority_of, is_same
 from datafari_rag.core.settings.table import Settings
 
 ALLOWED = {
-    "Access-Control-Allow-Methods": "GET, POST",
     "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, MCP-Protocol-Version, Mcp-Method, Mcp-Name, "
     "X-Request-ID",
     "Access-Control-Max-Age": "600",
@@ -45,8 +44,9 @@ def preflight(request: Request, settings: Settings, paths: Collection[str]) -> R
         return None
     response = Response(status=204)
     if _origin(request, settings, paths) is not None:
-        for name, value in ALLOWED.items():
-            response.headers[name] = value
+        methods = (request.url_rule.methods or set()) if request.url_rule is not None else set()
+        response.headers["Access-Control-Allow-Methods"] = ", ".join(sorted(methods - {"HEAD", "OPTIONS"}))
+        response.headers.update(ALLOWED)
     return response
 
 

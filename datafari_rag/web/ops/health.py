@@ -9,7 +9,7 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.user import is_admin

@@ -16,17 +16,16 @@ from flask import Response, request
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from datafari_rag.core.documents import first_value
-from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound, RagError
+from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound
 from datafari_rag.core.identity import is_trusted, networks
 from datafari_rag.core.query.example_questions import ExampleTopic, topics_of
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.dropped_files import keep
-from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.messages import Translate
 from datafari_rag.web.pages.reader import reader_of
-from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
@@ -58,14 +57,8 @@ def progress(worker: WorkerContext) -> Response:
 
 
 def drop(worker: WorkerContext) -> Response:
-    """Keep the files that were dropped or chosen; our script gets JSON, a plain form the first page."""
-    try:
-        kept = _kept(worker)
-    except RagError as error:
-        if not is_of_script():
-            return failure_page(worker, error)
-        status, body = failure(error, worker.snapshot().settings)
-        return json_response(plain(body), status)
+    """Keep dropped or chosen files; our script gets JSON, a plain form the first page. Raises: RagError."""
+    kept = _kept(worker)
     if is_of_script():
         return json_response(plain({"kept": kept}))
     return Response(status=303, headers={"Location": "/"})
@@ -103,7 +96,7 @@ def folder_values(worker: WorkerContext, translate: Translate) -> dict[str, obje
     if not path:
         return {}
     wanted = {"rows": (str(DOCUMENTS),), "fl": ("id,title,preview_content",), "sort": ("last_modified desc",)}
-    reply = searched(worker, Incoming("/", wanted, headers=headers_of(request)), request.remote_addr or "")
+    reply = searched(worker, Incoming("/", wanted, headers=headers_of(request)))
     rows = orjson.loads(reply.get_data()).get("response", {}).get("docs", [])
     topics = topics_of((first_value(row, "title") or "", first_value(row, "preview_content") or "") for row in rows)
     examples = [_question(one, translate) for one in topics]

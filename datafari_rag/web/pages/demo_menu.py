@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from flask import Response, request
 
-from datafari_rag.core.errors import NotAllowed, NotFound, RagError
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.core.errors import NotAllowed, NotFound
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.pages.demo_users import COOKIE, DEMO_USERS, LIFE_S, PURPOSE
 from datafari_rag.web.pages.reader import reader_of
-from datafari_rag.web.pages.rendering import failure_page
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.signing import TOKEN_FIELD
 
 
 def choose(worker: WorkerContext) -> Response:
-    """Set or clear the cookie, and go back to the page that was open."""
-    try:
-        name = _chosen(worker)
-    except RagError as error:
-        return failure_page(worker, error)
+    """Set or clear the cookie, and go back to the page that was open. Raises: RagError."""
+    name = _chosen(worker)
     response = Response(status=303, headers={"Location": _own_address(request.form.get("here", "/"))})
     if name is None:
         response.delete_cookie(COOKIE, httponly=True, samesite="Strict")

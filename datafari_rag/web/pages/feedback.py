@@ -14,16 +14,16 @@ from pathlib import Path
 import orjson
 from flask import Response, request
 
-from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound, RagError
+from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
 from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.forms import whole_body
-from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
-from datafari_rag.web.pages.reader import PageReader, reader_of
-from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.pages.reader import reader_of
+from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
@@ -37,19 +37,7 @@ Sent = Mapping[str, object]
 
 
 def give(worker: WorkerContext) -> Response:
-    """Keep one thumb; scripts are answered in JSON, a plain form with a page."""
-    is_script = request.mimetype == "application/json"
-    try:
-        reader = _give(worker)
-    except RagError as error:
-        if not is_script:
-            return failure_page(worker, error)
-        status, body = failure(error, worker.snapshot().settings)
-        return json_response(plain(body), status)
-    return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
-
-
-def _give(worker: WorkerContext) -> PageReader:
+    """Keep one thumb; scripts are answered in JSON, a plain form with a page. Raises: RagError."""
     settings = worker.snapshot().settings
     if not settings.feedback_file:
         raise NotFound
@@ -63,7 +51,8 @@ def _give(worker: WorkerContext) -> PageReader:
         raise NotAllowed
     record = record_of(sent, settings, reader.translate)
     append(Path(settings.feedback_file), {"at": iso_at(worker.now()), **record})
-    return reader
+    is_script = request.mimetype == "application/json"
+    return json_response(b'{"kept":true}') if is_script else page(worker, reader, "thanks.html", {})
 
 
 def record_of(sent: Sent, settings: Settings, translate: Translate = str) -> dict[str, object]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from flask import request
 
 from datafari_rag.core.errors import RagError, TooManyRequests, UnknownHost
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext, sender_of
 from datafari_rag.web.pages.locale import Translate, language_of, translator
-from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import is_admin
 
@@ -32,7 +31,7 @@ def reader_of(worker: WorkerContext) -> PageReader:
         NotAuthenticated: a credential was given and is not valid.
     """
     snapshot = worker.snapshot()
-    return _reader(_name(snapshot), snapshot)
+    return _reader(sender_of(worker).identified.name, snapshot)
 
 
 def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
@@ -41,13 +40,9 @@ def reader_of_failure(worker: WorkerContext, error: RagError) -> PageReader:
     if isinstance(error, UnknownHost | TooManyRequests):
         return _reader(None, snapshot)
     try:
-        return _reader(_name(snapshot), snapshot)
+        return _reader(sender_of(worker).identified.name, snapshot)
     except RagError:
         return _reader(None, snapshot)
-
-
-def _name(snapshot: ServiceSnapshot) -> str | None:
-    return snapshot.identity.identify(headers_of(request), request.remote_addr or "").name
 
 
 def _reader(name: str | None, snapshot: ServiceSnapshot) -> PageReader:

@@ -14,7 +14,7 @@ from werkzeug.urls import iri_to_uri
 
 from datafari_rag import resources
 from datafari_rag.core.errors import RagError
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.pages.demo_users import DEMO_USERS
 from datafari_rag.web.pages.locale import LANGUAGES, PARAMETER
 from datafari_rag.web.pages.messages import title_and_hint

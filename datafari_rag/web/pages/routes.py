@@ -8,7 +8,7 @@ from flask import Flask, Response
 
 from datafari_rag.web.admin import page
 from datafari_rag.web.admin.revoke import revoke
-from datafari_rag.web.api.answers import WorkerContext
+from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.api.titles import titles
 from datafari_rag.web.pages.demo_folder import drop, progress
 from datafari_rag.web.pages.demo_menu import choose

@@ -15,12 +15,12 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS
-from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.steps.budgets import EFFORTS
 from datafari_rag.core.text.cleaning import without_invisible
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.answers import DialectRoute, WorkerContext, answered, failed
+from datafari_rag.web.api.answers import answer_of, answered
+from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.pages import search_dialect
@@ -37,9 +37,9 @@ from datafari_rag.web.pages.messages import (
     title_and_hint,
 )
 from datafari_rag.web.pages.reader import PageReader, reader_of
-from datafari_rag.web.pages.rendering import failure_page, page
+from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
-from datafari_rag.web.request_values import headers_of, incoming_from, watch_client
+from datafari_rag.web.request_values import headers_of, whole_request
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
 
@@ -53,11 +53,8 @@ Arguments = Mapping[str, Sequence[str]]
 
 
 def search_page(worker: WorkerContext) -> Response:
-    """Return the page for the question in the address, the first page when there is none."""
-    try:
-        reader = reader_of(worker)
-    except RagError as error:
-        return failure_page(worker, error)
+    """Return the page for the question in the address, the first page when there is none. Raises: RagError."""
+    reader = reader_of(worker)
     arguments = {name: values for name, values in request.args.lists() if any(value.strip() for value in values)}
     question = arguments.get("q", [""])[0]
     is_scripted = SCRIPT_COOKIE in request.cookies and request.args.get("answer") != "page"
@@ -68,13 +65,7 @@ def search_page(worker: WorkerContext) -> Response:
 
 def talk(worker: WorkerContext) -> Response:
     """Return the stream of the answer to a follow-up question: the last of the messages that were sent."""
-    snapshot = worker.snapshot()
-    try:
-        incoming = incoming_from(request, takes=TALK_TAKES, now_s=worker.now())
-    except RagError as error:
-        return failed(worker, PAGE, error, snapshot.settings)
-    watch_client(request)
-    return answered(worker, PAGE, snapshot, incoming=incoming, peer=request.remote_addr or "")
+    return exchanged(Exchange(worker, PAGE), lambda: whole_request(TALK_TAKES, worker.now()), answer_of)
 
 
 def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
@@ -109,12 +100,11 @@ def _frame(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> d
 
 
 def _answer_and_hits(worker: WorkerContext, reader: PageReader, arguments: Arguments) -> dict[str, object]:
-    peer = request.remote_addr or ""
     settings = worker.snapshot().settings
     wanted = parameters_for(arguments, settings.solr_facets)
-    hits = searched(worker, _incoming(wanted), peer)
+    hits = searched(worker, _incoming(wanted))
     asked = {name: tuple(arguments[name]) for name in ("q", "fq", "format", "effort", "lang") if name in arguments}
-    answer = answered(worker, PAGE, worker.snapshot(), incoming=_incoming(asked), peer=peer)
+    answer = answered(worker, PAGE, _incoming(asked))
     return _hits(orjson.loads(hits.get_data()), arguments, reader) | _answer(worker, answer, reader)
 
 

@@ -13,8 +13,8 @@ import gzip
 from flask import Response, request
 
 from datafari_rag.core.errors import NotFound
-from datafari_rag.web.api.answers import WorkerContext
-from datafari_rag.web.json_bytes import failure, plain
+from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.locale import language_of, translator
 from datafari_rag.web.pages.messages import script_words
 from datafari_rag.web.pages.rendering import STATIC, static_version
@@ -27,12 +27,11 @@ _TOO_SMALL_BYTES = 600
 
 
 def static_file(worker: WorkerContext, name: str) -> Response:
-    """Return the file *name* of the package; no other name is ever looked for on the disk."""
+    """Return the file *name* of the package; no other name is ever looked for on the disk. Raises: NotFound."""
     paths = {path.name: path for path in STATIC.iterdir() if path.suffix in TYPES}
     path = paths.get(name)
     if path is None:
-        status, body = failure(NotFound(), worker.snapshot().settings)
-        return json_response(plain(body), status)
+        raise NotFound
     response = Response(path.read_bytes(), mimetype=TYPES[path.suffix])
     is_named = request.args.get("v") == static_version()
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable" if is_named else "public, max-age=60"

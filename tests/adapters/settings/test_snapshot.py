@@ -54,7 +54,7 @@ def test_a_reference_to_nothing_is_an_error(tmp_path: Path, text: str, part: str
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     snapshot = read(tmp_path, text)
     assert part in snapshot.lines()[0]
-    assert snapshot.bad_setting is not None and "GONE" not in snapshot.bad_setting.reason
+    assert snapshot.bad_setting is not None and "GONE" not in snapshot.bad_setting
 
 
 def test_a_file_reference_is_for_secrets_alone(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_instructions_come_from_beside_the_file_else_from_the_package(tmp_path: 
 def test_named_instructions_that_are_gone_are_a_bad_setting(tmp_path: Path) -> None:
     snapshot = read(tmp_path, "\nrag.instructions.file=gone.txt")
     assert snapshot.bad_setting is not None
-    assert snapshot.bad_setting.reason == (
+    assert snapshot.bad_setting == (
         "Invalid value for rag.instructions.file property. Valid values are paths of text files that can be read."
     )
     assert snapshot.problems[0].line == 2
@@ -147,7 +147,7 @@ def test_a_command_needs_only_its_own_keys(tmp_path: Path) -> None:
 def test_what_every_answer_fails_with_is_the_first_bad_value(tmp_path: Path) -> None:
     snapshot = read(tmp_path, "rag.model=m\nrag.solrField=x\nrag.maxFiles=y\n")
     assert snapshot.bad_setting is not None
-    assert snapshot.bad_setting.reason == (
+    assert snapshot.bad_setting == (
         "Invalid value for rag.solrField property. "
         'Valid values are "highlighting", "preview_content" and "exactContent".'
     )

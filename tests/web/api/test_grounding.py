@@ -73,7 +73,7 @@ def test_rights_that_cannot_be_learnt_are_no_rights() -> None:
 
 
 def test_a_setting_that_cannot_be_used_is_said() -> None:
-    line = replace(fake_snapshot(), bad_setting=BadSetting())
+    line = replace(fake_snapshot(), bad_setting=BadSetting.sentence)
     assert posted(app_of(line).test_client()).get_json()["error"]["label"] == "badSetting"
 
 

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, NotAuthenticated, SearchUnavailable
+from datafari_rag.core.errors import AuthorityUnavailable, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.mcp import messages
@@ -388,7 +388,7 @@ def test_a_text_is_checked_against_documents_of_this_user() -> None:
 
 
 def test_a_setting_that_cannot_be_used_is_told() -> None:
-    client = client_of(replace(fake_snapshot(), bad_setting=BadSetting("rag.maxFiles is wrong.")))
+    client = client_of(replace(fake_snapshot(), bad_setting="rag.maxFiles is wrong."))
     assert said(called(client, "search", {"query": QUESTION}))["reason"] == "rag.maxFiles is wrong."
 
 

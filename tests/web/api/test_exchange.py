@@ -1,0 +1,292 @@
+"""What every door of the service does alike, one row each: who asks, limits, counts, audit, failures, preflight."""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from datafari_rag.core.access import User
+from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
+from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.ports import Ending
+from datafari_rag.protocols import ragapi
+from datafari_rag.protocols.mcp import messages
+from datafari_rag.protocols.request import ReplyContext
+from datafari_rag.web.api.answer_events import begun_in
+from datafari_rag.web.api.answers import answered
+from datafari_rag.web.api.exchange import DialectRoute
+from datafari_rag.web.json_bytes import NDJSON
+from datafari_rag.web.request_values import bodyless
+from datafari_rag.web.runtime import ServiceSnapshot
+from tests.fakes import FLIGHT, FakeIdentity, FakeModel, app_of, fake_snapshot
+from tests.web.api.test_mcp import BOTH, META, FakeTrail
+
+QUESTION = "When does the plane take off?"
+CHAT = {"messages": [{"role": "user", "content": QUESTION}]}
+
+
+@dataclass(frozen=True)
+class Door:
+    """One way in, with a request that is answered there."""
+
+    name: str
+    path: str
+    body: object = None
+    form: dict[str, str] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    asks: bool = True
+    """Whether it is a question, an opening or a check: counted for its user and audited."""
+    question: str | None = QUESTION
+
+    def send(self, client: FlaskClient, **headers: str) -> TestResponse:
+        every = {**self.headers, **headers}
+        if self.body is not None:
+            return client.post(self.path, json=self.body, headers=every)
+        if self.form is not None:
+            return client.post(self.path, data=self.form, headers=every)
+        return client.get(self.path, headers=every)
+
+
+def tool(name: str, arguments: dict[str, object], question: str | None = None) -> Door:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": name, "arguments": arguments, "_meta": META},
+    }
+    headers = {"MCP-Protocol-Version": messages.MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name, "Accept": BOTH}
+    return Door(f"mcp {name}", "/mcp", body, headers=headers, question=question)
+
+
+FACTS = {"answerCandidate": "It flies.", "facts": [{"factText": "It flies."}]}
+
+DOORS = (
+    Door("select rag", "/search/select?action=rag&q=When+does+the+plane+take+off%3F"),
+    Door("select rag, a stream", "/search/select?action=rag&stream=true&q=When+does+the+plane+take+off%3F"),
+    Door("select", "/search/select?q=plane", asks=False),
+    Door("select by form", "/search/select", form={"q": "plane"}, asks=False),
+    Door("titles", "/search/titles?q=plane", asks=False),
+    Door("chat", "/chat", CHAT),
+    Door("chat stream", "/chat/stream", CHAT),
+    Door("published", "/api/chat", CHAT),
+    Door("openai", "/v1/chat/completions", {**CHAT, "index_name": "default", "model": "m"}),
+    Door("openai stream", "/v1/chat/completions", {**CHAT, "index_name": "default", "model": "m", "stream": True}),
+    Door("responses", "/v1/responses", {"input": QUESTION}),
+    Door("models", "/v1/models", asks=False),
+    Door("ai rag", "/rest/v2.0/ai", {"action": "rag", "query": QUESTION}),
+    Door("ai summarize", "/rest/v2.0/ai", {"action": "summarize", "id": FLIGHT.id}, question=""),
+    Door("ai stream", "/rest/v2.0/ai/stream", {"action": "rag", "query": QUESTION}),
+    Door(
+        "grounding",
+        "/grounding/check",
+        {"answerCandidate": "It flies.", "facts": [{"factText": "It flies."}]},
+        question=None,
+    ),
+    Door("documents", f"/documents?id={FLIGHT.id}", headers={"Accept": "application/json"}, question=None),
+    Door("documents page", f"/documents?id={FLIGHT.id}", headers={"Accept": "text/html"}, question=None),
+    Door("talk", "/talk", CHAT),
+    Door("page", "/?q=When+does+the+plane+take+off%3F"),
+    tool("answer", {"question": QUESTION}, QUESTION),
+    tool("search", {"query": QUESTION}, QUESTION),
+    tool("fetch", {"id": FLIGHT.id}),
+    tool("check", {"text": "It flies.", "document_ids": [FLIGHT.id]}),
+)
+
+
+@pytest.fixture(params=DOORS, ids=lambda door: door.name)
+def door(request: pytest.FixtureRequest) -> Door:
+    found: Door = request.param
+    return found
+
+
+def client_of(line: ServiceSnapshot | None = None) -> FlaskClient:
+    return app_of(line or fake_snapshot()).test_client()
+
+
+def counted(client: FlaskClient, name: str) -> float:
+    text = client.get("/metrics").get_data(as_text=True)
+    return sum(float(row.rsplit(" ", 1)[1]) for row in text.splitlines() if row.startswith(name))
+
+
+def limited(client: FlaskClient) -> float:
+    text = client.get("/metrics").get_data(as_text=True)
+    rows = [row for row in text.splitlines() if 'outcome="tooManyRequests"' in row and "answers_total" in row]
+    return sum(float(row.rsplit(" ", 1)[1]) for row in rows)
+
+
+def test_every_door_answers(door: Door) -> None:
+    response = door.send(client_of(), **{"X-User": "ann"})
+    assert response.status_code == 200 and response.get_data()
+
+
+def test_who_cannot_be_known_learns_how_to_sign_in(door: Door) -> None:
+    response = door.send(client_of(fake_snapshot(identity=FakeIdentity(NotAuthenticated()))))
+    if response.status_code == 401:
+        assert response.headers["WWW-Authenticate"].startswith("Bearer")
+    else:
+        # A dialect that says failures with HTTP 200 says this one so as well.
+        assert response.status_code == 200 and b"notAuthenticated" in response.get_data()
+
+
+def test_the_second_question_of_a_minute_is_refused_and_searches_are_not(door: Door) -> None:
+    client = client_of(fake_snapshot(settings=Settings(server_rate_user_per_minute=1)))
+    door.send(client, **{"X-User": "ann"}).get_data()
+    assert limited(client) == 0, "one request counts once"
+    second = door.send(client, **{"X-User": "ann"})
+    second.get_data()
+    assert limited(client) == door.asks
+    if second.status_code == 429:
+        assert int(second.headers["Retry-After"]) >= 1
+
+
+def test_an_address_with_too_many_requests_learns_when_to_come_again(door: Door) -> None:
+    client = client_of(fake_snapshot(settings=Settings(server_rate_address_per_minute=1)))
+    door.send(client)
+    second = door.send(client)
+    assert int(second.headers["Retry-After"]) >= 1
+
+
+def test_a_header_that_forges_a_user_is_counted_once(door: Door) -> None:
+    client = client_of()
+    door.send(client, **{"X-Forwarded-User": "root"}).get_data()
+    assert counted(client, 'datafari_rag_ignored_parameters_total{kind="identity"}') == 1
+
+
+def test_every_question_is_one_whole_line_of_the_audit(door: Door) -> None:
+    trail = FakeTrail()
+    door.send(client_of(replace(fake_snapshot(), audit=trail)), **{"X-User": "ann"}).get_data()
+
+    assert len(trail.records) == door.asks
+    for record in trail.records:
+        assert (record["who"], record["outcome"]) == ("ann", "ok")
+        assert (record["question"] or None) == (door.question or None)
+        if door.name != "grounding":
+            assert FLIGHT.id in {one["id"] for one in record["documents"]}
+
+
+def test_an_answer_that_failed_is_audited_with_its_question_and_documents(door: Door) -> None:
+    trail = FakeTrail()
+    broken = FakeModel(failure=ModelUnavailable(), facts=ModelFacts(name="m", extras={"usage": {"total_tokens": 7}}))
+    door.send(client_of(replace(fake_snapshot(model=broken), audit=trail)), **{"X-User": "ann"}).get_data()
+
+    for record in trail.records:
+        if record["outcome"] != "ok":
+            assert (record["question"] or None) == (door.question or None)
+            assert {one["id"] for one in record["documents"]} >= {FLIGHT.id}
+            if door.name != "ai summarize":  # whose calls of the model are many
+                assert (record["model"], record["tokens"]) == ("m", 7)
+
+
+def test_a_browser_may_use_every_method_of_a_path_of_the_api() -> None:
+    client = client_of(fake_snapshot(settings=Settings(server_cors_origins=("https://intranet.example",))))
+    headers = {"Origin": "https://intranet.example", "Access-Control-Request-Method": "PUT"}
+    for path, methods in (
+        ("/rest/v2.0/users/conversations", "DELETE, GET, POST, PUT"),
+        ("/search/select", "GET, POST"),
+        ("/documents", "GET"),
+        ("/v1/responses", "POST"),
+    ):
+        assert client.options(path, headers=headers).headers["Access-Control-Allow-Methods"] == methods
+
+
+def test_a_thousand_requests_refused_for_a_bad_setting_leave_nothing_behind() -> None:
+    client = client_of(replace(fake_snapshot(), bad_setting="rag.maxFiles is wrong."))
+    door = DOORS[0]
+
+    def users() -> int:
+        gc.collect()
+        return sum(isinstance(one, User) for one in gc.get_objects())
+
+    door.send(client, **{"X-User": "ann"})
+    before = users()
+    for number in range(1000):
+        assert b"rag.maxFiles" in door.send(client, **{"X-User": f"ann{number}"}).get_data()
+    assert users() <= before
+
+
+class BrokenDialect:
+    """RagAPI, whose stream has a defect at the second words."""
+
+    parse, reply, failure = staticmethod(ragapi.parse), staticmethod(ragapi.reply), staticmethod(ragapi.failure)
+
+    def stream(self, events: Iterator[Event], context: ReplyContext) -> Iterator[Mapping[str, object]]:
+        for event in events:
+            if isinstance(event, Delta) and "15h50" in event.text:
+                raise ValueError(event.text)
+            yield from ragapi.stream(iter((event,)), context)
+
+
+def test_a_defect_of_a_dialect_is_the_last_event_of_its_stream_and_no_text_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    trail = FakeTrail()
+    app = app_of(replace(fake_snapshot(model=FakeModel("The flight takes ", "off at 15h50.")), audit=trail))
+    row = DialectRoute("broken", BrokenDialect(), NDJSON)
+    with app.test_request_context(DOORS[1].path), caplog.at_level(logging.DEBUG):
+        app.preprocess_request()
+        lines = answered(app.extensions["worker"], row, bodyless()).get_data(as_text=True).splitlines()
+
+    assert "internal" in lines[-2] and json.loads(lines[-1])["data"]["status"] == "ERROR"
+    assert "incident" in caplog.text and "15h50" not in caplog.text
+    assert [record["outcome"] for record in trail.records] == ["internal"]
+
+
+def test_a_defect_in_what_is_passed_through_is_the_last_event_of_its_stream(caplog: pytest.LogCaptureFixture) -> None:
+    def broken() -> Iterator[Mapping[str, object] | Ending]:
+        yield {"id": "u", "model": "m", "choices": []}
+        raise ValueError("secret words")
+
+    class Relay:
+        def relay(self, body: Mapping[str, object], *, is_streamed: bool) -> Iterator[Mapping[str, object] | Ending]:
+            return broken()
+
+    line = replace(fake_snapshot(), relay=Relay())  # type: ignore[arg-type] # what a relay's own defect does
+    text = client_of(line).post("/v1/chat/completions", json={**CHAT, "stream": True}).get_data(as_text=True)
+    assert "internal error" in text.split("\n\n")[-2] and "[DONE]" not in text
+    assert "secret words" not in caplog.text
+
+
+def test_what_is_passed_through_as_a_stream_is_audited_with_model_and_tokens() -> None:
+    facts = ModelFacts(name="m", extras={"usage": {"total_tokens": 12}})
+
+    class Relay:
+        def relay(self, body: Mapping[str, object], *, is_streamed: bool) -> Iterator[Mapping[str, object] | Ending]:
+            yield {"id": "u", "choices": []}
+            yield Ending("stop", None, facts)
+
+    trail = FakeTrail()
+    line = replace(fake_snapshot(), relay=Relay(), audit=trail)  # type: ignore[arg-type] # as above
+    client_of(line).post("/v1/chat/completions", json={**CHAT, "stream": True}).get_data()
+    assert [(one["outcome"], one["model"], one["tokens"]) for one in trail.records] == [("passed", "m", 12)]
+
+
+@pytest.mark.parametrize(
+    "door", [one for one in DOORS if one.name in ("ai stream", "ai summarize", "openai stream", "mcp answer")]
+)
+def test_whoever_finds_no_place_to_begin_is_refused_on_streams_too(door: Door) -> None:
+    app = app_of(fake_snapshot(settings=Settings(server_max_starting=1, server_max_wait_s=0)))
+    with app.extensions["worker"].starts.place(1, 0):
+        assert b"overloaded" in door.send(app.test_client()).get_data()
+
+
+def test_a_place_is_held_until_the_documents_are_known() -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def place() -> Iterator[None]:
+        held.append("held")
+        yield
+        held.append("given back")
+
+    events: list[Event] = [StepBegun("1", "search"), Sources(()), Delta("x")]
+    seen = [(type(event), len(held)) for event in begun_in(place, (one for one in events))]
+    assert seen == [(StepBegun, 1), (Sources, 1), (Delta, 2)]
