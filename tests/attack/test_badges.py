@@ -89,8 +89,8 @@ def misshown(content: Any, page: str) -> list[str]:
     quotations = re.findall(r"[^”\0]*”\s*\0", shown)
     if len(quotations) != len(badges):
         holes.append(f"a badge that does not stand behind a quotation: {shown!r}")
-    verified = sum(one["status"] == "verified" for one in content["citations"])
-    if f"{verified} of {len(content['citations'])} citations word for word" not in page:
+    support = content["support"]
+    if support["checked"] and f"{support['proved']} of {support['checked']} sentences proved" not in page:
         holes.append("the count counts something else")
     return holes
 

@@ -135,20 +135,18 @@ export class Card {
     const dropped = support?.dropped ?? 0;
     if (support?.replaced) this.prose.before(element("p", { class: "warn" }, this.words.replaced[support.replaced]));
     else if (dropped) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.dropped, dropped), { dropped })));
-    const doubtful = answer.content.citations.filter((one) => ["unsupported", "unknown"].includes(one.status)).length;
-    if (doubtful) this.prose.after(element("p", { class: "warn" }, filled(counted(this.words.doubt, doubtful), { doubtful })));
+    const contradicted = answer.content.citations.filter((one) => one.status === "contradicted").length;
+    if (contradicted) this.prose.after(element("p", { class: "warn contradicted" }, filled(counted(this.words.contradicted, contradicted), { contradicted })));
     if (isCut) this.prose.after(element("p", { class: "warn" }, this.words.cut));
   }
 
   counts() {
     const { documents, citations, support } = /** @type {Answer} */ (this.answer).content;
     const cited = new Set(citations.map((one) => one.document_id).filter(Boolean)).size;
-    const verified = citations.filter((one) => one.status === "verified").length;
     const used = filled(counted(this.words.used, documents.length), { used: documents.length, cited });
-    const proof = citations.length ? ` · ${filled(this.words.quotes, { verified, marks: citations.length })}` : "";
     const { checked, proved, replaced } = support ?? { checked: 0, proved: 0, replaced: null };
     const share = checked && !replaced ? ` · ${filled(this.words.proved, { checked, proved })}` : "";
-    return element("p", { class: "counts" }, used + proof + share);
+    return element("p", { class: "counts" }, used + share);
   }
 
   /** @param {Marks} marks */

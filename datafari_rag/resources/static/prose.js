@@ -8,7 +8,7 @@ import { element, own } from "./element.js";
 /** @typedef {import("./types.js").Citation} Citation */
 /** @typedef {import("./types.js").Source} Source */
 
-export const SHAPES = /** @type {Record<string, string>} */ ({ verified: "✓", supported: "≈", unsupported: "✕", unknown: "?" });
+export const SHAPES = /** @type {Record<string, string>} */ ({ verified: "✓", supported: "≈", near: "○", unsupported: "–", contradicted: "✕", unknown: "?" });
 
 /** Stands for each half of a mark while Markdown is read: a mark is never part of code, of a link or of a list. */
 const MASK = "\ufffc";

@@ -20,7 +20,7 @@ from datafari_rag.core.text.cleaning import without_directions
 
 Json = Mapping[str, Any]
 
-SHAPES = {"verified": "✓", "supported": "≈", "unsupported": "✕", "unknown": "?"}
+SHAPES = {"verified": "✓", "supported": "≈", "near": "○", "unsupported": "–", "contradicted": "✕", "unknown": "?"}
 """The sign next to a badge's number, so that the status is never shown by colour alone."""
 
 MAX_LINES = 5000

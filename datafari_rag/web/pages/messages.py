@@ -115,7 +115,9 @@ def statuses(_: Translate) -> Mapping[str, str]:
     return {
         "verified": _("verified quote"),
         "supported": _("supported by the text"),
-        "unsupported": _("not supported"),
+        "near": _("close to the documents, not proved"),
+        "unsupported": _("not found in these words"),
+        "contradicted": _("contradicted by the documents"),
         "unknown": _("unknown source"),
     }
 
@@ -161,10 +163,9 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "copied": _("Copied"),
         "sources": _("Sources"),
         "used": [_("1 document used, {cited} cited"), _("{used} documents used, {cited} cited")],
-        "quotes": _("{verified} of {marks} citations word for word in the documents"),
-        "doubt": [
-            _("1 citation is not supported by the documents: check what it says."),
-            _("{doubtful} citations are not supported by the documents: check what they say."),
+        "contradicted": [
+            _("The documents contradict 1 citation: check what it says."),
+            _("The documents contradict {contradicted} citations: check what they say."),
         ],
         "proved": _("{proved} of {checked} sentences proved by the documents"),
         "dropped": [

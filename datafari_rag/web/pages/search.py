@@ -160,9 +160,7 @@ def _counts(content: Mapping[str, Any]) -> dict[str, int]:
     return {
         "used": len(content["documents"]),
         "cited": len({one["document_id"] for one in citations if one["document_id"] is not None}),
-        "marks": len(citations),
-        "verified": sum(one["status"] == "verified" for one in citations),
-        "doubtful": sum(one["status"] in ("unsupported", "unknown") for one in citations),
+        "contradicted": sum(one["status"] == "contradicted" for one in citations),
     }
 
 

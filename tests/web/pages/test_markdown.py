@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from datafari_rag.web.pages.markdown import MAX_LINES, PlacedCitations, address_of, html_of
+from datafari_rag.web.pages.markdown import MAX_LINES, SHAPES, PlacedCitations, address_of, html_of
 from datafari_rag.web.pages.messages import statuses
 from datafari_rag.web.pages.results import marked_html
 from tests.growth import too_fast
@@ -72,7 +72,16 @@ def test_each_mark_becomes_its_own_badge() -> None:
     assert "list[int]" in shown
     assert 'href="/documents?id=a%26b&amp;field=exactContent&amp;start=3&amp;end=9#passage"' in shown
     assert '<span class="badge unknown" title="nowhere"><span aria-hidden="true" class="shape">?' in shown
-    assert "verified quote" in shown and "not supported" in shown
+    assert "verified quote" in shown and "not found in these words" in shown
+
+
+def test_what_is_close_or_contradicted_is_named_and_has_a_shape_of_its_own() -> None:
+    shown = html(
+        "a [1] b [1]", citation("First", "near", "a&b", (2, 5)), citation("First", "contradicted", "a&b", (8, 11))
+    )
+    assert 'class="badge near"' in shown and "close to the documents, not proved" in shown
+    assert 'class="badge contradicted"' in shown and "contradicted by the documents" in shown
+    assert set(SHAPES) == set(statuses(str)) and len(set(SHAPES.values())) == len(SHAPES)
 
 
 PLACES = [
