@@ -56,7 +56,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal
+from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal, Rejection
 
 
 class RagError(Exception):
@@ -276,10 +276,17 @@ class ModelError(RagError):
         status: int | None = None,
         can_repeat: bool = False,
         is_blameless: bool = False,
+        rejection: Rejection | None = None,
     ) -> None:
-        """Hold the HTTP *status* of its server; whether a repeat may succeed, and whether others used up the time."""
+        """
+        Hold the HTTP *status* of its server; whether a repeat may succeed, and whether others used up the time.
+
+        *rejection* is what the server answered, where it refused: it may quote the prompt, so that no part of it is
+        shown or logged as it came.
+        """
         super().__init__(reason, retry_after_s=retry_after_s, log=log)
         self.status, self.can_repeat, self.is_blameless = status, can_repeat, is_blameless
+        self.rejection = rejection
 
 
 class ContentFiltered(ModelError):

@@ -7,14 +7,15 @@ from typing import Protocol
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.model.replies import ReplyChunk
+from datafari_rag.core.model.server_needs import ServerNeeds
 from datafari_rag.llm_templates import datafari, openai
 
 
 class Template(Protocol):
     """What a module of this folder offers; `rag.template` names one."""
 
-    def body(self, prompt: Prompt, is_streamed: bool) -> dict[str, object]:
-        """Return the JSON body of the request, in the order in which it is written."""
+    def body(self, prompt: Prompt, is_streamed: bool, needs: ServerNeeds) -> dict[str, object]:
+        """Return the JSON body of the request, in the order in which it is written, as the server *needs* it."""
         ...
 
     def answer(self, reply: Mapping[str, object]) -> ReplyChunk:

@@ -13,14 +13,15 @@ from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import ReplyChunk
+from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds
 
 
-def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
+def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) -> dict[str, object]:
     """
     Return `{"input": {context, max_tokens, question, temperature[, format]}}`; the answer comes whole in any case.
 
     The instructions, when the prompt has some, head the context. *max_tokens* and *temperature* are left out where
-    the prompt has none.
+    the prompt has none; keys of `llm.body` come after them.
     """
     given: dict[str, object] = {
         "context": "\n".join(_context(prompt)),
@@ -29,7 +30,7 @@ def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
         "temperature": prompt.temperature,
         "format": prompt.answer_format,
     }
-    return {"input": {key: value for key, value in given.items() if value is not None}}
+    return {"input": {**{key: value for key, value in given.items() if value is not None}, **needs.body}}
 
 
 def answer(reply: Mapping[str, object]) -> ReplyChunk:

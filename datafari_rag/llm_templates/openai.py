@@ -13,30 +13,32 @@ from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import NOTHING_SAID, ReplyChunk, error_object, failure_in
+from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
 _TOOLS = ("tool_calls", "function_call")
 
 
-def body(prompt: Prompt, is_streamed: bool) -> dict[str, object]:
+def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) -> dict[str, object]:
     """
-    Return `{model, messages, temperature, max_tokens[, stream]}` and then the prompt's sampling keys.
+    Return `{model, messages, temperature, max_tokens[, stream]}`, then keys of `llm.body` and the prompt's sampling.
 
     Messages: the instructions, the history in order, one message for each document, the question last, word for
-    word. *model*, *temperature* and *max_tokens* are left out where the prompt has none.
+    word; *needs* says which of them are one. *model*, *temperature* and *max_tokens* are left out where the prompt has
+    none, or the server wants none.
     """
     sent: dict[str, object] = {
         "model": prompt.model or None,
-        "messages": list(_messages(prompt)),
-        "temperature": prompt.temperature,
-        "max_tokens": prompt.max_tokens,
+        "messages": _alternating(_messages(prompt, needs)) if needs.is_merged else list(_messages(prompt, needs)),
+        "temperature": prompt.temperature if needs.sends_temperature else None,
+        needs.length: prompt.max_tokens,
         "stream": True if is_streamed else None,
     }
     sent = {key: value for key, value in sent.items() if value is not None}
     further = {key: value for key, value in prompt.sampling.items() if key not in _OURS}
     if not is_streamed:
         further.pop("stream_options", None)
-    return sent | further
+    return {**sent, **needs.body, **further}
 
 
 def answer(reply: Mapping[str, object]) -> ReplyChunk:
@@ -77,14 +79,36 @@ def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     return ReplyChunk(text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first))
 
 
-def _messages(prompt: Prompt) -> Iterator[dict[str, str]]:
+def _messages(prompt: Prompt, needs: ServerNeeds) -> Iterator[dict[str, str]]:
     if prompt.instructions is not None:
-        yield {"role": "system", "content": prompt.instructions}
+        yield {"role": needs.instructions, "content": prompt.instructions}
     for turn in prompt.history:
-        yield {"role": turn.role, "content": turn.text}
+        yield {"role": needs.instructions if turn.role == "system" else turn.role, "content": turn.text}
     for extract in prompt.extracts:
         yield {"role": "user", "content": document_message(extract, prompt.nonce)}
     yield {"role": "user", "content": prompt.question}
+
+
+def _alternating(messages: Iterator[dict[str, str]]) -> list[dict[str, str]]:
+    """
+    Return *messages* with user and assistant in turn, the user first; instructions stand before them, if at all.
+
+    Neighbours of one role are one message. Later instructions are the user's, and so is what the assistant said before
+    any user did: the conversation before that was left out.
+    """
+    joined: list[dict[str, str]] = []
+    for message in messages:
+        role, text = message["role"], message["content"]
+        is_instructing = role not in ("user", "assistant")
+        if role == "assistant" and not any(one["role"] == "user" for one in joined):
+            role, text = "user", f"assistant: {text}"
+        elif is_instructing and joined:
+            role = "user" if joined[-1]["role"] != role or len(joined) > 1 else role
+        if joined and joined[-1]["role"] == role:
+            joined[-1] = {"role": role, "content": f"{joined[-1]['content']}\n\n{text}"}
+        else:
+            joined.append({"role": role, "content": text})
+    return joined
 
 
 def _text(content: object) -> str:
@@ -120,7 +144,7 @@ def _facts(reply: Mapping[str, object], choice: Mapping[str, object]) -> ModelFa
     )
 
 
-_OURS = frozenset({"model", "messages", "temperature", "max_tokens", "stream"})
+_OURS = frozenset({"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "stream"})
 
 FINISHES: Mapping[str, str] = {"max_tokens": "length", "model_length": "length"}
 """Other servers' words for an answer that was cut, next to OpenAI's own."""

@@ -67,7 +67,7 @@ class WorkRun:
         """Return how large one request may be: *chars* at most, and what the model's window leaves."""
         settings, count = self.settings, self.dependencies.counter.count
         # The answer, and before it the summary so far, which is no longer than all answers may be.
-        beside = count(instructions) + FRAME_TOKENS + 2 * settings.rag_max_tokens
+        beside = count(instructions) + FRAME_TOKENS + 2 * settings.answer_tokens
         room = max(LEAST_ROOM_TOKENS, settings.llm_context_window - beside)
         return PieceLimit(pieces, min(chars, settings.rag_max_json_length), room, count)
 

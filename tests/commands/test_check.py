@@ -94,6 +94,8 @@ WARNED = [
     pytest.param("rag.maxToken=9", [1], id="an alias"),
     pytest.param("rag.model=a\nrag.addInstructions=false", [2], id="instructions that cannot be left out"),
     pytest.param("chat.memory.secret=0123456789abcdef", [1], id="a secret in a file for everybody"),
+    pytest.param("rag.model=gpt-3.5-turbo", [1], id="a model that was switched off"),
+    pytest.param("rag.model=a\nrag.api.endpoint=http://localhost:11434", [2], id="a base address"),
 ]
 
 
@@ -160,3 +162,9 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path, name: str) -> Non
 def test_a_forbidden_file_is_said_in_a_line(tmp_path: Path) -> None:
     result = checked(tmp_path, "rag.maxFiles=3", mode=0o000)
     assert (result.exit_code, "cannot be read" in result.stdout) == (1, True)
+
+
+def test_what_is_told_of_a_model_names_the_whole_address_and_the_day(tmp_path: Path) -> None:
+    told = checked(tmp_path, "rag.api.endpoint=https://me:secret@api.openai.com/v1\nrag.model=gpt-4").stdout
+    assert "requests go to https://***@api.openai.com/v1/chat/completions." in told
+    assert "gpt-4 was switched off by its maker on 2026-10-23" in told

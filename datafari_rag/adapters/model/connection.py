@@ -13,6 +13,7 @@ from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Reque
 from datafari_rag.adapters.http.sessions import Tls, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
+from datafari_rag.core.model.server_needs import AUTO, ServerNeeds, needs_for, with_query
 
 POOL = 2048
 """Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""
@@ -21,10 +22,11 @@ POOL = 2048
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """
-    Where a model's server is; *token* empty means no Authorization. *model* None asks for the prompt's model.
+    Where a model's server is; *token* empty means that no key is sent. *model* None asks for the prompt's model.
 
     *proxy* is the http address of a proxy in between, with user and password if it wants them; empty means none.
-    *headers* are asked for with each request: its id and its trace.
+    *headers* are asked for with each request: its id and its trace. *server* names a row of the known servers, *body*
+    has further keys of a request (`llm.server`, `llm.body`).
     """
 
     url: str
@@ -33,6 +35,12 @@ class Endpoint:
     tls: Tls = field(default_factory=Tls)
     proxy: str = field(default="", repr=False)
     headers: Callable[[], Mapping[str, str]] = dict
+    server: str = AUTO
+    body: Mapping[str, object] = field(default_factory=dict)
+
+    def needs(self, model: str) -> ServerNeeds:
+        """Return what the server wants for *model*, as far as the table of known servers says."""
+        return needs_for(self.server, self.url, model, body=self.body)
 
 
 class ModelServer:
@@ -50,11 +58,15 @@ class ModelServer:
             ValueError: the URL is not http or https, or a PEM file cannot be used.
         """
         # Credentials in the address would take the place of the token.
-        self._url, _ = without_credentials(endpoint.url)
+        url, _ = without_credentials(endpoint.url)
+        needs = endpoint.needs(endpoint.model or "")
+        self._url = with_query(url, needs.query)
         self._session = machine.session(endpoint.url, endpoint.tls, proxy=endpoint.proxy, pool=POOL)
         self._passed_on = endpoint.headers
         self._headers = {"Content-Type": "application/json"}
-        if endpoint.token:
+        if endpoint.token and needs.key_header:
+            self._headers[needs.key_header] = endpoint.token
+        elif endpoint.token:
             self._headers["Authorization"] = f"Bearer {endpoint.token}"
 
     def post(self, body: bytes, *, accept: str, timeout_s: tuple[float, float], max_bytes: int) -> Reply:

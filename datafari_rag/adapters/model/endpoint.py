@@ -8,27 +8,30 @@ and closing that closes the connection. JSON is turned into values here, by orjs
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import orjson
 
 from datafari_rag.adapters.http.exchange import Reply
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.connection import Endpoint, ModelServer
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.adapters.model.learned import LearnedNeeds
+from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
     ModelError,
     ModelGarbled,
     ModelTimeout,
     ModelUnavailable,
     RagError,
-    RefusedByModel,
 )
 from datafari_rag.core.model.caller_errors import callers_error
-from datafari_rag.core.model.replies import RELAYED, Rejection, ReplyTotals, error_object, failure_for, refused_by_model
+from datafari_rag.core.model.lessons import MAX_LESSONS, Lesson, lesson_in
+from datafari_rag.core.model.refusal import Rejection
+from datafari_rag.core.model.replies import RELAYED, ReplyTotals, error_object, failure_for, refused_by_model
+from datafari_rag.core.model.server_needs import ServerNeeds
 from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
 from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, ModelLimits, most_bytes
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
@@ -47,12 +50,13 @@ DONE = "[DONE]"
 
 T = TypeVar("T")
 
-Blamed = Callable[[Rejection], RefusedByModel | None]
-"""Returns the error for the caller where a refusal is his doing, None where it is not."""
-
 
 class HttpModel:
-    """One endpoint with its template: a `Model` and a `Relay` that asks exactly once."""
+    """
+    One endpoint with its template: a `Model` and a `Relay` that asks once.
+
+    A refusal that says how the request has to be is learned from: the same question is then sent again in that form.
+    """
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class HttpModel:
             KeyError: no such template.
         """
         self._server = ModelServer(endpoint, machine)
+        self.learned = LearnedNeeds(urlsplit(endpoint.url).hostname or "", endpoint.needs)
         self._model = endpoint.model
         # Its replies name no model, and callers are to see what answered.
         self._name = "" if template == "openai" else template
@@ -80,23 +85,33 @@ class HttpModel:
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
     ) -> Generator[TextChunk | Ending, None, None]:
         """
-        Ask once, and yield pieces, then one `Ending`; see `ports.Model`.
+        Ask, and yield pieces, then one `Ending`; see `ports.Model`. A request that taught something counts as a try.
 
         *until* is the time of *clock* at which the answer must be there, when that is sooner than the total limit.
         """
         if self._model is not None:
             prompt = replace(prompt, model=self._model, chosen=prompt.chosen - {"model"})
-        tally = ReplyTotals(prompt.model or self._name)
-        failure: RagError | None = None
-        blamed = partial(callers_error, chosen=prompt.chosen, model=prompt.model)
-        try:
-            reply, patience = self._sent(prompt, blamed, is_streamed=is_streamed, until=until)
-            with reply:
-                yield from self._pieces(reply, tally, patience)
-            failure = tally.failure()
-        except (ModelError, RefusedByModel) as error:
-            failure = error
-        yield Ending(tally.finish_reason, failure, tally.facts)
+        until = self._clock() + self._limits.total_s if until is None else until
+        needs, lessons = self.learned.of(prompt.model), list[Lesson]()
+        while True:
+            tally = ReplyTotals(prompt.model or self._name, tries=1 + len(lessons))
+            failure: RagError | None = None
+            try:
+                reply, patience = self._sent(prompt, needs, is_streamed=is_streamed, until=until)
+                with reply:
+                    for piece in self._pieces(reply, tally, patience):
+                        self._keep(prompt.model, lessons)
+                        yield piece
+                self._keep(prompt.model, lessons)
+                failure = tally.failure()
+            except ModelError as error:
+                failure = error
+            lesson = None if tally.has_text else _taught(failure, needs, prompt, lessons)
+            if lesson is None:
+                break
+            lessons.append(lesson)
+            needs = lesson.needs
+        yield Ending(tally.finish_reason, _blamed(failure, prompt), tally.facts)
 
     def relay(
         self, body: Mapping[str, object], *, is_streamed: bool, until: float | None = None
@@ -110,7 +125,7 @@ class HttpModel:
             patience = ReadDeadline(
                 self._limits, self._clock, is_streamed=is_streamed, until=until, most_bytes=most_bytes(body)
             )
-            with self._answered(encoded(body), patience, _senders_own) as reply:
+            with self._answered(encoded(body), patience, self._senders_own) as reply:
                 read = openai.delta if _is_stream(reply, patience) else openai.answer
                 unfinished = _choices_requested(body)
                 for chunk in self._chunks(reply, tally, patience):
@@ -128,21 +143,33 @@ class HttpModel:
         self._server.close()
 
     def _sent(
-        self, prompt: Prompt, blamed: Blamed, *, is_streamed: bool, until: float | None
+        self, prompt: Prompt, needs: ServerNeeds, *, is_streamed: bool, until: float
     ) -> tuple[Reply, ReadDeadline]:
         """
-        Send *prompt* and return the reply, and how long it is waited for. Raises: ModelError, RefusedByModel.
+        Send *prompt* and return the reply, and how long it is waited for. Raises: ModelError.
 
         The request's body, all documents in it, ends here: it would be the largest part of an open stream.
         """
-        body = self._template.body(prompt, is_streamed)
+        body = self._template.body(prompt, is_streamed, needs)
         most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
         is_stream = body.get("stream") is True
         patience = ReadDeadline(self._limits, self._clock, is_streamed=is_stream, until=until, most_bytes=most)
-        return self._answered(encoded(body), patience, blamed), patience
+        return self._answered(encoded(body), patience, self._failed), patience
 
-    def _answered(self, body: bytes, patience: ReadDeadline, blamed: Blamed) -> Reply:
-        """Return the reply when it is a 200. Raises: ModelError; RefusedByModel where *blamed* says so."""
+    def _failed(self, rejection: Rejection) -> ModelError:
+        return failure_for(rejection, now_s=self._wall_clock())
+
+    def _senders_own(self, rejection: Rejection) -> RagError:
+        """Return the error for the sender of a relayed body: all of it was his own."""
+        return refused_by_model(rejection) if rejection.status in RELAYED else self._failed(rejection)
+
+    def _keep(self, model: str, lessons: list[Lesson]) -> None:
+        """Remember the *lessons* that led to an answer."""
+        if lessons:
+            self.learned.keep(model, lessons)
+
+    def _answered(self, body: bytes, patience: ReadDeadline, fail: Callable[[Rejection], RagError]) -> Reply:
+        """Return the reply when it is a 200. Raises: ModelError, and what *fail* returns for another status."""
         left_s = patience.left_s()
         reply = self._server.post(
             body,
@@ -154,10 +181,7 @@ class HttpModel:
             return reply
         with reply:
             rejection = _rejection(reply, patience)
-        callers = blamed(rejection)
-        if callers is not None:
-            raise callers
-        raise failure_for(rejection, now_s=self._wall_clock())
+        raise fail(rejection)
 
     def _pieces(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[TextChunk]:
         """Yield the answer's text as it comes; white space before the first word waits for it."""
@@ -190,9 +214,21 @@ class HttpModel:
         return iter((decoded(b"".join(reply.pieces(patience.left_s))),))
 
 
-def _senders_own(rejection: Rejection) -> RefusedByModel | None:
-    """Return the error for the sender of a relayed body: all of it was his own."""
-    return refused_by_model(rejection) if rejection.status in RELAYED else None
+def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
+    """Return *failure*, or the error for the caller where what he chose was refused."""
+    rejection = failure.rejection if isinstance(failure, ModelError) else None
+    if rejection is None:
+        return failure
+    return callers_error(rejection, chosen=prompt.chosen, model=prompt.model) or failure
+
+
+def _taught(failure: RagError | None, needs: ServerNeeds, prompt: Prompt, lessons: Sequence[Lesson]) -> Lesson | None:
+    """Return what is still to be learned from *failure* for this question, None where nothing is."""
+    rejection = failure.rejection if isinstance(failure, ModelError) else None
+    if rejection is None or len(lessons) == MAX_LESSONS:
+        return None
+    lesson = lesson_in(rejection, needs, texts_of(prompt))
+    return None if lesson is None or lesson.name in {one.name for one in lessons} else lesson
 
 
 class ReadDeadline:

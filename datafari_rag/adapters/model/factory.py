@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
@@ -13,6 +14,7 @@ from datafari_rag.adapters.model.breaker import Breaker
 from datafari_rag.adapters.model.chain import ChainMember, ModelChain
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
+from datafari_rag.core.model.server_needs import completed
 from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
@@ -57,9 +59,16 @@ def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     """Return all endpoints in order; a fallback without its own token is sent none."""
     tls = Tls(settings.llm_tls_ca, settings.llm_tls_cert, settings.llm_tls_key, settings.llm_tls_verify)
     proxy = settings.llm_proxy
-    first = Endpoint(settings.rag_api_endpoint, settings.rag_api_token, tls=tls, proxy=proxy)
+    body = json.loads(settings.llm_body or "{}")
+    first = Endpoint(
+        settings.model_url, settings.rag_api_token, tls=tls, proxy=proxy, server=settings.llm_server, body=body
+    )
     further = zip_longest(settings.llm_fallback, settings.llm_fallback_models, settings.llm_fallback_tokens)
-    return (first, *(Endpoint(url, token or "", model or None, tls, proxy) for url, model, token in further if url))
+    complete = completed if settings.rag_template == "openai" else str
+    return (
+        first,
+        *(Endpoint(complete(url), token or "", model or None, tls, proxy) for url, model, token in further if url),
+    )
 
 
 def limits_for(settings: Settings) -> ModelLimits:

@@ -39,7 +39,8 @@ def begin(answering: Answering[T]) -> StartedAttempt[T]:
     if isinstance(first, Ending):
         answering.close()
         return StartedAttempt(first, answering, first.facts.tries)
-    return StartedAttempt(first, answering, 1)
+    facts = first.facts if isinstance(first, TextChunk) else None
+    return StartedAttempt(first, answering, 1 if facts is None else facts.tries)
 
 
 def counted(said: T | Ending, tries: int, *, is_fallback: bool = False) -> T | Ending:

@@ -93,6 +93,13 @@ def document_message(extract: Extract, nonce: str) -> str:
     return f"Document {extract.number}. <data {nonce}>\n[{label}]\n{text}\n</data {nonce}>"
 
 
+def texts_of(prompt: Prompt) -> tuple[str, ...]:
+    """Return all texts that *prompt* brings to the model: its own, the caller's and the documents'."""
+    turns = (turn.text for turn in prompt.history)
+    documents = (document_message(extract, prompt.nonce) for extract in prompt.extracts)
+    return (prompt.instructions or "", *turns, *documents, prompt.question)
+
+
 def _under_headings(extract: Extract) -> str:
     pieces: list[str] = []
     at = 0

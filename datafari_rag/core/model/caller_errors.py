@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.errors import RefusedByModel
-from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal
-from datafari_rag.core.model.replies import RELAYED, Rejection, refusal_of
+from datafari_rag.core.model.refusal import MAX_NAME_SHOWN, Refusal, Rejection
+from datafari_rag.core.model.replies import RELAYED, refusal_of
 
 CONVERSATION = "messages"
 """What a caller chose who sent a whole conversation and its budget (/v1)."""

@@ -1,8 +1,9 @@
-"""How a model's server spells a refusal, as a value."""
+"""How a model's server refuses a request, as values; nothing of them is shown as it came."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 MAX_NAME_SHOWN = 100
 """How much of a name that a caller sent an error repeats."""
@@ -16,3 +17,13 @@ class Refusal:
     code: str | None = None
     kind: str | None = None
     param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """An answer that is not 200: *error* is the model's own error object (empty when there is none)."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    size_bytes: int = 0
+    error: Mapping[str, object] = field(default_factory=dict, repr=False)

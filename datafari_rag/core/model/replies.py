@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
 from datafari_rag.core.errors import (
@@ -25,7 +25,7 @@ from datafari_rag.core.errors import (
     RefusedByModel,
 )
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
-from datafari_rag.core.model.refusal import Refusal
+from datafari_rag.core.model.refusal import Refusal, Rejection
 
 REPEATABLE = frozenset({429, 502, 503, 504})
 """Statuses where the same request may succeed in a moment."""
@@ -61,16 +61,6 @@ NOTHING_SAID = ReplyChunk()
 """A chunk without text or news: a keep-alive, the role alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """An answer that is not 200: *error* is the model's own error object (empty when there is none)."""
-
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
-    size_bytes: int = 0
-    error: Mapping[str, object] = field(default_factory=dict)
-
-
 def failure_for(rejection: Rejection, *, now_s: float) -> ModelError:
     """
     Return the named failure of a status other than 200; its log has status, size and a few headers, no text.
@@ -83,6 +73,7 @@ def failure_for(rejection: Rejection, *, now_s: float) -> ModelError:
         log=_log(rejection),
         status=rejection.status,
         can_repeat=rejection.status in REPEATABLE,
+        rejection=rejection,
     )
 
 
@@ -101,21 +92,44 @@ def refusal_of(rejection: Rejection) -> Refusal:
 
 def failure_in(error: Mapping[str, object]) -> ModelError:
     """Return the failure of an error object that came inside a 200, by its own code or type."""
-    status = _status_of(error)
-    kind = _kind(Rejection(status, error=error))
-    return kind(log=f"error object inside a 200, code {status}", status=status, can_repeat=status in REPEATABLE)
+    named = _status_of(error)
+    status = 500 if named is None else named
+    rejection = Rejection(named or 200, error=error)
+    return _kind(replace(rejection, status=status))(
+        log=f"error object inside a 200, code {status}",
+        status=status,
+        can_repeat=status in REPEATABLE,
+        rejection=rejection,
+    )
 
 
 def error_object(body: object) -> Mapping[str, object]:
-    """Return the error object of a reply, whatever its form: OpenAI's, a bare string, or FastAPI's `detail`; or {}."""
+    """
+    Return the error object of a reply, whatever its form; {} where there is none.
+
+    OpenAI's, a bare string, vLLM's older one without a frame, and FastAPI's `detail`, alone or as Mistral's message:
+    of several the first, with the last name of its place as `param`.
+    """
     if not isinstance(body, Mapping):
         return {}
-    error = body.get("error") or body.get("detail")
+    error = body.get("error") or body.get("detail") or ("choices" not in body and body.get("message"))
+    if isinstance(error, Mapping) and "message" not in error and "detail" in error:
+        return error_object(error)
     if isinstance(error, Mapping):
         return error
-    if isinstance(error, str):
-        return {"message": error}
-    return {"message": body["message"]} if isinstance(body.get("message"), str) and "choices" not in body else {}
+    if isinstance(error, list) and error:
+        return _invalid_field(error[0])
+    beside = {key: body[key] for key in ("code", "type", "param") if body.get(key) is not None}
+    return {**beside, "message": error} if isinstance(error, str) else {}
+
+
+def _invalid_field(item: object) -> Mapping[str, object]:
+    """Return the error object for one item of FastAPI's list of invalid fields."""
+    if not isinstance(item, Mapping):
+        return {}
+    place = item.get("loc")
+    param = place[-1] if isinstance(place, list) and place else None
+    return {"message": item.get("msg"), "type": item.get("type"), "param": param}
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
@@ -153,12 +167,12 @@ def verdict(finish_reason: str | None, *, has_text: bool, is_declined: bool) -> 
 class ReplyTotals:
     """One reply, collected while it arrives: its facts, its ending and whether it had any text."""
 
-    def __init__(self, asked_model: str) -> None:
-        """Start with the requested model's name; the name in the reply replaces it."""
+    def __init__(self, asked_model: str, *, tries: int = 1) -> None:
+        """Start with the requested model's name, which the reply's replaces; *tries* requests were sent for it."""
         self.finish_reason: str | None = None
         self.has_text = False
         self._is_declined = False
-        self._facts = replace(UNKNOWN_MODEL, name=asked_model or None)
+        self._facts = replace(UNKNOWN_MODEL, name=asked_model or None, tries=tries)
 
     @property
     def facts(self) -> ModelFacts:
@@ -220,14 +234,14 @@ def _is_filtered(error: Mapping[str, object]) -> bool:
     return isinstance(message, str) and "ContentPolicyViolationError" in message
 
 
-def _status_of(error: Mapping[str, object]) -> int:
-    """Return the status of an error object: its code as a number, else by the words of its code and type."""
+def _status_of(error: Mapping[str, object]) -> int | None:
+    """Return the status of an error object: its code as a number, else by words of its code and type; None for none."""
     for key in ("code", "status"):
         number = _number(str(error.get(key)))
         if number is not None and 400 <= number < 600:
             return int(number)
     words = f"{error.get('code')} {error.get('type')}".lower()
-    return next((status for word, status in WORDS if word in words), 500)
+    return next((status for word, status in WORDS if word in words), None)
 
 
 def _plain(value: object) -> str | None:

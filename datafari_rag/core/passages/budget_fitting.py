@@ -102,10 +102,10 @@ def _chooser(ask: Ask, documents: Sequence[Document], *, language: str, is_head:
 def _room(ask: Ask, settings: Settings, count: Count) -> int:
     """Return how many tokens the documents may take: the window less the answer's space and all else that is sent."""
     said = count(ask.question) + sum(count(turn.text) + 8 for turn in ask.history)
-    answer = settings.rag_max_tokens if ask.max_tokens is None else ask.max_tokens
+    answer = settings.answer_tokens if ask.max_tokens is None else ask.max_tokens
     if ask.has_whole_history:
         # On /v1 max_tokens is an upper bound, lowered to what the documents leave: it takes no room from them.
-        answer = min(answer, settings.rag_max_tokens)
+        answer = min(answer, settings.answer_tokens)
     return settings.llm_context_window - answer - said - settings.openai_reserve_tokens
 
 

@@ -118,7 +118,7 @@ def chosen_in(ask: Ask) -> frozenset[str]:
     return frozenset([*(name for name, value in named.items() if value is not None), *ask.sampling])
 
 
-def _max_tokens(ask: Ask, most: int) -> int | None:
+def _max_tokens(ask: Ask, most: int | None) -> int | None:
     """On /v1 an absent max_tokens is not sent (contract §3); elsewhere the setting is."""
     if ask.max_tokens is not None or ask.token_budget is not None:
         return ask.max_tokens

@@ -13,6 +13,7 @@ from typing import Literal
 
 from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
+from datafari_rag.core.model.server_needs import AUTO, SERVERS, completed
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
@@ -30,16 +31,16 @@ class AnswerSettings:
         "rag.api.endpoint",
         "https://api.openai.com/v1/chat/completions",
         check=addresses.endpoint(),
-        help="Address of the language model: the full URL of an OpenAI-compatible chat completions endpoint or of a "
-        "Datafari /invoke endpoint, or builtin:extractive, which answers with sentences from the documents and needs "
-        "no model.",
+        help="Address of the language model: the URL of an OpenAI-compatible chat completions endpoint (its base "
+        "address, which ends in /v1 or has no path, is completed) or of a Datafari /invoke endpoint, or "
+        "builtin:extractive, which answers with sentences from the documents and needs no model.",
     )
     rag_api_token: str = secret(
         "rag.api.token",
         "",
         check=checks.text(),
-        help="Bearer token for that endpoint. Empty: no Authorization header. Use ${OPENAI_API_KEY} or "
-        "file:token.txt to keep the secret out of this file.",
+        help="Key for that endpoint, sent as llm.server wants it: as a bearer token, or in the header api-key. Empty: "
+        "none is sent. Use ${OPENAI_API_KEY} or file:token.txt to keep the secret out of this file.",
     )
     rag_model: str = setting(
         "rag.model",
@@ -55,18 +56,19 @@ class AnswerSettings:
         help="Request format: openai for OpenAI-compatible services, datafari for a Datafari External LLM service.",
         browser=True,
     )
-    rag_temperature: float = setting(
+    rag_temperature: float | None = setting(
         "rag.temperature",
         0.7,
-        check=checks.number(0, 2),
-        help="How freely the model words its answer: 0 is the most predictable, 2 the most random.",
+        check=checks.number(0, 2, is_optional=True),
+        help="How freely the model words its answer: 0 is the most predictable, 2 the most random. Empty: not sent.",
         browser=True,
     )
-    rag_max_tokens: int = setting(
+    rag_max_tokens: int | None = setting(
         "rag.maxTokens",
         250,
-        check=checks.integer(1, 10_000_000),
-        help="Maximum length of an answer, in tokens of the model (a token is about three quarters of a word).",
+        check=checks.integer(1, 10_000_000, is_optional=True),
+        help="Maximum length of an answer, in tokens of the model (a token is about three quarters of a word). Empty: "
+        "not sent; a quarter of llm.context.window is then kept free for the answer.",
         browser=True,
     )
     rag_max_files: int = setting(
@@ -280,6 +282,21 @@ class AnswerSettings:
         browser=True,
     )
 
+    llm_server: str = setting(
+        "llm.server",
+        AUTO,
+        check=checks.choice(*SERVERS),
+        help="Which server answers at rag.api.endpoint, and so how requests to it are made (docs/models.md). auto: the "
+        "one that its address names. Fallback endpoints are always auto.",
+        browser=True,
+    )
+    llm_body: str = setting(
+        "llm.body",
+        "",
+        check=checks.json_object(without=("model", "messages", "stream")),
+        help='Further keys of each request to rag.api.endpoint, as a JSON object such as {"reasoning_effort": "low"}; '
+        "they win over those that this service sends. Empty: none.",
+    )
     llm_context_window: int = setting(
         "llm.context.window",
         16_384,
@@ -396,3 +413,14 @@ class AnswerSettings:
         check=checks.flag(),
         help="Verify the certificate of the model server. Use false for tests only; a warning is logged at startup.",
     )
+
+    @property
+    def model_url(self) -> str:
+        """Return where the model answers: `rag.api.endpoint`, completed where it is a base address."""
+        is_base = self.rag_template == "openai" and self.rag_api_endpoint != addresses.BUILTIN_MODEL
+        return completed(self.rag_api_endpoint) if is_base else self.rag_api_endpoint
+
+    @property
+    def answer_tokens(self) -> int:
+        """Return how many tokens of the model's window an answer may take, also where no limit is sent."""
+        return self.llm_context_window // 4 if self.rag_max_tokens is None else self.rag_max_tokens

@@ -7,6 +7,7 @@ badSetting ("An integer is expected."), never with the value itself, because the
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -87,16 +88,18 @@ def integer(low: int, high: int, *, is_optional: bool = False) -> Check:
     return Check("integer", read, _INTEGER, low=low, high=high, is_optional=is_optional)
 
 
-def number(low: float, high: float) -> Check:
-    """Return the check for a number of *low* to *high*, written with a point."""
+def number(low: float, high: float, *, is_optional: bool = False) -> Check:
+    """Return the check for a number of *low* to *high*, written with a point; an empty optional one is None."""
 
-    def read(text: str, folder: str) -> float:
+    def read(text: str, folder: str) -> float | None:
+        if is_optional and not text:
+            return None
         if not re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
             raise ValueError(_between(low, high))
         _require_within(float(text), low=low, high=high)
         return float(text)
 
-    return Check("number", read, _between(low, high), low=low, high=high)
+    return Check("number", read, _between(low, high), low=low, high=high, is_optional=is_optional)
 
 
 def text(phrase: str = _TEXTS, pattern: re.Pattern[str] | None = None) -> Check:
@@ -211,6 +214,22 @@ def field_names() -> Check:
         return found
 
     return Check("list", read, wanted, is_optional=True)
+
+
+def json_object(*, without: Sequence[str]) -> Check:
+    """Return the check for a JSON object on one line, empty for none; it has none of the keys *without*."""
+    wanted = message("A JSON object without the keys {keys} is expected.", keys=", ".join(without))
+
+    def read(value: str, folder: str) -> str:
+        try:
+            found = json.loads(value) if value else {}
+        except (ValueError, RecursionError):
+            raise ValueError(wanted) from None
+        if not isinstance(found, dict) or found.keys() & set(without) or CONTROL.search(value):
+            raise ValueError(wanted)
+        return value
+
+    return Check("text", read, wanted, is_optional=True)
 
 
 def valid(values: str) -> Message:

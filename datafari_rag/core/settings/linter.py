@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.messages import message, message_of
+from datafari_rag.core.model.server_needs import retired
 from datafari_rag.core.settings.parsing import Problem, bad_value, parse
 from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import Settings, known_keys, row_for
+from datafari_rag.core.settings.table import Settings, known_keys, row_for, without_password
 
 ALIASES: Mapping[str, str] = {
     "rag.maxToken": "rag.maxTokens",
@@ -158,6 +159,7 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
             advice = f"The value of {key} still contains a placeholder."
             yield Problem(key, advice, "warning", line=entry.line, kind="advice")
     yield from _unchecked(settings, last)
+    yield from _of_model(settings, last)
     if settings.chat_store_folder and settings.security_identity == "anonymous" and not settings.demo_users:
         advice = "chat.store.folder has no effect with security.identity=anonymous: nobody is signed in."
         yield Problem("chat.store.folder", advice, "warning", line=last["chat.store.folder"].line, kind="advice")
@@ -165,6 +167,18 @@ def _advice(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
         advice = "rag.addInstructions must be true with rag.template=openai: the instructions are sent all the same."
         line = last["rag.addInstructions"].line
         yield Problem("rag.addInstructions", advice, "warning", line=line, kind="advice")
+
+
+def _of_model(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:
+    """Warn of an address that is completed, and of a model that its maker has switched off."""
+    if settings.model_url != settings.rag_api_endpoint:
+        key = "rag.api.endpoint"
+        advice = f"{key} is a base address: requests go to {without_password(settings.model_url)}."
+        yield Problem(key, advice, "warning", line=last[key].line, kind="advice")
+    since = retired(settings.model_url, settings.rag_model)
+    if since is not None and "rag.model" in last:
+        advice = f"rag.model: {settings.rag_model} was switched off by its maker on {since}; choose another model."
+        yield Problem("rag.model", advice, "warning", line=last["rag.model"].line, kind="advice")
 
 
 def _unchecked(settings: Settings, last: Mapping[str, Entry]) -> Iterable[Problem]:

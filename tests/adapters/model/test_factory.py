@@ -47,18 +47,18 @@ def test_the_defaults_of_the_table_are_those_of_the_limits() -> None:
 
 def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_token() -> None:
     settings = Settings(
-        rag_api_endpoint="http://a/",
+        rag_api_endpoint="http://a/v1/chat/completions",
         rag_api_token="sk-a",
-        llm_fallback=("http://b/", "http://c/"),
+        llm_fallback=("http://b/v1", "http://c/"),
         llm_fallback_models=("model-b",),
         llm_fallback_tokens=("sk-b",),
         llm_tls_ca="ca.pem",
     )
     tls = Tls("ca.pem")
     assert endpoints_for(settings) == (
-        Endpoint("http://a/", "sk-a", tls=tls),
-        Endpoint("http://b/", "sk-b", "model-b", tls),
-        Endpoint("http://c/", "", None, tls),
+        Endpoint("http://a/v1/chat/completions", "sk-a", tls=tls),
+        Endpoint("http://b/v1/chat/completions", "sk-b", "model-b", tls),
+        Endpoint("http://c/v1/chat/completions", "", None, tls),
     )
 
 

@@ -9,7 +9,7 @@ from datafari_rag.core.settings.table import ROWS, known_keys, row_for
 
 HARMLESS = {
     "which model of the same endpoint answers, and how the request to it looks": """
-        rag.model rag.template llm.fallback.models openai.models""",
+        rag.model rag.template llm.server llm.fallback.models openai.models""",
     "how the model words its answer and how long it is": "rag.temperature rag.maxTokens rag.addInstructions",
     "how much is read of documents that this reader may see anyway": """
         rag.maxFiles rag.maxJsonLength rag.solrField rag.hl.fragsize rag.operator rag.query.relax rag.candidates

@@ -75,9 +75,25 @@ def test_good_values_are_taken_beside_bad_ones_and_unknown_keys() -> None:
 
 
 def test_an_empty_text_is_the_default_but_not_for_security() -> None:
-    settings, problems = parse({"rag.operator": "", "rag.temperature": "", "security.identity": ""})
+    settings, problems = parse({"rag.operator": "", "rag.maxFiles": "", "security.identity": ""})
     assert settings == Settings()
     assert [problem.key for problem in problems] == ["security.identity"]
+
+
+def test_an_empty_length_or_temperature_is_none_and_a_quarter_of_the_window_is_kept_for_the_answer() -> None:
+    settings, problems = parse({"rag.maxTokens": "", "rag.temperature": "", "llm.context.window": "8000"})
+    assert (settings.rag_max_tokens, settings.rag_temperature, settings.answer_tokens) == (None, None, 2000)
+    assert (Settings().rag_max_tokens, Settings().rag_temperature, problems) == (250, 0.7, ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{", "x", '{"model": "m"}', '{"messages": []}', '{"stream": true}', "[" * 100_000],
+    ids=["a list", "half an object", "a word", "a model", "messages", "a stream", "brackets without end"],
+)
+def test_what_is_no_object_of_further_keys_is_refused(text: str) -> None:
+    settings, problems = parse({"llm.body": text})
+    assert (settings.llm_body, [problem.key for problem in problems]) == ("", ["llm.body"])
 
 
 def test_mapped_fields_are_gathered() -> None:
