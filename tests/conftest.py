@@ -9,6 +9,7 @@ import gevent.monkey
 import pytest
 
 from datafari_rag.commands.demo.index import build_demo_index
+from tests.datafari_solr import put_datafari
 from tests.real_solr import Collection, put_other_collection, running
 
 pytest.register_assert_rewrite("tests.adapters.retriever_suite")
@@ -30,6 +31,7 @@ def solr_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The value for solr.url of a real Solr with an empty collection; every test fills it again."""
     folder = tmp_path_factory.mktemp("solr")
     put_other_collection(folder)
+    put_datafari(folder)
     with running(folder) as solr:
         yield solr.url
 

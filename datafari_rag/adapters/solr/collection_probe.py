@@ -10,6 +10,7 @@ from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.solr.collection_report import CollectionFacts
+from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.schema import Schema
 
 COMPONENT = "manifoldcf"
@@ -52,7 +53,7 @@ def changed_at(nodes: Nodes) -> str | None:
 
 def _count(nodes: Nodes, params: Mapping[str, Any]) -> int | None:
     """Count with the lucene parser on the implicit handler's terms; None when Solr does not take the question."""
-    sent = {"q": "*:*", **params, "defType": "lucene", "rows": "0", "shards.tolerant": "false"}
+    sent = {**SENT, "q": "*:*", **params, "rows": "0", "shards.tolerant": "false"}
     try:
         reply = nodes.ask(lambda node: node.search("select", sent))
     except (RequestRejected, RequestForbidden):

@@ -27,8 +27,8 @@ from datafari_rag.core.meaning.passage_records import (
     model_mark,
 )
 from datafari_rag.core.query.search_request import Fields
+from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.parameters import SEPARATOR
-from datafari_rag.core.solr.passage_parameters import QUIET
 from datafari_rag.core.solr.restriction_parameters import numbered
 from datafari_rag.core.solr.schema import Schema
 
@@ -231,7 +231,7 @@ class SolrPassageStore:
 
     def _requested(self, nodes: Nodes, params: Mapping[str, str]) -> Mapping[str, Any]:
         handler = self._handler if nodes is self._documents else "select"
-        sent = {**QUIET, "shards.tolerant": "false", **params}
+        sent = {**SENT, "shards.tolerant": "false", **params}
         reply = nodes.ask(lambda node: node.search(handler, sent))
         if is_partial(reply):
             # A part that does not answer would look like documents that are gone.

@@ -13,11 +13,15 @@ from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.passages.extracts import JOINT
 from datafari_rag.core.places import PLACES_FIELD
+from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.cleaning import unescaped
 
 _META = ("extension", "source")
+_NO_COUNTS: Mapping[str, object] = {
+    f"facet_{kind}": {} for kind in ("queries", "fields", "ranges", "intervals", "heatmaps")
+}
 
 
 def hits_of(reply: Mapping[str, Any]) -> tuple[int, Sequence[Mapping[str, Any]]]:
@@ -101,9 +105,9 @@ def snippets_of(reply: Mapping[str, Any], identifier: str, fields: Sequence[str]
     return JOINT.join(texts)
 
 
-def page_of(reply: Mapping[str, Any], schema: Schema, *, is_incomplete: bool) -> dict[str, object]:
+def page_of(reply: Mapping[str, Any], browse: Browse, schema: Schema, *, is_incomplete: bool) -> dict[str, object]:
     """
-    Return Solr's own JSON of a plain search: no parameters in its header, no ACL field anywhere.
+    Return Solr's own JSON of a plain search: no ACL field anywhere, and nothing that *browse* does not want.
 
     Raises:
         SearchUnavailable: the answer is not one of Solr's.
@@ -114,17 +118,26 @@ def page_of(reply: Mapping[str, Any], schema: Schema, *, is_incomplete: bool) ->
     page: dict[str, object] = {
         "responseHeader": header | ({"partialResults": True} if is_incomplete else {}),
         "response": {"numFound": total, "start": reply["response"].get("start", 0), **response}
-        | {
-            "docs": [
-                {name: value for name, value in row.items() if not (schema.is_acl(name) or name == PLACES_FIELD)}
-                for row in rows
-            ]
-        },
+        | {"docs": [_shown(row, schema) for row in rows]},
     }
-    for key in ("highlighting", "facet_counts"):
-        if isinstance(reply.get(key), Mapping):
-            page[key] = reply[key]
+    if browse.wants_highlighting and isinstance(reply.get("highlighting"), Mapping):
+        page["highlighting"] = {hit: _shown(row, schema) for hit, row in _rows_of(reply, "highlighting").items()}
+    if browse.facet_fields and isinstance(reply.get("facet_counts"), Mapping):
+        # A handler may count more, rights among it.
+        counts = _rows_of(reply["facet_counts"], "facet_fields")
+        wanted = {name: row for name, row in counts.items() if name in browse.facet_fields}
+        page["facet_counts"] = {**_NO_COUNTS, "facet_fields": _shown(wanted, schema)}
     return page
+
+
+def _rows_of(reply: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    rows = reply.get(key)
+    return rows if isinstance(rows, Mapping) else {}
+
+
+def _shown(row: object, schema: Schema) -> dict[str, object]:
+    named = row.items() if isinstance(row, Mapping) else ()
+    return {name: value for name, value in named if not (schema.is_acl(name) or name == PLACES_FIELD)}
 
 
 def _plain(snippet: str) -> str:

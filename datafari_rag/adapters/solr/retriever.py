@@ -18,7 +18,9 @@ from datafari_rag.core.documents import Document, first_value
 from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.parameters import Params, browse_params, fetch_params, search_params, text_field
+from datafari_rag.core.solr.restriction_parameters import NOTHING
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.cleaning import is_unicode
 
@@ -59,7 +61,7 @@ class SolrRetriever:
         total, rows = hits_of(reply)
         found = tuple(self._document(row, reply, search, schema) for row in rows)
         ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
-        query = f"{search.step.rule}: {params['q']} (mm={params['mm']})"
+        query = f"{search.step.rule}: {params.get('words', NOTHING)}"
         return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
 
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
@@ -67,7 +69,7 @@ class SolrRetriever:
         schema = self._schema()
         is_narrowed = bool(browse.restrictions or browse.facet_fields)
         reply = self._ask(browse_params(browse, access, schema), is_narrowed=is_narrowed)
-        return page_of(reply, schema, is_incomplete=is_partial(reply))
+        return page_of(reply, browse, schema, is_incomplete=is_partial(reply))
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
         """
@@ -85,7 +87,7 @@ class SolrRetriever:
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
         try:
-            self._ask({"q": "*:*", "defType": "lucene", "rows": "0", "echoParams": "none"}, is_narrowed=False)
+            self._ask({**SENT, "q": "*:*", "rows": "0"}, is_narrowed=False)
         except SearchError as error:
             reason = message(error.reason)
             return message("{reason} ({cause})", reason=reason, cause=error.log) if error.log else reason

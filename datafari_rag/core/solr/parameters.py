@@ -26,6 +26,18 @@ from datafari_rag.core.query.search_request import (
     Step,
 )
 from datafari_rag.core.query.steps import plain_step
+from datafari_rag.core.solr.handler_parameters import (
+    BOOSTS,
+    COUNTS,
+    HIGHLIGHTER,
+    PARSER,
+    SENT,
+    SNIPPETS,
+    UNPROMOTED,
+    VALUES,
+    local,
+    of_fields,
+)
 from datafari_rag.core.solr.restriction_parameters import LONE, NOTHING, restriction_params
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
 from datafari_rag.core.text.stopwords import is_function_word
@@ -50,14 +62,17 @@ three times as heavy and searched in all languages 73.6 / 87.4 / 92.0; with the 
 PAIR = 0.5
 """The weight of two neighbours of the question that are also neighbours in the text."""
 
+SCALE = 500.0
+"""
+What the weights of a plain search are multiplied with: Datafari's own weights are in the hundreds, and the boosts of
+its relevancy page are chosen beside them.
+"""
+
 MAX_WORDS = 60
 """Words of one query: with eleven fields each this stays under Lucene's default of 1,024 clauses."""
 
 MAX_WORD_CHARS = 255
 """Longest word worth looking for; Solr's tokenizer cuts longer ones to pieces."""
-
-MAX_ANALYZED_CHARS = 10_000_000
-"""How far into a document snippets are looked for; Solr's own 51,200 would miss the rest of a manual."""
 
 _SYNTAX = re.compile(r"([!-/:-@\[-^`{-~])")
 _ESCAPE = r"\\\1"
@@ -93,6 +108,7 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
 def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of the one round trip for the documents of an answer."""
     params = merged(
+        UNPROMOTED,
         filter_params(access, schema),
         restriction_params(search.restrictions, schema),
         words_params(search.step, search.language, schema),
@@ -100,15 +116,16 @@ def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, s
     text = "" if search.is_bare else text_field(search.content, schema)
     params |= {"rows": str(search.rows), "fl": ",".join(document_fields(schema, text))}
     if search.content == "highlighting":
-        params |= _snippet_params(schema, search)
+        marks = {"hl.fragsize": str(search.fragment_chars), "hl.tag.pre": CUT_START, "hl.tag.post": CUT_END}
+        params |= _snippet_params(schema, search.language, str(params["q"]), marks)
     return params
 
 
 def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
     step = browse.step or plain_step(browse.text or "", language=browse.language, operator=browse.operator)
-    everything = {**_BASICS, "q": "*:*", "defType": "lucene"}
-    words = everything if browse.text is None else words_params(step, browse.language, schema)
+    everything = {**basics(schema), "q": "*:*"}
+    words = everything if browse.text is None else words_params(step, browse.language, schema, boosted=True)
     narrowed = (restriction_params(browse.restrictions, schema), _named_params(browse, schema))
     params = merged(filter_params(access, schema), *narrowed, words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
@@ -116,7 +133,8 @@ def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, s
     if browse.sort is not None and (order := _order(*browse.sort, schema)):
         params["sort"] = order
     if browse.wants_highlighting:
-        params |= _browse_snippet_params(browse.language, schema)
+        marks = {"hl.fragsize": "200", "hl.tag.pre": MARK_START, "hl.tag.post": MARK_END}
+        params |= _snippet_params(schema, browse.language, str(params["q"]), marks)
     return params | _facet_params(browse.facet_fields, schema)
 
 
@@ -143,45 +161,43 @@ def _named_params(browse: Browse, schema: Schema) -> Params:
 
 def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     """Return the parameters that find one document by its id, rights checked as in any search."""
-    params = merged(filter_params(access, schema), _BASICS)
-    params |= {"q": f"{{!term f={schema.fields.id} v=$document}}", "defType": "lucene", "document": document_id}
+    params = merged(filter_params(access, schema), basics(schema), UNPROMOTED)
+    params |= {"q": f"{{!term f={schema.fields.id} v=$document}}", "document": document_id}
     return params | {"rows": "1", "fl": ",".join(document_fields(schema, field))}
 
 
-def words_params(step: Step, language: str, schema: Schema) -> dict[str, str | list[str]]:
+def basics(schema: Schema) -> dict[str, str]:
+    """Return what every search sends, hits of equal score in the order of their ids."""
+    return {**SENT, "sort": f"score desc,{schema.fields.id} asc"}
+
+
+def words_params(step: Step, language: str, schema: Schema, *, boosted: bool = False) -> dict[str, str | list[str]]:
     """
     Return the parameters that look for the words of *step*; without any word they find nothing.
 
     Words without content in *language* are left out when others remain. Each word may be in any field, and all the
-    fields of a word count once.
+    fields of a word count once. With *boosted* the handler's own boosts are added, in their proportion.
     """
     words = usable_words(step.words, language)
     searched = searched_fields(language, schema)
     if step.match == "prefix":
         titles = (*schema.titles(language), schema.fields.title)
         searched = tuple((name, weight) for name, weight in searched if name in titles)
-        # Without a field to look in, the parser would take the handler's own.
-        words = words if searched else ()
-    fields = " ".join(f"{name}^{weight:g}" for name, weight in searched)
-    return {
-        **_BASICS,
-        "q": " ".join(f"{escaped(word)}{_SPELT[step.match]}" for word in words) or NOTHING,
-        "defType": "edismax" if words else "lucene",
-        # What is left of a question whose every character the analysis drops must not become "everything".
-        "q.alt": NOTHING,
-        "qf": fields,
-        "pf": "",
-        "pf2": f"{_paired_field(language, schema)}~{PAIR_SLOP}^{PAIR:g}",
-        "pf3": "",
-        "uf": "-*",
-        # Word by word: else fields that cut a word differently make "all words" mean "all in one field".
-        "sow": "true",
-        # A handler's default may make operators of "and" and "or" in small letters.
-        "lowercaseOperators": "false",
-        "q.op": "OR",
+    # Without a field to look in, the parser would take the handler's own.
+    if not words or not searched:
+        return {**basics(schema), "q": NOTHING}
+    scale = SCALE if boosted else 1.0
+    parser = {
+        **PARSER,
+        "qf": " ".join(f"{name}^{scale * weight:g}" for name, weight in searched),
+        "pf2": f"{_paired_field(language, schema)}~{PAIR_SLOP}^{scale * PAIR:g}",
         "mm": _least(step),
-        # All fields that hold a word add up, as in the embedded index.
-        "tie": "1.0",
+        **({} if boosted else dict.fromkeys(BOOSTS, "")),
+    }
+    return {
+        **basics(schema),
+        "q": f"{{!edismax {local(parser)} v=$words}}",
+        "words": " ".join(f"{escaped(word)}{_SPELT[step.match]}" for word in words),
     }
 
 
@@ -274,26 +290,19 @@ def document_fields(schema: Schema, text: str) -> list[str]:
     return [*dict.fromkeys(name for name in wanted if name and not schema.is_acl(name)), "_version_", "score"]
 
 
-def _snippet_params(schema: Schema, search: Search) -> dict[str, str]:
-    return {
-        **_HIGHLIGHTER,
-        "hl.fl": ",".join((*schema.contents(search.language), schema.fields.exact_content)),
-        "hl.fragsize": str(search.fragment_chars),
-        "hl.tag.pre": CUT_START,
-        "hl.tag.post": CUT_END,
-    }
-
-
-def _browse_snippet_params(language: str, schema: Schema) -> dict[str, str]:
-    fields = ",".join((*schema.contents(language), schema.fields.exact_content))
-    return {**_HIGHLIGHTER, "hl.fl": fields, "hl.fragsize": "200", "hl.tag.pre": MARK_START, "hl.tag.post": MARK_END}
+def _snippet_params(schema: Schema, language: str, query: str, marks: Mapping[str, str]) -> dict[str, str]:
+    fields = (*schema.contents(language), schema.fields.exact_content)
+    own = of_fields(fields, {**SNIPPETS, **marks})
+    return {**HIGHLIGHTER, "hl.fl": ",".join(fields), "hl.q": query, **own}
 
 
 def _facet_params(names: Sequence[str], schema: Schema) -> dict[str, str | list[str]]:
     counted = [name for name in names if schema.has(name) and not schema.is_acl(name)]
     if not counted:
         return {}
-    return {"facet": "true", "facet.field": counted, "facet.mincount": "1", "facet.limit": str(FACET_LIMIT)}
+    words = [name for name in counted if schema.kind(name) == "text"]
+    own = of_fields(counted, {**COUNTS, "facet.limit": str(FACET_LIMIT)}) | of_fields(words, VALUES)
+    return {"facet": "true", "facet.field": counted, **own}
 
 
 def _order(name: str, is_descending: bool, schema: Schema) -> str:
@@ -314,33 +323,5 @@ def merged(*parts: Params) -> dict[str, str | list[str]]:
     return merged | ({"fq": filters} if filters else {})
 
 
-ONE_PASS: Mapping[str, str] = {"distrib.singlePass": "true"}
-"""
-Has each shard return the fields of its best documents with them, as one state of the index.
-
-Solr otherwise fetches them in a second request, by id alone. A document that was replaced in between, by a version that
-is hidden from this user, came back with the text of that version.
-"""
-
-_BASICS: Mapping[str, str] = {
-    **ONE_PASS,
-    "echoParams": "none",
-    "spellcheck": "false",
-    "facet": "false",
-    "hl": "false",
-}
-
 _SPELT: Mapping[Match, str] = {"word": "", "near": "~2", "prefix": "*"}
 """What follows an escaped word in Lucene's syntax."""
-
-_HIGHLIGHTER: Mapping[str, str] = {
-    "hl": "true",
-    "hl.method": "unified",
-    "hl.snippets": "1",
-    "hl.encoder": "html",
-    "hl.requireFieldMatch": "true",
-    "hl.defaultSummary": "false",
-    # Marks are thrown away or for the eye: a phrase need not be one mark, which costs a third more time.
-    "hl.weightMatches": "false",
-    "hl.maxAnalyzedChars": str(MAX_ANALYZED_CHARS),
-}

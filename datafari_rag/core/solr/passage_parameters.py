@@ -16,10 +16,11 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.stored_parts import FAVOUR, PARTS, SPREAD_WORTH
 from datafari_rag.core.meaning.vectors import Vector
+from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
-    ONE_PASS,
     SEPARATOR,
     Params,
+    basics,
     document_fields,
     escaped,
     filter_params,
@@ -29,15 +30,7 @@ from datafari_rag.core.solr.parameters import (
 from datafari_rag.core.solr.restriction_parameters import restriction_params
 from datafari_rag.core.solr.schema import Schema
 
-QUIET: Params = {
-    **ONE_PASS,
-    "echoParams": "none",
-    "indent": "false",
-    "defType": "lucene",
-    "spellcheck": "false",
-    "facet": "false",
-    "hl": "false",
-}
+QUIET: Params = {**SENT, **UNPROMOTED}
 
 CARRIED = ("title", "url", "language", "last_modified", "extension", "source")
 """What a passage carries of its document for those who read it."""
@@ -87,7 +80,9 @@ def parents_params(
 ) -> dict[str, str | list[str]]:
     """Return the parameters that find those of the documents *ids* that may be seen, with the field *text*."""
     known = [one for one in ids if SEPARATOR not in one]
-    narrowed = merged(filter_params(access, schema), restriction_params(search.restrictions, schema), QUIET)
+    narrowed = merged(
+        filter_params(access, schema), restriction_params(search.restrictions, schema), QUIET, basics(schema)
+    )
     return narrowed | {
         "q": f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}',
         "documents": SEPARATOR.join(known),
@@ -137,6 +132,8 @@ def parts_params(
     With them comes how many passages of each document are visible, and how many there should be.
     """
     words = usable_words(search.words, search.language)
+    fields = " ".join(_fields(passages.schema, search.language))
+    parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
     closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
     return {
         **QUIET,
@@ -150,9 +147,8 @@ def parts_params(
         "first": SEPARATOR.join(first),
         "own": f'{{!terms f=parent_doc separator="{SEPARATOR}" v=$parents}}',
         "parents": SEPARATOR.join(ids),
-        "sought": "{!edismax qf=$fields v=$words mm=0 uf=-* sow=true q.op=OR tie=0.0 lowercaseOperators=false}",
+        "sought": f"{{!edismax {local(parser)} v=$words}}",
         "words": " ".join(escaped(word) for word in words) or "-*:*",
-        "fields": " ".join(_fields(passages.schema, search.language)),
         # Solr's closeness is (1 + cosine) / 2.
         "near": f"{{!func v='product({2 * SPREAD_WORTH / (search.spread or 1.0):.6g},$close)'}}",
         "close": f"if(exists(query($mine)),{closeness},0)",

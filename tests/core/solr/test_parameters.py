@@ -204,24 +204,36 @@ def test_words_that_can_be_looked_for(words: tuple[str, ...], wanted: tuple[str,
     ],
 )
 def test_how_many_words_must_be_there(step: Step, wanted: str) -> None:
-    assert words_params(step, "en", SCHEMA)["mm"] == wanted
+    assert f" mm='{wanted}'" in words_params(step, "en", SCHEMA)["q"]
 
 
 def test_words_go_to_a_parser_that_knows_no_fields() -> None:
     params = words_params(Step("s", ("id:x", "pump")), "en", SCHEMA)
 
-    assert (params["q"], params["defType"], params["uf"]) == ("id\\:x pump", "edismax", "-*")
+    assert params["words"] == "id\\:x pump"
+    assert str(params["q"]).startswith("{!edismax ") and str(params["q"]).endswith(" v=$words}")
+    assert " uf='-*' " in params["q"]
 
 
 @pytest.mark.parametrize(("language", "wanted"), [("fr", "content_fr~3^0.5"), ("it", "exactContent~3^0.5")])
 def test_neighbours_of_the_question_count_where_they_stand_together(language: str, wanted: str) -> None:
-    assert words_params(Step("s", ("x", "y")), language, SCHEMA)["pf2"] == wanted
+    assert f" pf2='{wanted}' " in words_params(Step("s", ("x", "y")), language, SCHEMA)["q"]
+
+
+def test_boosts_of_the_handler_are_left_out_of_answers_and_stay_in_proportion_in_a_plain_search() -> None:
+    answer = search_params(asked("x"), who(), SCHEMA)["q"]
+    plain = browse_params(Browse("x"), who(), SCHEMA)["q"]
+
+    assert all(f" {name}=''" in answer and f" {name}=" not in plain for name in ("bq", "bf", "boost"))
+    assert " qf='content_en^1 " in answer and " qf='content_en^500 " in plain
+    assert "^0.5'" in answer and "^250'" in plain
 
 
 def test_no_word_finds_nothing_rather_than_everything() -> None:
     params = words_params(Step("s", ("***",)), "en", SCHEMA)
 
-    assert (params["q"], params["defType"], params["q.alt"]) == ("-*:*", "lucene", "-*:*")
+    assert (params["q"], params["defType"]) == ("-*:*", "lucene")
+    assert " q.alt='-*:*' " in words_params(Step("s", ("x",)), "en", SCHEMA)["q"]
 
 
 def test_the_questions_own_language_weighs_most() -> None:
@@ -325,9 +337,12 @@ def test_only_the_text_that_is_read_is_fetched(content: Any, field: str) -> None
 def test_snippets_are_cut_by_solr_only_when_they_are_used() -> None:
     params = search_params(asked("pump", content="highlighting", fragment_chars=0, language="fr"), who(), SCHEMA)
 
-    assert (params["hl"], params["hl.fragsize"], params["hl.encoder"]) == ("true", "0", "html")
     assert params["hl.fl"] == "content_fr,content_en,content_de,content_es,exactContent"
-    assert params["hl.tag.pre"] == CUT_START
+    assert (params["hl"], params["hl.q"]) == ("true", params["q"])
+    for field in str(params["hl.fl"]).split(","):
+        own = {name.removeprefix(f"f.{field}."): value for name, value in params.items() if f"f.{field}." in name}
+        assert (own["hl.fragsize"], own["hl.encoder"], own["hl.bs.type"]) == ("0", "html", "SENTENCE")
+        assert own["hl.tag.pre"] == CUT_START
     assert "ontent" not in str(params["fl"])
 
 
@@ -346,8 +361,9 @@ def test_a_plain_search_names_each_thing_itself() -> None:
     assert (params["start"], params["rows"], params["fl"]) == ("20", "5", "id,title")
     assert params["sort"] == "last_modified desc,id asc"
     assert params["facet.field"] == ["extension"]
-    assert params["hl.tag.pre"] == MARK_START
-    assert params["q"] == "water pump"
+    assert params["f.exactContent.hl.tag.pre"] == MARK_START
+    assert params["f.extension.facet.limit"] == "100"
+    assert params["words"] == "water pump"
 
 
 def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
@@ -357,7 +373,7 @@ def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
     assert [params[name] for name in ("facet", "hl", "spellcheck", "echoParams")] == ["false", "false", "false", "none"]
 
     assert (params["q"], params["defType"], params["fl"]) == ("*:*", "lucene", "*")
-    assert "sort" not in params
+    assert params["sort"] == "score desc,id asc"
     assert "facet.field" not in params
 
 
@@ -366,15 +382,15 @@ def test_a_plain_search_without_words_is_everything_he_may_see() -> None:
     [
         (("score", False), SCHEMA, "score asc,id asc"),
         (("title", False), SCHEMA, "title_sort asc,id asc"),
-        (("title", False), Schema(kinds={"id": "text"}), None),
-        (("size", False), SCHEMA, None),
+        (("title", False), Schema(kinds={"id": "text"}), "score desc,id asc"),
+        (("size", False), SCHEMA, "score desc,id asc"),
     ],
     ids=["by score", "by title", "a collection without sort titles", "an unknown order"],
 )
 def test_hits_are_sorted_by_what_the_collection_can_sort_on(
-    sort: tuple[str, bool], schema: Schema, wanted: str | None
+    sort: tuple[str, bool], schema: Schema, wanted: str
 ) -> None:
-    assert browse_params(Browse("x", sort=sort), who(), schema).get("sort") == wanted
+    assert browse_params(Browse("x", sort=sort), who(), schema)["sort"] == wanted
 
 
 def test_a_document_is_looked_up_by_a_parameter() -> None:
@@ -388,9 +404,10 @@ def test_near_words_and_beginnings_are_marks_of_ours_behind_an_escaped_word() ->
     near = words_params(Step("near", ("hot~le",), match="near"), "en", SCHEMA)
     typed = words_params(Step("titles", ("tra*", "pol"), match="prefix"), "en", SCHEMA)
 
-    assert near["q"] == "hot\\~le~2"
-    assert typed["q"] == "tra\\** pol*"
-    assert "content" not in str(typed["qf"]).lower() and "title_en" in typed["qf"]
+    assert near["words"] == "hot\\~le~2"
+    assert typed["words"] == "tra\\** pol*"
+    fields = str(typed["q"]).partition(" qf='")[2].partition("'")[0]
+    assert "content" not in fields.lower() and "title_en" in fields
 
 
 def test_a_collection_without_titles_has_no_titles_that_begin_so() -> None:

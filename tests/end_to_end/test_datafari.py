@@ -1,0 +1,234 @@
+"""A collection in Datafari's shape: what its schema and its handler do must change neither answers nor rights."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import requests
+
+from datafari_rag.adapters.solr.factory import retriever_for
+from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.core.access import Filter, User, filter_for
+from datafari_rag.core.query.search_request import Browse, Search, Step
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.solr.handler_parameters import (
+    BOOSTS,
+    COUNTS,
+    HIGHLIGHTER,
+    INERT,
+    PARSER,
+    SENT,
+    SNIPPETS,
+    UNPROMOTED,
+)
+from tests.datafari_solr import DATAFARI, ELEVATED
+
+pytestmark = pytest.mark.solr
+
+CASES = 40
+"""Handlers of the property test: four searches each, a tenth of a second."""
+
+POLICY = (
+    "The bereavement leave policy of the agency, which has been in force for many years now, allows five days of paid "
+    "absence, and the supervisor must be told. Leave is requested in the portal. Everything else is in the handbook."
+)
+DOCUMENTS: tuple[dict[str, object], ...] = (
+    {"id": "elevated", "exactContent": "How engineers work.", "language": "en", "extension": "HTML"},
+    {"id": "policy", "exactContent": POLICY, "language": "en", "extension": "pdf", "author": ["Jane Doe"]},
+    {"id": "leave", "exactContent": "Leave of all kinds, in short: leave early.", "language": "en", "extension": "pdf"},
+    {"id": "conges", "exactContent": "La politique de leave.", "language": "fr", "extension": "docx"},
+    {"id": "hers", "exactContent": "The leave of Ann.", "language": "en", "allow_token_document": ["ann"]},
+)
+PUBLIC = filter_for(User(), mode="tokens", anonymous="public")
+ANN = filter_for(User("ann", frozenset({"ann"})), mode="tokens", anonymous="public")
+
+
+class Datafari:
+    """The collection, its handler's `useParams` set, and a retriever over it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = retriever_for(Settings(solr_url=url))
+        self._session = requests.Session()
+        self._session.trust_env = False
+
+    def load(self, *documents: Mapping[str, object]) -> None:
+        """Replace all that is there, as Datafari's own update chain would: the text in its language's field, too."""
+        filled = [
+            {**one, f"content_{one['language']}": one["exactContent"]} if "exactContent" in one else one
+            for one in documents
+        ]
+        self._post("update", {"delete": {"query": "*:*"}})
+        self._post("update?commit=true", filled)
+
+    def set(self, **params: object) -> None:
+        """Make *params* the set that the handler uses."""
+        self._post("config/params", {"set": {"mySearch": params}})
+
+    def _post(self, path: str, body: object) -> None:
+        self._session.post(f"{self.url}/{path}", json=body, timeout=60).raise_for_status()
+
+
+@pytest.fixture(scope="module")
+def collection(solr_url: str) -> Iterator[Datafari]:
+    found = Datafari(solr_url.replace("FileShare", DATAFARI))
+    found.load(*DOCUMENTS)
+    yield found
+    found.engine.close()
+
+
+@pytest.fixture
+def datafari(collection: Datafari) -> Datafari:
+    collection.set()
+    return collection
+
+
+@pytest.fixture
+def engine(datafari: Datafari) -> SolrRetriever:
+    return datafari.engine
+
+
+def asked(text: str, **more: Any) -> Search:
+    words = tuple(text.split())
+    return Search(text, Step("asked", words, more.pop("operator", "AND")), 10, language="en", **more)
+
+
+def found_by(engine: SolrRetriever, search: Search, access: Filter = PUBLIC) -> list[str]:
+    return [document.id for document in engine.search(search, access).documents]
+
+
+def listed(engine: SolrRetriever, browse: Browse, access: Filter = PUBLIC) -> list[str]:
+    page: Any = engine.browse(browse, access)
+    return [row["id"] for row in page["response"]["docs"]]
+
+
+# --- the handler ------------------------------------------------------------------------------------------------------
+
+
+def test_a_snippet_goes_on_to_the_end_of_its_sentence_whatever_the_handler_says(engine: SolrRetriever) -> None:
+    (found,) = engine.search(asked("bereavement", content="highlighting", fragment_chars=30), PUBLIC).documents
+
+    assert found.text == POLICY.partition(" Leave")[0]
+
+
+def test_an_elevated_document_is_no_source_of_an_answer_and_first_in_a_plain_search(engine: SolrRetriever) -> None:
+    assert found_by(engine, asked(ELEVATED)) == ["policy"]
+    assert engine.search(asked(f"{ELEVATED} nonesuch"), PUBLIC).total == 0, "nothing found is seen as such"
+    assert listed(engine, Browse(ELEVATED)) == ["elevated", "policy"]
+
+
+def test_a_boost_decides_nothing_of_an_answer_and_no_more_of_a_plain_search_than_in_datafari(
+    datafari: Datafari,
+) -> None:
+    leave = asked("leave", operator="OR")
+    first = found_by(datafari.engine, leave)
+    datafari.set(bq="language:fr^100000", bf="ord(id)", boost="if(termfreq(language,fr),9999,1)")
+    assert found_by(datafari.engine, leave) == first
+    assert listed(datafari.engine, Browse("leave"))[0] == "conges"
+    datafari.set(bq="language:fr^10")
+    assert listed(datafari.engine, Browse("leave"))[0] != "conges"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"sort": "id asc"},
+        {"start": 2},
+        {"rq": "{!rerank reRankQuery=$rqq reRankWeight=1000}", "rqq": "language:fr"},
+        {"group": "true", "group.field": "language"},
+        {"_invariants_": {"uf": "* _query_", "mm": "1", "bq": "language:fr^9999"}},
+        {"_appends_": {"bq": "language:fr^9999", "fl": "allow_token_document"}},
+        {"omitHeader": "true", "timeAllowed": "1", "minExactCount": "1", "TZ": "Asia/Tokyo"},
+        {"elevateIds": "elevated", "excludeIds": "policy", "forceElevation": "true"},
+    ],
+    ids=str,
+)
+def test_a_default_of_the_handler_changes_no_answer(datafari: Datafari, params: dict[str, object]) -> None:
+    leave = asked("leave", operator="OR")
+    before = datafari.engine.search(leave, ANN)
+    datafari.set(**params)
+    after = datafari.engine.search(leave, ANN)
+
+    assert (after.documents, after.total) == (before.documents, before.total)
+
+
+def test_facets_are_counted_as_asked_whatever_the_handler_counts(datafari: Datafari) -> None:
+    browse = Browse("leave", facet_fields=("extension", "creation_date"), wants_highlighting=True)
+    before = _page(datafari.engine, browse)
+    datafari.set(
+        **{
+            "facet.limit": 1,
+            "f.extension.facet.prefix": "x",
+            "facet.mincount": 2,
+            "facet.sort": "index",
+            "facet.pivot": "allow_token_document,extension",
+            "facet.query": "allow_token_document:ann",
+            "json.nl": "map",
+            "f.exactContent.hl.tag.pre": "<b>",
+            "hl.fragsize": "1",
+            "_appends_": {"facet.field": "allow_token_document", "hl.fl": "preview_content"},
+        }
+    )
+
+    assert _page(datafari.engine, browse) == before
+    assert before["facet_counts"]["facet_fields"]["extension"] == ["pdf", 2, "docx", 1]
+
+
+def _page(engine: SolrRetriever, browse: Browse) -> dict[str, Any]:
+    page = dict(engine.browse(browse, PUBLIC))
+    header: Any = page.pop("responseHeader")
+    return page | {"status": header["status"]}
+
+
+VALUES = (
+    *("true", "false", "0", "1", "2", "-1", "1000000", "", "*", "*:*", "-*:*", "x", "id desc", "score asc,id desc"),
+    *("language:fr^1000", "ord(id)", "WORD", "CHARACTER", "map", "xml", "python", "all", "edismax", "lucene", "50%"),
+    *("{!func}ord(id)", "{!rerank reRankQuery=$rqq reRankWeight=1000}", "content_fr^900", "allow_token_document"),
+)
+"""Of every kind that a parameter takes, for each parameter: what is overridden is not even read."""
+
+VALID = {
+    "hl.cacheFieldValCharsThreshold": ("1", "100000"),
+    "hl.q": ("leave", "engineers"),
+    "hl.queryFieldPattern": ("content_fr", "content_*"),
+    "multiThreaded": ("true", "false"),
+    "partialResults": ("true", "false"),
+    "canCancel": ("false",),
+    "version": ("2.2",),
+    "disableRequestId": ("true",),
+    "distrib.statsCache": ("org.apache.solr.search.stats.LRUStatsCache",),
+}
+"""For what is not overridden, because it changes no result: values that Solr takes."""
+
+
+def _handler(chance: random.Random) -> dict[str, object]:
+    """Return a set of parameters of a handler: half of what is sent, and of what has no effect."""
+    searched = ("content_en", "content_fr", "exactContent")
+    for_fields = [f"f.{field}.{name}" for field in searched for name in (*SNIPPETS, "hl.tag.pre", "hl.fragsize")]
+    sent = [*SENT, *UNPROMOTED, *PARSER, *BOOSTS, *HIGHLIGHTER, *SNIPPETS, *COUNTS, *for_fields]
+    others = ["qf", "pf2", "mm", "rows", "fl", "sort", "q", "rqq", "hl.fl", "group.field", "facet.field"]
+    inert = [name for name in INERT if not name.endswith(".") and name not in VALID]
+    chosen = [name for name in (*sent, *others, *inert) if chance.random() < 0.5]
+    values = {name: chance.choice(VALUES) for name in chosen}
+    return values | {name: chance.choice(some) for name, some in VALID.items() if chance.random() < 0.5}
+
+
+def test_no_handler_changes_an_answer_or_its_rights(datafari: Datafari) -> None:
+    exact = asked("leave policy", operator="OR")
+    snippets = replace(exact, content="highlighting", fragment_chars=30)
+    searches = [(search, access) for search in (exact, snippets) for access in (PUBLIC, ANN)]
+    wanted = [_found(datafari.engine, *one) for one in searches]
+    assert len({found[1] for found in wanted}) == 2, "Ann sees more"
+    for seed in range(CASES):
+        params = _handler(random.Random(seed))
+        datafari.set(**params)
+        assert [_found(datafari.engine, *one) for one in searches] == wanted, (seed, params)
+
+
+def _found(engine: SolrRetriever, search: Search, access: Filter) -> tuple[object, int]:
+    result = engine.search(search, access)
+    return result.documents, result.total
