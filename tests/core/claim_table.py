@@ -1,8 +1,7 @@
 """
 Changes sentences of real texts so that they say something else, by rules that know nothing of the package.
 
-A changed sentence, cited without quotation marks, should not be called supported by the text it was taken from; one
-that only is shorter or in small letters should.
+A changed sentence should not be proved by the text that it was taken from, quoted or not; the sentence itself should.
 """
 
 from __future__ import annotations
@@ -23,6 +22,10 @@ UNITS = """days/weeks years/months hours/minutes euros/dollars million/billion m
     Jahre/Monate Tage/Wochen Millionen/Milliarden años/meses días/meses %/€ $/€"""
 CONTRARY = """before/after more/less above/below increase/decrease increased/decreased higher/lower first/last all/no
     with/without avant/après plus/moins avec/sans vor/nach mehr/weniger mit/ohne antes/después más/menos con/sin"""
+TURNS = """for/against from/to to/from and/or on/off until/from any/all few/many can/must should/must may/must some/all
+    most/all only/also always/sometimes pour/contre et/ou à/de jusqu'à/dès peut/doit quelques/tous für/gegen von/nach
+    und/oder bis/ab kann/muss einige/alle y/o para/contra desde/hasta puede/debe"""
+MIN_CHARS = 20
 NAME = re.compile(r"(?<=[a-zà-ü,] )[A-Z][a-zà-ü]{3,}")
 Rule = Callable[[str, list[str], str, random.Random], str | None]
 
@@ -97,21 +100,91 @@ def stitched(sentence: str, others: list[str], language: str, dice: random.Rando
 def _exchanged(sentence: str, found: list[re.Match[str]]) -> str | None:
     if len(found) < 2 or found[0].group() == found[1].group():
         return None
-    one, other = found
+    one, other = sorted(found, key=re.Match.start)
     middle = sentence[one.end() : other.start()]
     return sentence[: one.start()] + other.group() + middle + one.group() + sentence[other.end() :]
 
 
-def small(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
-    return sentence.lower()
+def undenied(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    words = re.findall(r"(\S+)/(\S+(?: (?!\S+/)\S+)*)", NEGATED.get(language, ""))
+    return _replaced(sentence, [(denied, plain) for plain, denied in words])
 
 
-def shorter(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
-    return " ".join(sentence.split(" ")[: -dice.randint(1, 2)])
+def turned(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    return _replaced(sentence, _pairs(TURNS))
 
 
-TRUE: tuple[Rule, ...] = (small, shorter)
+def compared(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    found = re.search(r"(?<= )[1-9]", sentence)
+    return found and f"{sentence[: found.start()]}{dice.choice('<>≥≤~±-−')}{sentence[found.start() :]}"
+
+
+def number_cut(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    found = re.search(r"\b\d+[.,:/ \u00a0\u202f-](?=\d)", sentence)
+    return found and sentence[: found.start()] + sentence[found.end() :]
+
+
+def compound_cut(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    found = re.search(r"\b[^\W\d]{3,}-(?=[^\W\d]{3})", sentence)
+    return found and sentence[: found.start()] + sentence[found.end() :]
+
+
+def option_changed(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    found = re.search(r"(?<=[a-zß-ÿ] )[B-HJ-Z](?!\w)(?!\.)", sentence)
+    return found and f"{sentence[: found.start()]}{chr(ord(found[0]) ^ 3)}{sentence[found.end() :]}"
+
+
+def condition_dropped(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    found = re.search(r",? (?:if|unless|only if|provided that|si|sauf|wenn|außer|falls|se|salvo|als|tenzij) ", sentence)
+    return f"{sentence[: found.start()]}." if found and found.start() > MIN_CHARS else None
+
+
+def word_dropped(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    words = sentence.split(" ")
+    places = [at for at, word in enumerate(words[1:-1], 1) if len(word) > 4 and word.isalpha()]
+    return " ".join(_without(words, dice.choice(places), 1)) if places else None
+
+
+def gap_closed(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    words = sentence.split(" ")
+    size = dice.randint(2, 4)
+    places = [at for at in range(2, len(words) - size - 2) if all(word.isalpha() for word in words[at - 1 : at + size])]
+    return " ".join(_without(words, dice.choice(places), size)) if places else None
+
+
+def word_added(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    words = sentence.split(" ")
+    foreign = [w for one in others for w in one.split() if len(w) > 7 and w.isalpha() and w not in sentence]
+    place = dice.randint(1, len(words))
+    return " ".join([*words[:place], dice.choice(foreign), *words[place:]]) if foreign else None
+
+
+def words_exchanged(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    found = list(re.finditer(r"(?<= )[a-zß-ÿ]{6,}(?= )", sentence))
+    return _exchanged(sentence, dice.sample(found, 2)) if len(found) > 1 else None
+
+
+def quoted_in_part(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    words, rest = sentence.split(" "), dice.choice(others).split(" ")
+    half = len(words) // 2
+    return f"“{' '.join(words[:half])}” {' '.join(rest[len(rest) // 2 :])}" if half > 2 else None
+
+
+def _without(words: list[str], at: int, size: int) -> list[str]:
+    return words[:at] + words[at + size :]
+
+
+def as_it_is(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    return sentence
+
+
+def unstopped(sentence: str, others: list[str], language: str, dice: random.Random) -> str | None:
+    return sentence.rstrip(".。؟!")
+
+
+TRUE: tuple[Rule, ...] = (as_it_is, unstopped)
 FALSE: tuple[Rule, ...] = (
-    negated, number_changed, numbers_exchanged, unit_changed, names_exchanged, name_changed, contrary, word_changed,
-    stitched,
+    negated, undenied, number_changed, numbers_exchanged, number_cut, unit_changed, compared, option_changed,
+    names_exchanged, name_changed, contrary, turned, word_changed, word_dropped, word_added, words_exchanged,
+    compound_cut, condition_dropped, gap_closed, stitched, quoted_in_part,
 )  # fmt: skip

@@ -1,0 +1,91 @@
+"""
+What a document does not say is proved in no kind of claim, and what it says is, in every kind and language.
+
+`not_yet.txt` has the kinds of which this does not hold yet; a kind of it that holds fails here, and is taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pytest
+
+from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.documents import Document, Passage
+from datafari_rag.core.passages.extracts import extracts_for
+from tests.core.hostile_claims import FILES, PROVED, Case, generated, table, written
+
+HANDBOOK = "The ferry leaves at nine. The report is public. Everybody may read the handbook of the company."
+ANSWERS = (FILES / "marks.txt").read_text(encoding="utf-8").splitlines()[1:]
+SPELLINGS = ("en", "EN", "en-US", "en_GB", "fr", "fr-CA", "de", "xx", "", "zh-Hant")
+
+
+def by_kind(*, is_said: bool) -> dict[str, list[Case]]:
+    found = defaultdict(list)
+    for case in written():
+        if case.is_said is is_said:
+            found[case.kind].append(case)
+    return found
+
+
+UNSAID, SAID = by_kind(is_said=False), by_kind(is_said=True)
+
+
+def marked(part: str, names: Iterable[str]) -> list[object]:
+    """Return *names* as parameters; those that do not hold yet are to fail, and strictly so."""
+    left = frozenset((FILES / "not_yet.txt").read_text(encoding="utf-8").splitlines())
+    mark = pytest.mark.xfail(strict=True, reason="proof is open by default")
+    return [pytest.param(name, id=f"{part} {name}", marks=mark if f"{part} {name}" in left else ()) for name in names]
+
+
+def test_there_are_as_many_claims_as_an_attack_wrote() -> None:
+    assert len({(case.claim, case.document.text) for case in written() if not case.is_said}) > 253
+
+
+@pytest.mark.parametrize("kind", marked("unsaid", UNSAID))
+def test_what_a_document_does_not_say_is_not_proved(kind: str) -> None:
+    assert [(case.claim, case.document.text) for case in UNSAID[kind] if case.status in PROVED] == []
+
+
+@pytest.mark.parametrize("kind", marked("said", SAID))
+def test_what_a_document_says_is_proved_whatever_is_harmless_about_it(kind: str) -> None:
+    assert [(case.claim, case.document.text) for case in SAID[kind] if case.status not in PROVED] == []
+
+
+@pytest.mark.parametrize("answer", marked("answer", ANSWERS))
+def test_a_mark_is_proved_where_all_of_its_sentence_is(answer: str) -> None:
+    text = answer.replace("\\n", "\n")
+    wanted = [sign == "+" for sign in re.findall(r"\[1([+-])\]", text)]
+    extracts = extracts_for([(Document("d", HANDBOOK, title="Note"), (Passage(0, len(HANDBOOK)),))], is_cleaned=True)
+    citations = resolve(re.sub(r"\[1[+-]\]", "[1]", text), extracts, language="en")
+    assert [one.status in PROVED for one in citations] == wanted
+
+
+@pytest.mark.parametrize("language", marked("spelling", SPELLINGS))
+def test_no_spelling_of_the_language_hides_a_denial(language: str) -> None:
+    said, denied = "The company reimburses the cost of taxis", "The company does not reimburse the cost of taxis"
+    document = Document("d", f"{denied}.", title="Note")
+    extracts = extracts_for([(document, (Passage(0, len(document.text)),))], is_cleaned=True)
+    statuses = {
+        claim: [one.status for one in resolve(f"{claim} [1].", extracts, language=language)]
+        for claim in (said, f"“{said}”", "The company does reimburse the cost of taxis", denied, f"“{denied}”")
+    }
+    assert [claim for claim, (status,) in statuses.items() if status in PROVED] == [denied, f"“{denied}”"]
+
+
+@pytest.mark.parametrize("part", marked("generated", ("said", "unsaid")))
+def test_sentences_of_real_texts_are_proved_and_altered_ones_are_not(part: str) -> None:
+    counts, _ = table(case for case in generated() if case.is_said is (part == "said"))
+    for kind, one in counts.items():
+        assert kind != "ALL unsaid" or one["unsaid near"] <= 0.1 * one["unsaid"]
+        assert kind != "ALL unsaid" or one["unsaid proved"] <= 0.01 * one["unsaid"]
+        assert one["said proved"] >= 0.98 * one["said"]
+    assert sum(one["unsaid"] + one["said"] for one in counts.values()) > 10
+
+
+def test_most_altered_numbers_and_names_are_contradicted() -> None:
+    counts, _ = table(case for case in generated() if case.kind[11:] in ("number changed", "name changed"))
+    unsaid = counts["ALL unsaid"]
+    assert unsaid["unsaid contradicted"] >= 0.6 * unsaid["unsaid"]
