@@ -6,10 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
-CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp
+CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp .venvs/.litellm
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long setup clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning rights readme screenshots faults simulate simulate-long index-trials soak attack history
+.PHONY: run test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning rights readme screenshots faults simulate simulate-long index-trials soak attack history
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -38,22 +38,19 @@ $(DEV_STAMP): setup.cfg pyproject.toml requirements-dev.lock | $(UV)
 	$(call install,$(BIN)/python,--no-deps --no-build-isolation -e .)
 	@touch $@ $(RUN_STAMP)
 
-# Clients that others wrote: those from npm, and Python ones in environments of their own. `make test` does without
-# LiteLLM, which is 742 MB for tests that only `make test-long` runs.
-clients: $(CLIENT_STAMPS) .venvs/.litellm
+# Clients that others wrote: those from npm, and Python ones in environments of their own.
+clients: $(CLIENT_STAMPS)
 
 .venvs/.npm: tests/clients/package-lock.json | programs
-	@if command -v npm >/dev/null; then npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error; \
-	else echo "NOT TESTED: the clients from npm, which is not there"; test "$$CI" != true; fi
-	@mkdir -p .venvs && touch $@
+	@npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --loglevel=error \
+	  && mkdir -p .venvs && touch $@ || test "$$CI" != true
 
 .venvs/.langchain: tests/clients/requirements.txt | $(UV)
 .venvs/.litellm: tests/clients/requirements-litellm.txt | $(UV)
 .venvs/.mcp: tests/clients/requirements-mcp.txt | $(UV)
 .venvs/.langchain .venvs/.litellm .venvs/.mcp: .venvs/.%:
 	@$(BIN)/python -m venv --without-pip .venvs/$*
-	@$(call install,.venvs/$*/bin/python,-r $<)
-	@touch $@
+	@($(call install,.venvs/$*/bin/python,-r $<)) && touch $@ || test "$$CI" != true
 
 # Open WebUI itself, as its makers publish it, in front of the service with a real browser; the pictures of
 # docs/chat-uis.md. Its libraries for models of its own (several GB) are left out: it has none to run here.
@@ -65,29 +62,52 @@ open-webui: $(DEV_STAMP) programs
 
 # The suite starts our programs again and again. Where the environment forbids Python to keep what it has compiled, each
 # of them compiles every module again, a quarter of its start, and collecting the tests takes twice as long. Empty: allowed.
-test test-quick test-long: export PYTHONDONTWRITEBYTECODE =
+test test-quick test-long test-for: export PYTHONDONTWRITEBYTECODE =
 
 # Three processes on two cores: while one waits for a server, another one computes. WORKERS=0 runs all in one.
 WORKERS ?= 3
-test:
-	@$(MAKE) --no-print-directory --jobs=4 setup
-	$(BIN)/python -m pytest -n $(WORKERS)
 
-# All that the suite needs; the parts do not wait for each other.
-setup: $(DEV_STAMP) $(CLIENT_STAMPS) programs solr-jars
+# Set-up and tests, each with its seconds: $(call timed,TARGET OF THE SET-UP,OPTIONS).
+timed = @begun=$$(date +%s); $(MAKE) --no-print-directory --jobs=4 $(1) || exit; ready=$$(date +%s); \
+	$(BIN)/python -m pytest -n $(WORKERS) --durations=10 $(2); status=$$?; \
+	echo "make $@: set-up $$((ready - begun)) s, tests $$(($$(date +%s) - ready)) s"; exit $$status
+
+# Every unit, contract, property, attack and end-to-end test once: what a change may have broken.
+test:
+	$(call timed,setup)
+
+# The rest: more seeds and texts, the fault matrix, SolrCloud, the shipped proxies, clients from npm and of other
+# environments, what is installed from a registry. What tries thousands of times what is tried here has a target of its
+# own: attack, rights, simulate-long, index-trials, history.
+test-long: export PROPERTY_SEED := $(or $(PROPERTY_SEED),$(shell date +%s))
+test-long:
+	@echo "PROPERTY_SEED=$(PROPERTY_SEED)"
+	$(call timed,setup-long,-m "slow and not trials")
+
+# What concerns one module: make test-for FILE=datafari_rag/core/passages/selection.py runs the tests of its name, and
+# those that import it of its package and of the pure ones.
+PURE_TESTS := $(addprefix tests/,core protocols llm_templates stepping whole_documents conformance test_pipeline.py \
+  test_retrieval.py)
+test-for: MODULE = $(subst /,.,$(FILE:.py=))
+test-for: IMPORTS = 'from $(basename $(MODULE)) import .*\b$(subst .,,$(suffix $(MODULE)))\b|\b$(MODULE)\b'
+test-for: OF_PACKAGE = $(wildcard tests/$(word 2,$(subst /, ,$(FILE))))
+test-for: BESIDE = $(wildcard $(dir $(FILE:datafari_rag/%=tests/%))test_$(notdir $(FILE:.py=))*.py)
+test-for: $(DEV_STAMP)
+	$(BIN)/python -m pytest -q $(or $(if $(FILE),$(sort $(BESIDE) \
+	  $(shell grep -rlE --include='test_*.py' $(IMPORTS) $(PURE_TESTS) $(OF_PACKAGE)))),$(error no test of FILE=$(FILE)))
+
+# All that the suites need; the parts do not wait for each other. What a registry does not give is named at the end.
+setup: $(DEV_STAMP) .venvs/.npm programs solr-jars
+setup-long: setup $(CLIENT_STAMPS)
 
 # The real Solr's jars from Maven Central, 85 MB, once. Needs nothing of $(DEV_STAMP).
 solr-jars: programs | $(VENV)/bin/python
-	@if command -v mvn >/dev/null; then \
-	  $(BIN)/python -c "from datafari_rag.devtools.solr_jars import jars; jars(print)"; fi
+	@said=$$($(BIN)/python -c "from datafari_rag.devtools.solr_jars import jars; jars(print)" 2>&1) \
+	  || { echo "$$said" | tail -n 1; test "$$CI" != true; }
 
 # A minute: the rules, and the protocols over the real application; starts no other program.
 test-quick: $(DEV_STAMP)
 	$(BIN)/python -m pytest -q tests/core tests/protocols tests/llm_templates tests/conformance tests/test_pipeline.py tests/web/test_app.py
-
-# What `make test` leaves out for its length.
-test-long: $(DEV_STAMP) clients programs
-	$(BIN)/python -m pytest -m slow
 
 # Programs of Debian that tests need, installed where this may do that: Java and Maven for the real Solr, Node for
 # clients, the browser, two proxies, checkers of unit files and manifests, the data of OCR. On CI none may be missing.
@@ -102,9 +122,8 @@ programs:
 	  printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d; chmod +x /usr/sbin/policy-rc.d; \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends \
 	    $$(echo "$$missing" | tr , ' ') >/dev/null; rm -f /usr/sbin/policy-rc.d; \
-	fi; absent=0; for one in $(PROGRAMS); do \
-	  command -v $${one%%=*} >/dev/null || { absent=1; echo "NOT TESTED: what needs $${one%%=*}, which is not there"; }; \
-	done; test "$$CI" != true || test $$absent = 0
+	fi; for one in $(PROGRAMS); do \
+	  command -v $${one%%=*} >/dev/null || test "$$CI" != true || { echo "$${one%%=*} is missing"; exit 1; }; done
 
 # The promise of docs/security.md on 100,000 new random cases, two thirds of them embedded and one third on the real Solr,
 # and the rule itself on 67,000 more; the seed is printed. Takes about half an hour.
@@ -143,7 +162,7 @@ FAULTS := $(addprefix tests/end_to_end/,test_faults.py test_model_faults.py test
   test_shares.py test_rush.py test_revocation.py test_solr_cloud_killed.py) \
   $(addprefix tests/commands/,test_index_killed.py test_audit.py) tests/web/test_clock.py
 faults: $(DEV_STAMP)
-	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "slow or not slow" $(FAULTS)
+	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m "" $(FAULTS)
 
 # The service in worlds of which each is made of one number (tests/simulation): SEEDS worlds from FIRST on, every rule
 # checked in each. A world takes a tenth of a second of one core; MINUTES=60 stops after an hour and says how many there
@@ -158,14 +177,14 @@ simulate-long: $(DEV_STAMP)
 	$(BIN)/python -m tests.simulation --seeds 100000 --first $(FIRST) $(BOUND)
 
 # Every attack on a fresh service, embedded and over a real Solr, as one table: those of `make test`, and the long ones,
-# with all texts and twice as many random cases.
+# with all texts and ten times as many random cases.
 attack: $(DEV_STAMP) clients programs
-	PROPERTY_CASES=2100 FLOOD_SECONDS=1 $(BIN)/python -m pytest -q -n 2 -m "slow or not slow" tests/attack tests/security tests/browser/test_hostile.py
+	FLOOD_SECONDS=1 $(BIN)/python -m pytest -q -n 2 -m "" tests/attack tests/security tests/browser/test_hostile.py
 
 # The embedded index: 50 kills at random moments, 50 more while files of every kind are parsed, and the memory that
 # 100,000 documents need.
 index-trials: $(DEV_STAMP)
-	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m slow tests/commands/test_index.py tests/commands/test_index_killed.py
+	FAULTS_PAGE=docs/faults.md $(BIN)/python -m pytest -q -m trials tests/commands/test_index.py tests/commands/test_index_killed.py
 
 # 100,000 streamed requests: memory, descriptors and errors as they go on, into docs/operating.md. A quarter of an hour.
 soak: $(DEV_STAMP)
@@ -198,7 +217,7 @@ screenshots: $(DEV_STAMP) programs
 	$(BIN)/python -m tests.browser.screenshots
 
 readme: $(DEV_STAMP)
-	README_UPDATE=1 $(BIN)/python -m pytest -q tests/test_readme.py
+	README_UPDATE=1 $(BIN)/python -m pytest -q -m "" tests/test_readme.py
 
 # Every version with its hashes, kept where it was as far as the requirements allow: of what is run, and of the tests.
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url

@@ -21,6 +21,7 @@ pytest_plugins = (
     "tests.clients.sights",
     "tests.conformance.table",
     "tests.end_to_end.matrix",
+    "tests.missing",
     "tests.security.telling",
     "tests.sharing",
 )

@@ -13,14 +13,19 @@ from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.writer import solr_document
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.devtools import solr_process
+from datafari_rag.devtools.solr_jars import CannotRunSolr, jars
 from datafari_rag.devtools.solr_process import Running
-from tests.required import program
+from tests.required import missing, program
 
 
 def require_tools() -> None:
-    """Skip without Java or Maven; on CI, fail."""
+    """Skip without Java, Maven, or what Maven fetches; on CI, fail."""
     for name in ("java", "mvn"):
-        program(name, "install a JDK and Maven (Debian: openjdk-17-jdk-headless maven)")
+        program(name, "make programs")
+    try:
+        jars(lambda line: None)
+    except CannotRunSolr:
+        missing("Solr from Maven Central", "make solr-jars")
 
 
 @contextmanager

@@ -11,10 +11,12 @@ from typing import NoReturn
 
 import pytest
 
+NOT_TESTED = "NOT TESTED: "
+
 
 def missing(what: str, how: str) -> NoReturn:
-    """Skip the test that needs *what*, and say *how* to get it; on CI (CI=true) nothing may be missing: it fails."""
-    reason = f"NOT TESTED: {what} is missing; {how}"
+    """Skip the test that needs *what*, which the command *how* brings; on CI (CI=true) nothing may be missing."""
+    reason = f"{NOT_TESTED}{what} is missing; {how}"
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(reason)
     pytest.skip(reason, allow_module_level=True)

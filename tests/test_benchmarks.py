@@ -111,7 +111,7 @@ def test_only_what_is_between_the_marks_of_a_page_is_written(tmp_path: Path) -> 
 
 @pytest.fixture
 def node() -> None:
-    required.program("node", "install Node 20")
+    required.program("node", "make programs")
 
 
 @pytest.mark.usefixtures("node")

@@ -209,6 +209,7 @@ PROXIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(PROXIES))
 def test_a_shipped_proxy_passes_each_word_on_at_once_and_no_foreign_name(
     name: str, backend: Loopback, tmp_path: Path

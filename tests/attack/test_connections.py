@@ -103,7 +103,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _certified(folder: Path) -> tuple[str, ssl.SSLContext]:
-    library("cryptography.x509", "install the extra jwt")
+    library("cryptography.x509", "make .venv/.dev")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(folder)

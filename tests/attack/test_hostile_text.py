@@ -24,7 +24,7 @@ QUICK_CHARS, WORST_CHARS, CHARS = 2_000, 12_500, 50_000
 """What the attack found grew too fast at the first size already, with a few texts at the last one alone."""
 
 PARTS = 80
-"""One in so many short texts is tried on a function; the slow test tries all of them."""
+"""One in so many short texts is tried on a function; `make attack` tries all of them."""
 
 SLOWEST = 12
 """So many texts that take longest at the first size are tried at the second one, and at those around it."""
@@ -95,7 +95,7 @@ def holes_of(name: str, labels: Iterable[str], *, chars: int) -> list[str]:
 
 
 def test_no_function_is_slow_on_a_short_hostile_text(record_property: Record) -> None:
-    """A few units for each function; all of them, and long ones, in the slow test."""
+    """A few units for each function; all of them, and long ones, in `make attack`."""
     every = list(texts(QUICK_CHARS))
     holes, number = [], 0
     for place, name in enumerate(READERS):
@@ -124,7 +124,7 @@ KNOWN = [
 """Units that some function was slow on once."""
 
 
-@pytest.mark.slow
+@pytest.mark.trials
 @pytest.mark.parametrize("name", READERS)
 def test_no_function_is_slow_on_a_long_hostile_text(name: str, record_property: Record) -> None:
     first = texts(QUICK_CHARS)

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +13,10 @@ import pytest
 
 from datafari_rag.core.answer.safe_links import SafeLinks
 from tests.attack.report import Record, judge
+from tests.required import present, program
 
 CLIENTS = Path(__file__).parents[1] / "clients"
 READERS = Path(__file__).with_name("markdown_readers.mjs")
-MISSING = "the readers of Markdown are not there: run make clients (npm ci --prefix tests/clients)"
 SEED = 20_261
 
 OWN, EVIL = "http://x/doc", "http://evil.invalid/x"
@@ -108,13 +106,10 @@ def answers(number: int, seed: int) -> Iterator[dict[str, str]]:
 
 def rendered(texts: Iterator[dict[str, str]]) -> dict[str, list[dict[str, str]]]:
     """Return for each reader what it made of the texts that it should not have."""
-    node = shutil.which("node")
-    if node is None or not (CLIENTS / "node_modules" / "showdown").exists():
-        (pytest.fail if os.environ.get("CI", "").lower() == "true" else pytest.skip)(MISSING)
+    node = program("node", "make programs")
+    present(CLIENTS / "node_modules" / "showdown", "make .venvs/.npm")
     lines = "\n".join(map(json.dumps, texts))
-    run = subprocess.run(
-        [str(node), str(READERS), str(CLIENTS)], input=lines, capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([node, str(READERS), str(CLIENTS)], input=lines, capture_output=True, text=True, check=True)
     holes: dict[str, list[dict[str, str]]] = json.loads(run.stdout)["holes"]
     return holes
 

@@ -21,7 +21,7 @@ from tests.growth import cpu_s, too_fast
 CHARS, LONG_CHARS = 2_000, 30_000
 
 PARTS = 80
-"""One in so many short texts is tried on a pattern; the slow test tries all of them."""
+"""One in so many short texts is tried on a pattern; `make attack` tries all of them."""
 
 SLOWEST = 8
 """So many texts that take longest at the first length are tried at the second one, and at those around it."""
@@ -125,7 +125,7 @@ def test_no_pattern_is_slow_on_short_hostile_texts(record_property: Record) -> N
     judge(record_property, f"patterns on texts of {CHARS:,}", against="pure functions", tried=tried, holes=holes)
 
 
-@pytest.mark.slow
+@pytest.mark.trials
 def test_no_pattern_is_slow_on_long_hostile_texts(record_property: Record) -> None:
     """What takes more than linear time stands out at the first length already."""
     short = texts(CHARS)

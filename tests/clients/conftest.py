@@ -68,8 +68,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory, demo_index: Path, stub: Run
 @pytest.fixture(scope="session")
 def node() -> Script:
     """Run one of the scripts beside this file with Node; return the object it printed."""
-    program("node", "install Node 20")
-    present(NODE_MODULES, "run make clients")
+    program("node", "make programs")
+    present(NODE_MODULES, "make clients")
 
     def run(script: str, *arguments: str) -> Any:
         return _printed(["node", str(HERE / script), *arguments])
@@ -80,14 +80,14 @@ def node() -> Script:
 @pytest.fixture(scope="session")
 def langchain() -> Script:
     """Run the script of langchain-openai in its own environment; return the object it printed."""
-    python = present(LANGCHAIN, "run make clients")
+    python = present(LANGCHAIN, "make clients")
     return lambda *arguments: _printed([str(python), str(HERE / "langchain_client.py"), *arguments])
 
 
 @pytest.fixture(scope="session")
 def langchain_suite() -> Callable[[str], str]:
     """Run the tests of extras/langchain in their own environment against a service; return the last line of pytest."""
-    python, folder = present(LANGCHAIN, "run make clients"), HERE.parents[1] / "extras" / "langchain"
+    python, folder = present(LANGCHAIN, "make clients"), HERE.parents[1] / "extras" / "langchain"
 
     def run(url: str) -> str:
         done = subprocess.run(

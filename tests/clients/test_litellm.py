@@ -68,7 +68,7 @@ def proxy(behind: Stub, good: Running, tmp_path_factory: pytest.TempPathFactory)
     port = free_port()
     environ = {**os.environ, "LITELLM_MASTER_KEY": KEY, "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     command = [
-        present(PROXY, "run make clients"),
+        present(PROXY, "make clients"),
         "--config",
         folder / "config.yaml",
         "--host",

@@ -145,6 +145,7 @@ def test_a_stored_response_is_followed_up(client: OpenAI) -> None:
     assert refused.value.param == "previous_response_id"
 
 
+@pytest.mark.slow
 def test_clients_from_npm_see_the_same(good: Running, node: Script, saw: Saw) -> None:
     told = node("v1_client.mjs", good.url, QUESTION)
     saw(told["models"], told["errors"], told["compatible"]["finish"])
@@ -165,6 +166,7 @@ def test_clients_from_npm_see_the_same(good: Running, node: Script, saw: Saw) ->
     ]
 
 
+@pytest.mark.slow
 def test_langchains_standard_suites_pass(good: Running, langchain_suite: Callable[[str], str], saw: Saw) -> None:
     """Chat models over both APIs, and the retriever of extras/langchain as two users."""
     last = langchain_suite(good.url)
@@ -191,6 +193,7 @@ def test_a_stream_that_breaks_is_its_api_error(client: OpenAI) -> None:
     assert text
 
 
+@pytest.mark.slow
 def test_langchain_reads_whole_and_stream(good: Running, langchain: Script, saw: Saw) -> None:
     told = langchain(good.url, QUESTION)
     saw(told)

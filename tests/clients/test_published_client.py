@@ -9,7 +9,7 @@ import pytest
 from tests.clients.conftest import Saw, Script
 from tests.end_to_end.processes import Running
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.clients, pytest.mark.slow]
 
 QUESTION = "How do I copy a file in Python?"
 

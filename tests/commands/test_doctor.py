@@ -127,7 +127,7 @@ def test_a_component_that_filters_too_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_is_not_trusted_has_its_own_advice(tmp_path: Path) -> None:
-    library("cryptography.x509", "install the extra jwt")
+    library("cryptography.x509", "make .venv/.dev")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(tmp_path)
@@ -191,7 +191,7 @@ def test_settings_that_cannot_be_understood_are_said(tmp_path: Path) -> None:
 
 
 def test_the_embedding_model_and_its_vectors_are_examined(tmp_path: Path) -> None:
-    library("onnxruntime", "install the extra vectors")
+    library("onnxruntime", "make .venv/.dev")
     with closing(EmbeddedWriter(tmp_path / "index")) as writer:
         writer.add([{"id": "a", "exactContent": "x"}])
         writer.commit()

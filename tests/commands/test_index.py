@@ -257,7 +257,7 @@ def killed_after(place: Place, delay_s: float | None, program: str = CHILD) -> f
         return time.monotonic() - began
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.trials)])
 def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(
     place: Place, kills: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -281,7 +281,7 @@ def test_a_kill_at_any_moment_leaves_the_old_state_or_the_new_one(
     assert "2 files unchanged, 0 problems" in place.run(place.files).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.trials
 def test_a_hundred_thousand_documents_of_two_kilobytes_need_no_more_than_500_mb(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ def marker(version: int) -> str:
     return f"version{version:03}x"
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.trials)])
 def test_a_kill_while_files_are_parsed_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, kills: int, record_property: Record
 ) -> None:

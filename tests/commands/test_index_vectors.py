@@ -19,8 +19,8 @@ from tests.commands.test_index import Place, killed_after, write_version
 from tests.required import library
 from tests.tiny_model import tiny_model
 
-library("onnxruntime", "install the extra vectors")
-library("tokenizers", "install the extra vectors")
+library("onnxruntime", "make .venv/.dev")
+library("tokenizers", "make .venv/.dev")
 
 ANYBODY = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 

@@ -45,7 +45,7 @@ from tests.end_to_end.faults import (
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, service
 
-pytestmark = pytest.mark.solr
+pytestmark = [pytest.mark.solr, pytest.mark.slow]
 
 ACCESS = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 PUMP = Search("pump", Step("asked", ("pump",)), 5)
@@ -232,11 +232,9 @@ def peak_mb(process: int) -> float:
     return next(int(row.split()[1]) / 1000 for row in rows if row.startswith("VmHWM"))
 
 
-@pytest.mark.slow
 def test_a_document_of_200_megabytes_is_answered_from_in_bounded_memory(
     parts: Scene, tmp_path: Path, record_property: Record
 ) -> None:
-    """Slow, since four of them at the same time, the next test, show nearly as much."""
     with service(tmp_path, parts.settings | ROOMY) as patient:
         parts.solr_says.instead = huge
         began = time.monotonic()
@@ -325,7 +323,7 @@ def until(holds: Callable[[], bool]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("many", [1000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("many", [1000, 10_000])
 def test_slow_and_dead_connections_do_not_stop_readiness(
     parts: Scene, tmp_path: Path, many: int, record_property: Record
 ) -> None:

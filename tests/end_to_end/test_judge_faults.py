@@ -19,6 +19,8 @@ from tests.loopback import Asked, Reply, serving
 
 CLAIM = "Your dog may ride in the van."
 BODY = {"answerCandidate": CLAIM, "facts": [{"factText": "Dogs travel in the luggage van."}]}
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 0.4
 """The limit where it is what ends the request; everywhere else it would only measure how busy the machine is."""
 

@@ -61,7 +61,7 @@ def call(session: requests.Session, url: str, tool: str, arguments: dict[str, ob
 
 
 def test_the_example_of_two_users_shows_what_it_says(agents: Running) -> None:
-    program("curl", "install curl")
+    program("curl", "apt-get install curl")
     (example,) = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     script = example.replace("http://127.0.0.1:8080", agents.url)
     done = subprocess.run(["sh", "-ec", script], capture_output=True, text=True, timeout=60, check=True)

@@ -27,6 +27,8 @@ from datafari_rag.ports import Ending, TextChunk
 from tests.end_to_end.matrix import Record, tell
 from tests.stub import Stub, running_stub
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Paris is nice in the spring of every single year."
 PATIENCE_S = 0.4
 """The limit where it is what ends the request; everywhere else it would only measure how busy the machine is."""

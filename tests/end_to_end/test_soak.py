@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from benchmarks.soak import FROM, TO, Round, is_flat, line_through, served, slope_bytes, soak, told, write_page
 
 REQUESTS = 2_000
@@ -13,6 +15,7 @@ MAX_SLOPE_BYTES = 2_000
 """A leak of one answer's text is ten thousand bytes; a page that the allocator takes once in a while is less."""
 
 
+@pytest.mark.slow
 def test_two_thousand_streams_leave_neither_memory_nor_descriptors_behind(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         rounds = list(soak(server, requests=REQUESTS, rounds=10, callers=CALLERS))

@@ -15,7 +15,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.devtools.solr_process import Running
 from tests.end_to_end.conftest import Fill
 
-pytestmark = [pytest.mark.solr, pytest.mark.cloud]
+pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
 
 PUMP = Search("pump", Step("asked", ("pump",)), 100)
 PUBLIC = filter_for(User(), mode="tokens", anonymous="public")

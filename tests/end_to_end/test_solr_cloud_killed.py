@@ -35,7 +35,7 @@ from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running as Service
 from tests.end_to_end.processes import service
 
-pytestmark = [pytest.mark.solr, pytest.mark.cloud]
+pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]
 
 PUMP = Search("pump", Step("asked", ("pump",)), 100)
 STAFF = filter_for(User("ann", frozenset({"staff"})), mode="tokens", anonymous="public")
@@ -214,10 +214,7 @@ def asks(found: Service) -> Callable[[Load], None]:
 
 
 ONE_KILL = pytest.param("1 kill", 1, PAUSE_S, id="one kill")
-RUNS = [
-    pytest.param(f"10 kills, run {run} of 3", 10, DENSE_S, id=f"ten, {run}", marks=pytest.mark.slow)
-    for run in (1, 2, 3)
-]
+RUNS = [pytest.param(f"10 kills, run {run} of 3", 10, DENSE_S, id=f"ten, {run}") for run in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(("name", "kills", "pause_s"), [ONE_KILL, *RUNS])

@@ -36,6 +36,7 @@ def found(url: str) -> list[str]:
 
 
 @pytest.mark.solr
+@pytest.mark.slow
 def test_a_solr_is_started_found_running_stopped_and_has_its_data_when_it_is_started_again(tmp_path: Path) -> None:
     with running(tmp_path) as first:
         writer = writer_for(Settings(solr_url=first.url))
@@ -60,6 +61,7 @@ def test_a_solr_is_started_found_running_stopped_and_has_its_data_when_it_is_sta
 
 
 @pytest.mark.solr
+@pytest.mark.slow
 def test_a_solr_and_its_zookeeper_end_with_the_process_that_they_were_started_for(tmp_path: Path) -> None:
     """A lone node is started by the same code as a node of a cloud, and so ends as that does."""
     require_tools()
@@ -87,6 +89,7 @@ def is_running(process: solr_process.Process) -> bool:
 
 
 @pytest.mark.solr
+@pytest.mark.slow
 def test_a_solr_that_cannot_come_up_leaves_nothing_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_tools()
     core = tmp_path / "node1" / solr_process.COLLECTION

@@ -102,7 +102,7 @@ def numbers(quick: int, long: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("number", [quick, pytest.param(long, marks=pytest.mark.slow)])
 
 
-@numbers(24, 60)
+@numbers(12, 60)
 def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_embedded(
     embedded_world: World, number: int
 ) -> None:
@@ -110,6 +110,6 @@ def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_embedded(
 
 
 @pytest.mark.solr
-@numbers(12, 30)
+@numbers(6, 30)
 def test_hidden_documents_change_nothing_for_those_who_cannot_see_them_solr(solr_world: World, number: int) -> None:
     compare(solr_world, number)

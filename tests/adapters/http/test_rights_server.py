@@ -53,7 +53,7 @@ def test_a_handshake_that_never_comes_is_a_time_out() -> None:
 
 
 def test_the_certificates_of_the_environment_are_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library("cryptography.x509", "install the extra jwt")
+    library("cryptography.x509", "make .venv/.dev")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(tmp_path)

@@ -118,7 +118,7 @@ def test_nothing_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> None:
-    library("cryptography.x509", "install the extra jwt")
+    library("cryptography.x509", "make .venv/.dev")
     from cryptography.hazmat.primitives import serialization
 
     from tests.adapters.test_http_tls import certificate
@@ -135,7 +135,7 @@ def test_a_key_with_a_password_is_refused_and_not_asked_for(tmp_path: Path) -> N
 
 def test_bytes_that_tls_has_read_already_are_seen(tmp_path: Path) -> None:
     """A second reply in the same TLS record is in no buffer of the client, and the socket has nothing to read."""
-    library("cryptography.x509", "install the extra jwt")
+    library("cryptography.x509", "make .venv/.dev")
     from tests.adapters.test_http_tls import certificate
 
     cert, key = certificate(tmp_path)
@@ -183,7 +183,7 @@ def tls_server(context: ssl.SSLContext, talk: Callable[[socket.socket], None]) -
 
 def test_only_the_authorities_that_are_set_are_believed(tmp_path: Path) -> None:
     """requests would add the list that comes with it."""
-    library("cryptography.x509", "install the extra jwt")
+    library("cryptography.x509", "make .venv/.dev")
     from tests.adapters.test_http_tls import certificate
 
     cert, _ = certificate(tmp_path)

@@ -18,8 +18,8 @@ from datafari_rag.ports import Embedder
 from tests.required import library
 from tests.tiny_model import VECTORS, tiny_model
 
-library("onnxruntime", "install the extra vectors")
-library("tokenizers", "install the extra vectors")
+library("onnxruntime", "make .venv/.dev")
+library("tokenizers", "make .venv/.dev")
 
 
 def settings_for(folder: Path) -> Settings:
