@@ -207,7 +207,7 @@ def test_marks_that_were_not_asked_for_stay_in_the_text() -> None:
 
     assert isinstance(finished, Finished)
     assert finished.followups is None
-    assert "<<How late?>>" in finished.text
+    assert "<‹How late?>>" in finished.text
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,6 @@ AT_ONE_PLACE = {
     "adapters.settings.properties_text._HEAD": "matched at the beginning of a line of the settings",
     "adapters.solr.zookeeper._NODE": "matched with the whole name of a node",
     "core.answer.answer_sentences._MARKS": "matched behind a sentence, and it never gives back what it took",
-    "core.answer.safe_links._AUTOLINK": "matched with the whole of a tag of at most 300 characters",
     "core.answer.safe_links._TITLED": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.safe_links._PROSE": "matched with the whole of a target of at most 2,000 characters",
     "core.answer.safe_links._CROWDED": "matched at a bracket, up to 300 characters behind it",

@@ -1,8 +1,9 @@
 """
-What the reader gets of the model's words: links made safe, follow-up marks taken out, as it streams.
+What the reader gets of the model's words: nothing that is not seen, links made safe, follow-up marks taken out.
 
-Line breaks are line feeds: whatever a dialect drops or rewrites later could make a link of what was none, and would
-move the marks of citations.
+All of it as the answer streams, and before it is compared with the documents: what is compared is what is shown. Line
+breaks are line feeds: whatever a dialect drops or rewrites later could make a link of what was none, and would move the
+marks of citations.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from datafari_rag.core.answer.followup_questions import Followups
 from datafari_rag.core.answer.safe_links import SafeLinks
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.text.cleaning import VisibleText
 
 
 class OutputFilter:
@@ -29,13 +31,14 @@ class OutputFilter:
         """
         urls = {extract.document.url for extract in extracts if extract.document.url} if links == "documents" else set()
         self._links = SafeLinks(urls, {extract.label for extract in extracts})
+        self._visible = VisibleText()
         self._marks = Followups() if wants_followups else None
         self._shown: list[str] = []
         self._blank = ""
 
     def feed(self, text: str) -> str:
         """Take a piece of the model's and return what may be shown."""
-        text = text.replace("\r", "")
+        text = self._visible.feed(text.replace("\r", ""))
         return self._show(self._links.feed(self._marks.feed(text) if self._marks else text))
 
     def end(self) -> str:

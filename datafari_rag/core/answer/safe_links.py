@@ -1,12 +1,12 @@
 """
 The answer's text without links that lead elsewhere than to its documents, as it streams.
 
-The output has no Markdown image, no raw HTML that could load or open anything, and no link target but the URLs of
-this answer's documents. It fails closed: text that any Markdown reader might take for a link is a link for no reader,
-because the characters that make it one (`![`, `](`, `]:` on a line that begins with a bracket, `<` before a letter)
-never come out together. Some readers (showdown) allow blanks between `]` and `(`; a target behind such gets two blanks
-in front, which no reader allows. It knows no code blocks, since two readers need not agree where those end. Marks of
-citations are preserved.
+The output has no Markdown image, no HTML, and no link target but the URLs of this answer's documents. It fails closed:
+text that any Markdown reader might take for a link is a link for no reader, because the characters that make it one
+(`![`, `](`, `]:` on a line that begins with a bracket) never come out together. Some readers (showdown) allow blanks
+between `]` and `(`; a target behind such gets two blanks in front, which no reader allows. A `<` that may begin a tag
+or a comment is shown as `‹`: what one reader hides, another reads. In code it stays, but for tags that could load or
+run anything, since two readers need not agree where code ends. Marks of citations are preserved.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from dataclasses import dataclass
 from datafari_rag.core.answer.targets import SCHEMES
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.text.cleaning import unescaped
+from datafari_rag.core.text.code_spans import MAX_TICKS
 
 MAX_TEXT_CHARS = 300
 MAX_TARGET_CHARS = 2000
 """How far the end of a bracket or tag, and of a target, is waited for; longer ones are broken up and pass as text."""
+
+MAX_MARGIN = 4
+MIN_FENCE = 3
+"""A block of code begins and ends with three backticks or more, behind fewer than four blanks (CommonMark, 4.5)."""
 
 MAX_DEPTH = 8
 MAX_OPEN = 32
@@ -32,12 +37,12 @@ MAX_BRACKETS = 2000
 """So many brackets and tags of an answer are looked at; behind these there are no square brackets and no tags."""
 
 # A "!" is text unless a bracket follows, or may follow. The class comes first, so that the engine can skip ahead.
-_SPECIAL = re.compile(r"[!\[\]<【［](?:(?<!!)|(?=\[)|\Z)")
+_SPECIAL = re.compile(r"[!\[\]<`【［](?:(?<!!)|(?=\[)|\Z)")
 _HARMLESS = str.maketrans("[]<【】［］", "()‹()()")
 # What begins a line in any reader: JavaScript's patterns (snarkdown) know two ends of lines more than Markdown.
 _LINE_ENDS = "\n\r\u2028\u2029"
 _LINE_END = re.compile(f"[{_LINE_ENDS}]")
-_PLAIN = re.compile(rf"[^!\[\]<【［{_LINE_ENDS}]+")
+_PLAIN = re.compile(rf"[^!\[\]<`【［{_LINE_ENDS}]+")
 _CLASHING = frozenset("]<!")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
@@ -55,12 +60,15 @@ _AWAITED = {_BRACKETS[opener]: re.compile(rf"[\{opener}\{closer}\n\r]") for open
     _PARENTHESES: re.compile(r"[()\n\r]"),
     _TAG_END: re.compile(r"[>\n\r]"),
 }
-# CommonMark ends an autolink only at ASCII controls and spaces: it may contain a no-break space.
-_AUTOLINK = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>]*|[^\x00-\x20<>@/]+@[^\x00-\x20<>@]+")
+_TICKS_AWAITED = re.compile(r"[`\n\r]")
 _SPACES = re.compile(r"\s*")
 _WORDS = re.compile(r"[^\s()]+\s+[^\s\"'()]")
 _WORDS_BEGUN = re.compile(r"[^\s()]*\s*")
-_TAG_NAME = re.compile(r"/?\s*([A-Za-z][A-Za-z0-9]*)\s*(/?$)?")
+_BEGINS_TAG = re.compile(r"[A-Za-z/!?]")
+_TAG_NAME = re.compile(r"/?\s*([A-Za-z][A-Za-z0-9]*)")
+_TICKS = re.compile(rf"`++|{_BLANK_LINE}")
+_LINE_BEGUN = re.compile(r"[^`\n]*+\Z")
+_FENCE_LINE = re.compile(r"([^`\n]*+)\n")
 _PROSE = re.compile(r"[^\s:/<>\\#?=&@%]+\s+[^\s:/<>\\#?=&@%\"'(][^:/<>\\#?=&@%]*")
 _TITLED = re.compile(r"(\S+)\s+(?:\"[^\"]*\"|'[^']*'|\([^)]*\))")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
@@ -96,6 +104,8 @@ class SafeLinks:
         self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
         self._marks = DocumentLabels(labels)
         self._left = MAX_BRACKETS
+        self._fence = 0
+        """How many backticks at least close the block of code that is open; 0: none is."""
         self._begin(0)
 
     def _begin(self, depth: int) -> None:
@@ -107,6 +117,8 @@ class SafeLinks:
         self._is_label = False
         self._is_bracket_line = False
         self._is_behind_bracket = False
+        self._margin = ""
+        self._code_end = 0
         self._scanned: dict[int, tuple[int, int]] = {}
         # What a piece must hold to end the waiting, and how much may be held until then.
         self._awaited: tuple[re.Pattern[str], int] | None = None
@@ -170,6 +182,7 @@ class SafeLinks:
         self._held = text[at:]
         if self._awaited is not None:
             self._awaited = self._awaited[0], self._awaited[1] - at
+        self._code_end = max(0, self._code_end - at)
         if at:
             self._scanned = {start - at: (place - at, depth) for start, (place, depth) in self._scanned.items()}
         return "".join(shown)
@@ -193,6 +206,8 @@ class SafeLinks:
             first = begins if leads is None else leads.end()
             self._is_lead = first == len(shown)
             self._is_bracket_line = shown[first : first + 1] == "["
+        line = shown.rfind("\n") + 1
+        self._margin = (shown[line:] if line else self._margin + shown)[:4]
         self._last = shown[-1]
         if ink := shown.rstrip():
             self._is_behind_bracket = ink[-1] == "]"
@@ -203,7 +218,7 @@ class SafeLinks:
             case "]":
                 return shown[0] == "(" or (shown[0] == ":" and (not self._is_label or self._is_bracket_line))
             case "<":
-                return shown[0].isalpha() or shown[0] == "/"
+                return _BEGINS_TAG.match(shown) is not None
         return shown[0] == "["
 
     def _step(self, text: str, at: int, *, is_end: bool) -> _Step | None:
@@ -212,9 +227,12 @@ class SafeLinks:
         if not following and not is_end and text[at] not in "【［":
             return None
         match text[at]:
+            case "<" if _BEGINS_TAG.match(following):
+                return (self._code_tag if self._is_code(at) else self._autolink)(text, at, is_end=is_end)
             case "<":
-                is_tag = (following.isascii() and following.isalpha()) or following == "/"
-                return self._tag(text, at, is_end=is_end) if is_tag else _Step("<", 1)
+                return _Step("<", 1)
+            case "`":
+                return self._ticks(text, at, is_end=is_end)
             case "]":
                 return self._stray(text, at, is_end=is_end) if following == "(" else _Step("]", 1)
             case "!":
@@ -234,7 +252,7 @@ class SafeLinks:
         target = self._target(text, close + 2, is_end=is_end) if has_target else None
         if has_target and target is None:
             return None
-        inner = self._inner(text[opened + 1 : close])
+        inner = self._inner(text[opened + 1 : close], is_code=self._is_code(at))
         whole = _Step(_apart(text[at : opened + 1]) + inner + text[close], close + 1 - at, text[close] == "]")
         return whole if target is None else self._linked(whole, inner, target, is_image=opened > at)
 
@@ -263,20 +281,70 @@ class SafeLinks:
             return None
         return _Step("]", 1 if target.is_broken or _PROSE.fullmatch(target.inside.strip()) else 1 + target.taken)
 
-    def _tag(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+    def _autolink(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Take a document's URL in angle brackets; any other "<" before what may be a tag or a comment is none."""
+        for url in self._urls:
+            wanted = f"<{url}>"
+            if text.startswith(wanted, at) and " " not in url:
+                return _Step(wanted, len(wanted))
+            if not is_end and len(text) - at < len(wanted) and wanted.startswith(text[at:]):
+                return None
+        return _Step("‹", 1)
+
+    def _code_tag(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Take "<" in code: with a blank behind it where a reader who sees no code there might load or run a tag."""
         close = self._close(_TAG_END, text, at + 1, MAX_TEXT_CHARS)
         if close is None and not is_end:
             return None
-        if close is None and "=" not in text[at:] and not self._depth:
-            return _Step(text[at : at + 2], 2)
-        if close is None or close == -1:
-            return _Step("< ", 1)
-        inside, taken = text[at + 1 : close], close + 1 - at
-        if _AUTOLINK.fullmatch(inside):
-            return _Step(f"<{inside}>" if inside in self._urls else self._inner(inside), taken)
-        inner = self._inner(inside)
-        # A tag that held a link could be something else without it: it is broken up.
-        return _Step("" if _is_loading(inside) else f"<{'' if inner == inside else ' '}{inner}>", taken)
+        inside = text[at + 1 : close]
+        is_open = close == -1 or (close is None and self._depth > 0)
+        # Without the link that it holds, a tag could be something else.
+        return _Step("< ", 1) if is_open or "](" in inside or _is_loading(inside) else _Step(text[at : at + 2], 2)
+
+    def _ticks(self, text: str, at: int, *, is_end: bool) -> _Step | None:
+        """Take a run of backticks, and note the code that it begins or ends."""
+        run = text[at : at + MAX_TICKS + 1]
+        run = run[: len(run) - len(run.lstrip("`"))]
+        end = at + len(run)
+        if self._last == "`" or len(run) > MAX_TICKS or at < self._code_end:
+            return _Step(run, len(run))
+        if end == len(text) and not is_end:
+            return None
+        if self._may_be_fence(len(run)):
+            if not is_end and len(text) < end + MAX_TEXT_CHARS and _LINE_BEGUN.match(text, end):
+                return None
+            if self._is_fence(text, end):
+                self._fence = 0 if self._fence else len(run)
+                return _Step(run, len(run))
+        return _Step(run, len(run)) if self._fence else self._span(text, _Step(run, len(run)), end, is_end=is_end)
+
+    def _may_be_fence(self, ticks: int) -> bool:
+        is_first = not self._depth and not self._margin.strip(" ") and len(self._margin) < MAX_MARGIN
+        return is_first and ticks >= max(MIN_FENCE, self._fence)
+
+    def _is_fence(self, text: str, end: int) -> bool:
+        """Say whether the backticks before *end*, first of a line, begin a block of code or end the open one."""
+        line = _FENCE_LINE.match(text, end, end + MAX_TEXT_CHARS)
+        return line is not None and not (self._fence and line[1].strip())
+
+    def _span(self, text: str, run: _Step, end: int, *, is_end: bool) -> _Step | None:
+        """Take the backticks before *end*, which begin code within a line where as many close it."""
+        limit = end + MAX_TEXT_CHARS
+        for match in _TICKS.finditer(text, end, limit):
+            if match.end() == len(text) < limit and not is_end:
+                return None
+            if match.group()[0] != "`":
+                return run
+            if match.end() - match.start() == run.taken:
+                self._code_end = match.end()
+                return run
+        if len(text) >= limit or is_end:
+            return run
+        self._awaited = _TICKS_AWAITED, limit
+        return None
+
+    def _is_code(self, at: int) -> bool:
+        return self._fence > 0 or at < self._code_end
 
     def _target(self, text: str, start: int, *, is_end: bool) -> _Target | None:
         close = self._close(_PARENTHESES, text, start, MAX_TARGET_CHARS)
@@ -310,12 +378,13 @@ class SafeLinks:
         self._awaited = _AWAITED[pattern], start + limit
         return None
 
-    def _inner(self, text: str) -> str:
+    def _inner(self, text: str, *, is_code: bool) -> str:
         """Return the text between two brackets without the links in it."""
         if _SPECIAL.search(text) is None and ":" not in text:
             return text
         filter_ = copy(self)
         filter_._begin(self._depth + 1)
+        filter_._code_end = len(text) if is_code else 0
         inner = filter_.feed(text) + filter_._run(is_end=True)
         self._left = filter_._left
         return inner
@@ -356,10 +425,7 @@ def _is_loading(inside: str) -> bool:
     if "=" in inside:
         return True
     name = _TAG_NAME.match(inside)
-    if name is None or name.group(1).lower() not in _LOADING:
-        return False
-    # "<a and b>" is arithmetic, "<a>" is a link's beginning.
-    return name.group(1).lower() != "a" or name.group(2) is not None
+    return name is not None and name.group(1).lower() in _LOADING
 
 
 def _spelled(url: str) -> str | None:

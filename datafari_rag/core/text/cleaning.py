@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.core.text.tables import row_lines
@@ -43,6 +44,11 @@ _DROPPED_ONLY = re.compile(f"{_DROPPED_ONLY_CLASS}+")
 _BREAKS = re.compile(f"[{LINE_ENDS}]+")
 _DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Bidirectional embeddings, overrides and isolates; the plain marks (U+200E, U+200F) only help mixed texts."""
+
+_PRESENTATION = "\ufe0e\ufe0f"
+_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_VIRAMA = 9
+"""The canonical combining class of what takes the vowel from a letter of India (RFC 5892, appendix A)."""
 
 _ZEROS = re.compile(r"&#0+(?=[0-9])")
 _TOO_LARGE = re.compile(r"&#[0-9]{8,};?")
@@ -102,6 +108,59 @@ def is_unicode(text: str) -> bool:
 def without_invisible(text: str) -> str:
     """Return *text* (a title or similar) without invisible characters and outer blanks; line ends become spaces."""
     return clean(_BREAKS.sub(" ", text), is_full=False)[0].strip()
+
+
+class VisibleText:
+    """
+    A text in pieces of any size without controls and what is invisible; line ends and tabs stay.
+
+    Joiners and non-joiners stay where letters or signs need them, and signs keep how they are presented.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._before = self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Return what may be shown; what the next letter decides about is held back, two characters at most."""
+        if not self._held and _DROPPED_ONLY.search(unusual(text)) is None:
+            self._before = text[-1:] or self._before
+            return text
+        whole = self._held + text
+        self._held, shown, at = "", [], 0
+        for run in _DROPPED_ONLY.finditer(whole):
+            shown.append(whole[at : run.start()])
+            at = run.end()
+            self._before = whole[run.start() - 1] if run.start() else self._before
+            needed = _joining(run.group(), self._before, whole[at : at + 1])
+            if at == len(whole):
+                self._held = needed
+            else:
+                shown.append(needed)
+        shown.append(whole[at:])
+        self._before = whole[at:][-1:] or self._before
+        return "".join(shown)
+
+
+def _joining(run: str, before: str, after: str) -> str:
+    """Return what a letter or sign needs of a *run* of invisible characters; *after* "": all that it may need."""
+    if not before:
+        return ""
+    kind = unicodedata.category(before)[0]
+    kept = next((one for one in run if one in _PRESENTATION and (kind == "S" or after in ("", "\u20e3"))), "")
+    joiner = next((one for one in run if one in (_NON_JOINER, _JOINER)), "")
+    if joiner and after and not _is_needed(joiner, before, after):
+        joiner = ""
+    return kept + joiner
+
+
+def _is_needed(joiner: str, before: str, after: str) -> bool:
+    if _VIRAMA in (unicodedata.combining(before), unicodedata.combining(after)):
+        return True
+    is_cursive = unicodedata.bidirectional(before) == "AL"
+    if joiner == _NON_JOINER:
+        return is_cursive and unicodedata.bidirectional(after) == "AL"
+    return is_cursive or unicodedata.category(before)[0] == unicodedata.category(after)[0] == "S"
 
 
 def without_directions(text: str) -> str:

@@ -35,6 +35,9 @@ _PLAIN_LETTERS = {
 }
 """Lower-case Latin letters with accents, each with the one that it is without them."""
 
+_TAG_BEGIN = re.compile(r"<(?=[A-Za-z/!?])")
+"""As answers show it, `‹`: the same sign in the document that they quote."""
+
 _EXPONENT = "^"
 _BLANKS = re.compile("  +")
 _PLAIN, _VANISHES, _GROWS, _MARK, _GROWING_MARK = "-", "v", "g", "m", "M"
@@ -90,6 +93,7 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
+    text = _TAG_BEGIN.sub("‹", text)
     odd = {character: _spelling(character) for character in set(unusual(text))}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
@@ -131,6 +135,7 @@ def aligned(text: str) -> Folded | None:
     Blanks in a row stay, and so do signs that fold to several. None where a letter folds to none or to several, or has
     its accent apart.
     """
+    text = _TAG_BEGIN.sub("‹", text)
     odd = {character: _spelling(character) for character in set(unusual(text))}
     if not all(map(_keeps_place, odd)):
         return None
@@ -144,6 +149,7 @@ def folds_in_place(text: str) -> bool:
 
 def folded(text: str) -> str:
     """Return `fold` of *text* without the way back."""
+    text = _TAG_BEGIN.sub("‹", text)
     if text.isascii():
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())

@@ -41,3 +41,14 @@ def test_line_ends_are_line_feeds_before_anything_is_judged() -> None:
 def test_followups_are_none_when_not_asked_for() -> None:
     assert OutputFilter((), wants_followups=False, links="none").followups is None
     assert OutputFilter((), wants_followups=True, links="none").followups == ()
+
+
+def test_what_is_not_seen_is_not_shown() -> None:
+    """A reader would see 02 mg, or a link, where the comparison reads 20 mg and none."""
+    output = OutputFilter((EXTRACT,), wants_followups=True, links="documents")
+    shown = [
+        output.feed(piece)
+        for piece in ("It is \u202e", "20\u202c mg [x]\u200b", "(https://evil.example/) \x1b👩\u200d🔬")
+    ]
+
+    assert "".join(shown) + output.end() == output.text == "It is 20 mg x 👩\u200d🔬"

@@ -52,22 +52,33 @@ CASES = [
     pytest.param("[![i](u)](v) [[1]](u)", "i [1]", id="links in links"),
     pytest.param("[x][(evil)](u)", "[x] (evil)", id="what is left over makes no new link"),
     pytest.param("<[](u)img src=x>", "< img src=x>", id="nor a new tag"),
-    pytest.param(f"![](u)[a]({URL}) !<a>[a]({URL})", f"[a]({URL}) ! [a]({URL})", id="nor a new image"),
+    pytest.param(f"![](u)[a]({URL}) !<a>[a]({URL})", f"[a]({URL}) !‹a>[a]({URL})", id="nor a new image"),
     pytest.param("[b][](u): https://e.example", "[b] : https://e.example", id="nor a definition"),
     pytest.param(r"[a\](evil) [c\]d](evil)", "a\\ [c\\]d]", id="backslashes change nothing"),
     pytest.param("[a\n\nb](evil)", "[a\n\nb]", id="a bracket over an empty line is none, its target goes"),
-    pytest.param("<https://evil.example/> <a@b.example>", "https://evil.example/ a@b.example", id="autolinks are text"),
+    pytest.param("<https://evil.example/> <a@b.example>", "‹https://evil.example/> ‹a@b.example>", id="autolinks"),
     pytest.param(f"<{URL}>", f"<{URL}>", id="but a document's stays"),
-    pytest.param("<img src='https://evil.example'>", "", id="a tag that loads is gone"),
-    pytest.param("a <a href='x'>b</a> <A>c</A>", "a b c", id="an HTML link is its text"),
-    pytest.param("<script>x</script><svg/onload=x><base>", "x", id="tags that run are gone"),
-    pytest.param("<b>x</b><br/> <p onclick=x>", "<b>x</b><br/> ", id="plain tags stay, those with attributes do not"),
-    pytest.param("List<String> and <a and b>", "List<String> and <a and b>", id="what is no tag stays"),
-    pytest.param("x <b [a](u)> y", "x < b a> y", id="a link inside a tag breaks it up"),
-    pytest.param("[x <java:y](u)>", "x < java:y>", id="half a tag in a bracket is broken up"),
-    pytest.param("x <b", "x <b", id="half a tag without attributes stays"),
-    pytest.param("x <img src=y", "x < img src=y", id="half a tag with attributes is broken up"),
-    pytest.param("x <i\n\nsrc=y>", "x < i\n\nsrc=y>", id="an empty line breaks a tag"),
+    pytest.param(f"<{URL}/x> <{SPACED}>", f"‹{URL}/x> ‹{SPACED}>", id="and nothing longer, nor with spaces"),
+    pytest.param("<img src='https://evil.example'>", "‹img src='https://evil.example'>", id="a tag is text"),
+    pytest.param("may <q cannot>vote</b\ncannot>", "may ‹q cannot>vote‹/b\ncannot>", id="with all that it hides"),
+    pytest.param("can<!-- not --> <?not?>vote", "can‹!-- not --> ‹?not?>vote", id="so are comments"),
+    pytest.param("List<String> and a<b", "List‹String> and a‹b", id="and what is no tag"),
+    pytest.param("1 <2, x< y, <é>, <", "1 <2, x< y, <é>, <", id="but not what is none for anybody"),
+    pytest.param("x <b [a](u)> y", "x ‹b a> y", id="a link inside a tag"),
+    pytest.param("[x <java:y](u)>", "x ‹java:y>", id="half a tag in a bracket"),
+    pytest.param("`List<String>` ``a`<b`` <i>", "`List<String>` ``a`<b`` ‹i>", id="code in a line keeps it"),
+    pytest.param("```py\na<b\n```\n<i>", "```py\na<b\n```\n‹i>", id="and a block of code"),
+    pytest.param("```\n```x <q>\n  ````\n<i>", "```\n```x <q>\n  ````\n‹i>", id="to its end"),
+    pytest.param("    ```\n<q a>", "    ```\n‹q a>", id="a fence too far in is none"),
+    pytest.param("```x``` <q a>\n<q a>", "```x``` ‹q a>\n‹q a>", id="nor is one with a sign behind it"),
+    pytest.param("`a <q b>\n\n` <i> `", "`a ‹q b>\n\n` <i> `", id="an empty line ends no code"),
+    pytest.param("`<q b> `` <i>", "`‹q b> `` ‹i>", id="nor do more backticks"),
+    pytest.param("`<img src=x>` `<svg/>`", "`< img src=x>` `< svg/>`", id="tags that load are broken up in code"),
+    pytest.param("`x <b` onclick=y>", "`x < b` onclick=y>", id="also those that code does not end"),
+    pytest.param("`x <b [a](u>) onclick=y>`", "`x < b a onclick=y>`", id="and those with a link"),
+    pytest.param("`[x <b>](u)` `[x <b](u)`", "`x <b>` `x < b`", id="code in a link"),
+    pytest.param("`a <b\n\n`", "`a ‹b\n\n`", id="code that is none"),
+    pytest.param("`" * 31 + "<b>" + "`" * 31, "`" * 31 + "‹b>" + "`" * 31, id="too many backticks are none"),
     pytest.param("ends in [Pla", "ends in ", id="half a mark at the end is dropped"),
     pytest.param("ends in [see", "ends in [see", id="another opened bracket is not"),
     pytest.param("[a](https://evil.example/x", "a", id="half a link at the end is none"),
@@ -82,7 +93,7 @@ CASES = [
         "[" + "a" * MAX_TEXT_CHARS + "](u)", "[" + "a" * MAX_TEXT_CHARS + "]", id="an endless text loses its target"
     ),
     pytest.param(
-        "<img src=" + "x" * MAX_TEXT_CHARS + ">", "< img src=" + "x" * MAX_TEXT_CHARS + ">", id="an endless tag"
+        "`<img " + "x" * MAX_TEXT_CHARS + ">", "`‹img " + "x" * MAX_TEXT_CHARS + ">", id="endless code is none"
     ),
 ]
 
@@ -126,7 +137,7 @@ def loading(tokens: list[Token]) -> list[str]:
         if token.type in ("image", "link_open"):
             found.append(str(token.attrGet("src") or token.attrGet("href")))
         if token.type in ("html_inline", "html_block") and re.search(
-            r"<[A-Za-z][^>]*=|<(?:img|script|svg|base)", token.content
+            r"<[A-Za-z][^>]*=|<(?:img|script|svg|base)|<!", token.content
         ):
             found.append(token.content)
         found.extend(loading(token.children or []))
@@ -183,4 +194,4 @@ def test_no_attack_of_the_collection_leaves_a_target() -> None:
     answers = [shown(text) for text in texts]
     assert len(answers) > 100
     assert [answer for answer in answers if loading(MARKDOWN.parse(answer))] == []
-    assert not any(re.search(r"\]\(|<img|<svg|<script|href=", answer) for answer in answers)
+    assert not any(re.search(r"\]\(|<[A-Za-z/!?]", answer) for answer in answers)

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
 import html
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.cleaning import clean, encodable, is_invisible, unescaped, without_directions
+from datafari_rag.core.text.cleaning import (
+    VisibleText,
+    clean,
+    encodable,
+    is_invisible,
+    unescaped,
+    without_directions,
+    without_invisible,
+)
 
 
 @pytest.mark.parametrize(
@@ -110,3 +119,38 @@ def test_a_number_longer_than_python_reads_is_resolved_too(text: str, resolved: 
     with pytest.raises(ValueError, match="digits"):
         html.unescape(text)
     assert unescaped(text) == resolved
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        pytest.param("a\u202e20\u202c mg\u200b \u2066b\u2069\u200e\u061c", "a20 mg b", id="what turns the text round"),
+        pytest.param("a\x00\x1b[0m\x07\U000e0041\u00ad\ufeffb", "a[0mb", id="controls and hidden letters"),
+        pytest.param("a\n\tb\u2028c", "a\n\tb\u2028c", id="line ends and tabs stay"),
+        pytest.param("2\u200d0 2\u200c0 a\u200db a\ufe0f", "20 20 ab a", id="joiners of no use"),
+        pytest.param("\u200da\u200d", "a", id="nor at an end"),
+        pytest.param("👩\u200d🔬 ❤\ufe0f\u200d🔥 👩🏽\u200d🚀 1\ufe0f\u20e3", None, id="signs of several"),
+        pytest.param("می\u200cخواهم", None, id="Persian"),
+        pytest.param("ه\u200d .", None, id="a letter shown joined"),
+        pytest.param("क्\u200dष क्\u200cष ক্\u200dষ র\u200d্য", None, id="letters of India"),
+        pytest.param("👩\u200d\u200d\u202e\u200d🔬", "👩\u200d🔬", id="a joiner once"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_what_is_not_seen_leaves_a_text_however_it_is_cut(text: str, wanted: str | None) -> None:
+    for pieces in ([text], list(text), [text[:3], text[3:]]):
+        visible = VisibleText()
+        assert "".join(map(visible.feed, pieces)) == (text if wanted is None else wanted)
+
+
+@given(st.lists(st.text(alphabet="a5 \n\u200c\u200d\ufe0f\u20e3\u202e\u00ad👩🔬किष्می", max_size=6), max_size=6))
+def test_only_joiners_and_presentations_are_left_of_what_is_invisible(pieces: list[str]) -> None:
+    visible, whole = VisibleText(), VisibleText()
+    shown = "".join(map(visible.feed, pieces))
+    assert shown.rstrip(KEPT) == whole.feed("".join(pieces)).rstrip(KEPT)
+    assert {one for one in shown if is_invisible(one)} <= set(KEPT)
+    assert without_invisible(shown) == without_invisible("".join(pieces))
+    assert re.search(f"[{KEPT}]{{3}}", shown) is None
+
+
+KEPT = "\u200c\u200d\ufe0f"

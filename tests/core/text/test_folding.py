@@ -26,6 +26,7 @@ ENGLISH = "The “Harbour” Song of the Island Choir, sung in the Great Hall at
         pytest.param("cafe\u0301", "café", id="composed and decomposed accents"),
         pytest.param("ệ", "e\u0323\u0302", id="two accents"),
         pytest.param("wait…", "wait...", id="an ellipsis"),
+        pytest.param("List<String> </b", "List‹String> ‹/b", id="a tag as an answer shows it"),
         pytest.param("m² H₂O", "m2 H2O", id="a raised digit after a letter"),
         pytest.param("C:\\x", "c:/x", id="the backslash of cleaning"),
     ],
@@ -39,6 +40,7 @@ def test_spellings_of_the_same_words_are_equal(one: str, other: str) -> None:
     [
         pytest.param("résumé", "resume", id="accents"),
         pytest.param("10²", "102", id="a power of ten"),
+        pytest.param("p < 5", "p ‹ 5", id="a comparison"),
         pytest.param("1½", "11/2", id="a fraction after a number"),
         pytest.param("a b", "ab", id="a missing space"),
         pytest.param("1.5", "1,5", id="signs in a number"),

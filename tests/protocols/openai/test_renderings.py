@@ -59,10 +59,10 @@ def test_the_flat_and_the_nested_form_are_one_set() -> None:
 
 def test_each_citation_says_what_it_speaks_for() -> None:
     assert [one.claim for one in CITED.citations] == [
-        "The ferry leaves at nine",
-        "Dogs sleep all day long",
-        "Dogs sleep all day long",
-        "It was blue",
+        "The ferry leaves at nine.",
+        "Dogs sleep all day long.",
+        "Dogs sleep all day long.",
+        "It was blue.",
     ]
 
 
