@@ -19,7 +19,7 @@ ELEVATED = "bereavement leave policy"
 _WORDS = """
       <tokenizer class="solr.WhitespaceTokenizerFactory"/>
       <filter class="solr.WordDelimiterGraphFilterFactory" generateWordParts="1" generateNumberParts="1"
-              catenateWords="{catenated}" catenateNumbers="{catenated}" splitOnCaseChange="1" preserveOriginal="1"/>
+              catenateWords="{catenated}" catenateNumbers="{catenated}" splitOnCaseChange="1"/>
       {flattened}
       <filter class="solr.LowerCaseFilterFactory"/>
       {stemmed}"""

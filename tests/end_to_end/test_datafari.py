@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from datafari_rag.adapters.solr.client import Node, SolrConnection, TooManyClauses
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
@@ -25,6 +26,8 @@ from datafari_rag.core.solr.handler_parameters import (
     SNIPPETS,
     UNPROMOTED,
 )
+from datafari_rag.core.solr.parameters import browse_params
+from datafari_rag.core.solr.schema import Schema
 from tests.datafari_solr import DATAFARI, ELEVATED
 
 pytestmark = pytest.mark.solr
@@ -131,6 +134,30 @@ def test_a_boost_decides_nothing_of_an_answer_and_no_more_of_a_plain_search_than
     assert listed(datafari.engine, Browse("leave"))[0] == "conges"
     datafari.set(bq="language:fr^10")
     assert listed(datafari.engine, Browse("leave"))[0] != "conges"
+
+
+LISTS = {
+    "names": [f"leave-policy-{number}-for-staff" for number in range(50)],
+    "paths": [f"/srv/partage/rh/{number}/conges_payes-2024.v7.pdf" for number in range(50)],
+    "addresses": [f"https://intranet.example.org/rh/{number}/leave?version=2024&part={number}" for number in range(50)],
+    "one word": ["aB1" * 80],
+}
+
+
+@pytest.mark.parametrize("pasted", LISTS.values(), ids=list(LISTS))
+def test_a_pasted_list_leaves_room_for_the_question_beside_it(engine: SolrRetriever, pasted: list[str]) -> None:
+    for words in (("bereavement", *pasted), (*pasted, "bereavement")):
+        question = Search("", Step("any word", words, "OR"), 10)
+        assert "policy" in found_by(engine, question)
+        assert "policy" in listed(engine, Browse("", step=question.step))
+
+
+def test_solr_says_itself_that_clauses_are_too_many(datafari: Datafari) -> None:
+    plain = Browse("", step=Step("any word", tuple(LISTS["addresses"]), "OR"))
+    node = Node(datafari.url, SolrConnection())
+    with pytest.raises(TooManyClauses):
+        node.search("select", browse_params(plain, PUBLIC, Schema(), clauses=100_000))
+    node.close()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ included.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -29,6 +31,13 @@ Headers = Callable[[], Mapping[str, str]]
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest answer that is read; answering from one takes some three times its size in memory (ten with emojis)."""
+
+
+MAX_ERROR_BYTES = 64 * 1024
+"""How much of a failure is read: Solr says first what it was, then where in its code."""
+
+_CLAUSES = re.compile(rb"maxClauseCount|too many (?:nested |boolean )?clauses")
+# Lucene's sentence, and that of its parsers; a shard's is part of the sentence of the node that asked it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,10 @@ class SolrConnection:
 
 class RequestRejected(SearchUnavailable):
     """Solr answered 400: something in the request does not fit this collection. Another node would say the same."""
+
+
+class TooManyClauses(RequestRejected):
+    """The words make more clauses than this Solr allows (`maxBooleanClauses`): fewer of them can be sent."""
 
 
 class RequestForbidden(SearchUnavailable):
@@ -126,7 +139,7 @@ class Node:
         sent = {**headers, **self._connection.headers(), **self._headers}
         request = Request(method, url, (connect_s, timeout_s), MAX_ANSWER_BYTES, body, sent)
         with exchanged(self._session, request, self._failed) as reply:
-            self._check(reply.status)
+            self._check(reply, limit)
             return self._whole(reply, limit)
 
     def _failed(self, failure: HttpFailure) -> SearchError:
@@ -135,15 +148,28 @@ class Node:
         is_own = failure.fault in (Fault.UNCONNECTED, Fault.TOO_LONG, Fault.CODED)
         return SearchUnavailable(log=f"{self.place}: {failure.fault.value if is_own else failure.log}")
 
-    def _check(self, status: int) -> None:
+    def _check(self, reply: Reply, limit: float) -> None:
+        status = reply.status
         if status == 200:
             return
         log = f"{self.place} answered {status}"
+        if status in (400, 500) and _CLAUSES.search(self._beginning(reply, limit)):
+            raise TooManyClauses(log=f"{log}: too many clauses")
         if status == 400:
             raise RequestRejected(log=log)
         if status in (404, 408, 429) or status >= 500 or status < 400:
             raise SearchUnavailable(log=log)
         raise RequestForbidden(log=log)
+
+    def _beginning(self, reply: Reply, limit: float) -> bytes:
+        """Return what can be read of the first bytes of a failure; it is searched for a mark, and never shown."""
+        body, clock = bytearray(), self._connection.machine.monotonic
+        with suppress(SearchError):
+            for piece in reply.pieces(lambda: min(self._connection.timeout_s, limit - clock())):
+                body += piece
+                if len(body) > MAX_ERROR_BYTES:
+                    break
+        return bytes(body)
 
     def _whole(self, reply: Reply, limit: float) -> bytes:
         # One buffer that is returned as it is: pieces and their sum would hold the answer twice.

@@ -7,10 +7,10 @@ no search without one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from datafari_rag.adapters.solr.client import RequestRejected
+from datafari_rag.adapters.solr.client import RequestRejected, TooManyClauses
 from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.adapters.solr.replies import document_of, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
@@ -19,10 +19,20 @@ from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.handler_parameters import SENT
-from datafari_rag.core.solr.parameters import Params, browse_params, fetch_params, search_params, text_field
+from datafari_rag.core.solr.parameters import (
+    MAX_CLAUSES,
+    Params,
+    browse_params,
+    fetch_params,
+    search_params,
+    text_field,
+)
 from datafari_rag.core.solr.restriction_parameters import NOTHING
 from datafari_rag.core.solr.schema import Schema
 from datafari_rag.core.text.cleaning import is_unicode
+
+LEAST_CLAUSES = 8
+"""With fewer, one word is sent; a Solr that refuses this is not asked again."""
 
 SCHEMA_S = 300.0
 """How long the collection's description is remembered, in seconds."""
@@ -56,8 +66,10 @@ class SolrRetriever:
             BadRequest: a value to narrow by does not fit its field.
         """
         schema = self._schema()
-        params = search_params(search, access, schema)
-        reply = self._ask(params, is_narrowed=bool(search.restrictions))
+        params, reply = self._sought(
+            lambda clauses: search_params(search, access, schema, clauses=clauses),
+            is_narrowed=bool(search.restrictions),
+        )
         total, rows = hits_of(reply)
         found = tuple(self._document(row, reply, search, schema) for row in rows)
         ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
@@ -67,8 +79,10 @@ class SolrRetriever:
     def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
         """Return Solr's own JSON for a plain search, ACL fields never in it. Raises as search."""
         schema = self._schema()
-        is_narrowed = bool(browse.restrictions or browse.facet_fields)
-        reply = self._ask(browse_params(browse, access, schema), is_narrowed=is_narrowed)
+        _, reply = self._sought(
+            lambda clauses: browse_params(browse, access, schema, clauses=clauses),
+            is_narrowed=bool(browse.restrictions or browse.facet_fields),
+        )
         return page_of(reply, browse, schema, is_incomplete=is_partial(reply))
 
     def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
@@ -97,11 +111,25 @@ class SolrRetriever:
         """Close the connections."""
         self._nodes.close()
 
+    def _sought(self, params_within: Callable[[int], Params], *, is_narrowed: bool) -> tuple[Params, Mapping[str, Any]]:
+        """Return what was sent and the answer; with half as many clauses as long as they are too many for Solr."""
+        clauses = MAX_CLAUSES
+        while True:
+            params = params_within(clauses)
+            try:
+                return params, self._ask(params, is_narrowed=is_narrowed)
+            except TooManyClauses:
+                if clauses < LEAST_CLAUSES:
+                    raise
+                clauses //= 2
+
     def _ask(self, params: Params, *, is_narrowed: bool) -> Mapping[str, Any]:
         tolerant = "true" if self._tolerates_partial else "false"
         sent = {**params, "shards.tolerant": tolerant}
         try:
             reply = self._nodes.ask(lambda node: node.search(self._handler, sent))
+        except TooManyClauses:
+            raise
         except RequestRejected as error:
             if is_narrowed:
                 raise BadRequest("A value to filter or count by does not fit its field.", log=error.log) from error

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.places import PLACES_FIELD
@@ -69,7 +70,13 @@ its relevancy page are chosen beside them.
 """
 
 MAX_WORDS = 60
-"""Words of one query: with eleven fields each this stays under Lucene's default of 1,024 clauses."""
+"""Words of one query."""
+
+MAX_CLAUSES = 1000
+"""
+Clauses of one query, as far as they can be known: Lucene's default of 1,024 counts each piece that a field type cuts a
+word into, in each field. Where the types of a collection make more, Solr refuses, and half as many are sent.
+"""
 
 MAX_WORD_CHARS = 255
 """Longest word worth looking for; Solr's tokenizer cuts longer ones to pieces."""
@@ -105,13 +112,15 @@ def filter_params(access: Filter, schema: Schema) -> dict[str, str | list[str]]:
     return params
 
 
-def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
+def search_params(
+    search: Search, access: Filter, schema: Schema, *, clauses: int = MAX_CLAUSES
+) -> dict[str, str | list[str]]:
     """Return the parameters of the one round trip for the documents of an answer."""
     params = merged(
         UNPROMOTED,
         filter_params(access, schema),
         restriction_params(search.restrictions, schema),
-        words_params(search.step, search.language, schema),
+        words_params(search.step, search.language, schema, clauses=clauses),
     )
     text = "" if search.is_bare else text_field(search.content, schema)
     params |= {"rows": str(search.rows), "fl": ",".join(document_fields(schema, text))}
@@ -121,11 +130,14 @@ def search_params(search: Search, access: Filter, schema: Schema) -> dict[str, s
     return params
 
 
-def browse_params(browse: Browse, access: Filter, schema: Schema) -> dict[str, str | list[str]]:
+def browse_params(
+    browse: Browse, access: Filter, schema: Schema, *, clauses: int = MAX_CLAUSES
+) -> dict[str, str | list[str]]:
     """Return the parameters of a plain search."""
     step = browse.step or plain_step(browse.text or "", language=browse.language, operator=browse.operator)
     everything = {**basics(schema), "q": "*:*"}
-    words = everything if browse.text is None else words_params(step, browse.language, schema, boosted=True)
+    sought = words_params(step, browse.language, schema, boosted=True, clauses=clauses)
+    words = everything if browse.text is None else sought
     narrowed = (restriction_params(browse.restrictions, schema), _named_params(browse, schema))
     params = merged(filter_params(access, schema), *narrowed, words)
     fields = [name for name in browse.fields or () if FIELD_NAME.fullmatch(name) and not schema.is_acl(name)]
@@ -171,18 +183,22 @@ def basics(schema: Schema) -> dict[str, str]:
     return {**SENT, "sort": f"score desc,{schema.fields.id} asc"}
 
 
-def words_params(step: Step, language: str, schema: Schema, *, boosted: bool = False) -> dict[str, str | list[str]]:
+def words_params(
+    step: Step, language: str, schema: Schema, *, boosted: bool = False, clauses: int = MAX_CLAUSES
+) -> dict[str, str | list[str]]:
     """
     Return the parameters that look for the words of *step*; without any word they find nothing.
 
     Words without content in *language* are left out when others remain. Each word may be in any field, and all the
-    fields of a word count once. With *boosted* the handler's own boosts are added, in their proportion.
+    fields of a word count once. With *boosted* the handler's own boosts are added, in their proportion. Words that are
+    cut into many pieces are left out when there would be more than *clauses*.
     """
-    words = usable_words(step.words, language)
     searched = searched_fields(language, schema)
     if step.match == "prefix":
         titles = (*schema.titles(language), schema.fields.title)
         searched = tuple((name, weight) for name, weight in searched if name in titles)
+    # Each piece may be a clause in each field, and in the one of pairs.
+    words = words_within(usable_words(step.words, language), clauses // (len(searched) + 1))
     # Without a field to look in, the parser would take the handler's own.
     if not words or not searched:
         return {**basics(schema), "q": NOTHING}
@@ -221,6 +237,33 @@ def usable_words(words: Iterable[str], language: str) -> tuple[str, ...]:
     seen = {piece.casefold(): piece[:MAX_WORD_CHARS] for piece in reversed(pieces) if any(map(str.isalnum, piece))}
     found = tuple(reversed(seen.values()))
     return (tuple(word for word in found if not is_function_word(word.lower(), language)) or found)[:MAX_WORDS]
+
+
+def words_within(words: Sequence[str], pieces: int) -> tuple[str, ...]:
+    """
+    Return those of *words* that have together at most *pieces*, at least one piece, in their order.
+
+    A field type may cut a word wherever letters, digits, marks and small letters end. Those of the fewest pieces are
+    taken first: a pasted list of paths leaves room for the words of the question, wherever they are.
+    """
+    left, kept = max(1, pieces), dict[int, str]()
+    starts = [_starts(word) for word in words]
+    for place in sorted(range(len(words)), key=lambda place: len(starts[place])):
+        cuts = [*starts[place], len(words[place])]
+        kept |= {place: words[place][: cuts[min(left, len(cuts) - 1)]]} if left else {}
+        left = max(0, left - len(starts[place]))
+    return tuple(kept[place] for place in sorted(kept))
+
+
+def _starts(word: str) -> list[int]:
+    """Return where pieces of *word* begin, the first at 0."""
+    pairs = enumerate(pairwise(word), start=1)
+    return [0, *(at for at, (one, other) in pairs if _is_cut(one, other))]
+
+
+def _is_cut(one: str, other: str) -> bool:
+    changes = not one.isalnum() or one.isdigit() != other.isdigit() or (one.islower() and other.isupper())
+    return other.isalnum() and changes
 
 
 def escaped(word: str) -> str:

@@ -18,6 +18,7 @@ from datafari_rag.core.meaning.stored_parts import FAVOUR, PARTS, SPREAD_WORTH
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.solr.handler_parameters import BOOSTS, PARSER, SENT, UNPROMOTED, local
 from datafari_rag.core.solr.parameters import (
+    MAX_CLAUSES,
     SEPARATOR,
     Params,
     basics,
@@ -26,6 +27,7 @@ from datafari_rag.core.solr.parameters import (
     filter_params,
     merged,
     usable_words,
+    words_within,
 )
 from datafari_rag.core.solr.restriction_parameters import restriction_params
 from datafari_rag.core.solr.schema import Schema
@@ -131,8 +133,9 @@ def parts_params(
     Those *first* have more of theirs among them than others.
     With them comes how many passages of each document are visible, and how many there should be.
     """
-    words = usable_words(search.words, search.language)
-    fields = " ".join(_fields(passages.schema, search.language))
+    own = _fields(passages.schema, search.language)
+    words = words_within(usable_words(search.words, search.language), MAX_CLAUSES // (len(own) + 1))
+    fields = " ".join(own)
     parser = {**PARSER, **dict.fromkeys(BOOSTS, ""), "qf": fields, "pf2": "", "mm": "0", "tie": "0.0"}
     closeness = f"vectorSimilarity({passages.vectors},{spelled(search.vector)})"
     return {

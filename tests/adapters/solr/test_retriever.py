@@ -96,6 +96,37 @@ def test_another_status_than_200_is_no_answer(status: int, error: type[RagError]
     assert f"answered {status}" in found.log
 
 
+TOO_MANY = b'{"error":{"msg":"Query contains too many nested clauses; maxClauseCount is set to 1024"'
+"""As Lucene says it; the trace that follows may be long, or never end."""
+
+MANY = Search("", Step("any word", tuple(f"w{number}" for number in range(60)), "OR"), 10)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_too_many_clauses_are_sent_again_as_fewer_to_the_same_node(status: int) -> None:
+    def answer(asked: Asked) -> Reply:
+        words = {**asked.query, **parse_qs(asked.body.decode())}.get("words", [""])[0].split()
+        return Reply(TOO_MANY, status, length=100_000) if len(words) > 10 else answering()(asked)
+
+    with serving(answer) as first, serving(answering()) as second:
+        engine = retriever(first.url, second.url)
+        for _ in range(2):
+            engine.search(MANY, ACCESS)
+            engine.browse(Browse("", step=MANY.step), ACCESS)
+
+    assert second.asked == []
+    assert len(sent(first)["words"][0].split()) > 5
+
+
+def test_a_solr_that_refuses_one_word_is_not_asked_for_ever() -> None:
+    with serving(lambda asked: Reply(TOO_MANY, 500) if "/select" in asked.path else answering()(asked)) as loopback:
+        found = failure(retriever(loopback.url), MANY)
+
+    assert "too many clauses" in found.log
+    assert SECRET not in found.log
+    assert len(loopback.asked) < 12
+
+
 @pytest.mark.parametrize(
     "body",
     [b"", b"<html>login</html>", b"[]", b"null", b"{}", b'{"response": 1}', b'{"response": {"numFound": "x"}}',

@@ -21,6 +21,7 @@ from datafari_rag.core.solr.parameters import (
     searched_fields,
     usable_words,
     words_params,
+    words_within,
 )
 from datafari_rag.core.solr.schema import Schema
 
@@ -192,6 +193,35 @@ def test_a_word_is_escaped_mark_by_mark(word: str, wanted: str) -> None:
 )
 def test_words_that_can_be_looked_for(words: tuple[str, ...], wanted: tuple[str, ...]) -> None:
     assert usable_words(words, "en") == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "pieces", "wanted"),
+    [
+        (("a-b-c-d", "pump"), 5, ("a-b-c-d", "pump")),
+        (("a-b-c-d", "pump"), 4, ("a-b-c-", "pump")),
+        (("a-b-c-d", "pump"), 1, ("pump",)),
+        (("leavePolicy7for", "x"), 3, ("leavePolicy", "x")),
+        (("été", "congés", "naïf"), 3, ("été", "congés", "naïf")),
+        (("a1" * 50,), 3, ("a1a",)),
+        (("pump",), 0, ("pump",)),
+        ((), 9, ()),
+    ],
+    ids=str,
+)
+def test_words_of_few_pieces_come_before_those_of_many(
+    words: tuple[str, ...], pieces: int, wanted: tuple[str, ...]
+) -> None:
+    assert words_within(words, pieces) == wanted
+
+
+def test_there_are_no_more_pieces_than_clauses_in_all_fields() -> None:
+    names = tuple(f"leave-policy-{number}" for number in range(60))
+    whole, half = (words_params(Step("s", ("pump", *names)), "en", SCHEMA, clauses=most) for most in (1000, 500))
+
+    counts = [len(str(params["words"]).split()) for params in (whole, half)]
+    assert counts[0] > counts[1] > 10
+    assert str(half["words"]).startswith("pump ")
 
 
 @pytest.mark.parametrize(
