@@ -18,6 +18,7 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
 from datafari_rag.adapters.judge.factory import judge_for
+from datafari_rag.adapters.loop_watch import watch_loop
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.extractive import ExtractiveModel
@@ -43,7 +44,7 @@ from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, in_turn, inline
 from datafari_rag.web.app import register
-from datafari_rag.web.ops.request_context import carrying, outgoing, request_id
+from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
 from datafari_rag.web.pages import demo_users
 from datafari_rag.web.probes import Probes
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -86,7 +87,9 @@ class Runtime:
         self._tracing = tracing
         self.note_rights_age: Callable[[float], None] = lambda age_s: None
         """Receives the age of the rights of each request; the metrics set it."""
-        self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s)
+        self._aside = offload_for_worker(lambda: file.snapshot().settings.server_work_timeout_s, caller)
+        if self._aside is not inline:
+            watch_loop(path_in)
         self._built: dict[str, tuple[object, Any]] = {}
         self._line: tuple[SettingsSnapshot, ServiceSnapshot] | None = None
         self._probes = Probes(self._probed, machine.wall)

@@ -30,12 +30,16 @@ U = TypeVar("U")
 class Offload(Protocol):
     """Does long work where it does not block other requests."""
 
-    def __call__(self, work: Callable[[], T], chars: int) -> T:
-        """Return what *work* returns, and raise what it raises; it goes through *chars* characters of text."""
+    def __call__(self, work: Callable[[], T], units: int) -> T:
+        """
+        Return what *work* returns, and raise what it raises.
+
+        *units* are the most that it may do: characters that it reads, and cells that it compares.
+        """
         ...
 
 
-def inline(work: Callable[[], T], chars: int) -> T:
+def inline(work: Callable[[], T], units: int) -> T:
     """Implement `Offload` by running the work directly."""
     return work()
 

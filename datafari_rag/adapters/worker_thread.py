@@ -1,16 +1,18 @@
 """
 Long work in a separate thread, so that the streams of a worker continue, and only up to a limit.
 
-The greenlets of a worker share one thread; who goes through much text there keeps every open stream waiting. A thread
-has to give the interpreter up every few milliseconds. One such thread is enough: two would only share the interpreter,
-and the memory of two such answers would be held at the same time. Work that is still not done after
-`server.work_timeout_s` is ended, and its caller gets a specific error.
+The greenlets of a worker share one thread; who works long there keeps every open stream waiting. A thread has to give
+the interpreter up every few milliseconds. One such thread is enough: two would only share the interpreter, and the
+memory of two such answers would be held at the same time. A caller waits for the end of the caller's own work before
+waiting for the thread, so that nobody waits for more than one piece of each other caller. Work that is still not done
+after `server.work_timeout_s` is ended, and its caller gets a specific error.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import gevent
@@ -23,8 +25,8 @@ from datafari_rag.ports import Offload, inline
 
 T = TypeVar("T")
 
-LONG_CHARS = 100_000
-"""Work on more text than this is long: about ten milliseconds, or a hundred if the text is made to be slow."""
+LONG_UNITS = 100_000
+"""Work of more units than this is long: about ten milliseconds, or a hundred if the text is made to be slow."""
 
 LIMIT_S = 10.0
 ATTEMPTS, PAUSE_S = 20, 0.1
@@ -35,26 +37,29 @@ class WorkInterrupted(BaseException):
     """Raised inside work that took too long; no `except Exception` of the work catches it."""
 
 
-def offload_for_worker(limit_s: Callable[[], float] = lambda: LIMIT_S) -> Offload:
+def offload_for_worker(
+    limit_s: Callable[[], float] = lambda: LIMIT_S, caller: Callable[[], str] = lambda: ""
+) -> Offload:
     """
     Return the thread for long work where greenlets share one, which is then started when first needed.
 
-    *limit_s* gives the seconds that a piece of work may take. Without greenlets no other request waits, and all work
-    is done in place, without a limit.
+    *limit_s* gives the seconds that a piece of work may take, *caller* names whose work it is. Without greenlets no
+    other request waits, and all work is done in place, without a limit.
     """
-    return WorkThread(limit_s) if gevent.monkey.is_module_patched("socket") else inline
+    return WorkThread(limit_s, caller) if gevent.monkey.is_module_patched("socket") else inline
 
 
 class WorkThread:
     """An `Offload` of one thread, which long work waits for in turn."""
 
-    def __init__(self, limit_s: Callable[[], float]) -> None:
+    def __init__(self, limit_s: Callable[[], float], caller: Callable[[], str] = lambda: "") -> None:
         """Start no thread yet."""
-        self._limit_s = limit_s
+        self._limit_s, self._caller = limit_s, caller
         self._turn = gevent.lock.BoundedSemaphore(1)
+        self._own: dict[str, _OwnTurn] = {}
         self._pool: gevent.threadpool.ThreadPool | None = None
 
-    def __call__(self, work: Callable[[], T], chars: int) -> T:
+    def __call__(self, work: Callable[[], T], units: int) -> T:
         """
         Return what *work* returns.
 
@@ -62,15 +67,24 @@ class WorkThread:
             Overloaded: other long work had the thread for as long as one may take.
             TooMuchWork: it took too long and was ended.
         """
-        if chars < LONG_CHARS:
+        if units < LONG_UNITS:
             return work()
         limit_s = self._limit_s()
-        if not self._turn.acquire(timeout=limit_s):
-            raise Overloaded(log="the thread for long work was not free in time")
-        try:
+        with self._own_turn(self._caller(), limit_s), _held(self._turn, limit_s):
             return self._bounded(_Work(work), limit_s)
+
+    @contextmanager
+    def _own_turn(self, caller: str, limit_s: float) -> Iterator[None]:
+        """Hold the place of *caller*, who has one; the callers that nobody names have none to wait for."""
+        own = self._own.setdefault(caller, _OwnTurn()) if caller else _OwnTurn()
+        own.wanted += 1
+        try:
+            with _held(own.turn, limit_s):
+                yield
         finally:
-            self._turn.release()
+            own.wanted -= 1
+            if not own.wanted:
+                self._own.pop(caller, None)
 
     def _bounded(self, work: _Work[T], limit_s: float) -> T:
         if self._pool is None:
@@ -80,8 +94,7 @@ class WorkThread:
         try:
             result.wait(timeout=limit_s)
             if result.ready():
-                found: T = result.get()
-                return found
+                return work.result()
             self._end(work, result)
             raise TooMuchWork(log=f"ended after {limit_s:g} s")
         finally:
@@ -100,23 +113,56 @@ class WorkThread:
                 return
 
 
+@contextmanager
+def _held(turn: gevent.lock.BoundedSemaphore, limit_s: float) -> Iterator[None]:
+    """Hold *turn* for the block. Raises: Overloaded: it was not free in time."""
+    if not turn.acquire(timeout=limit_s):
+        raise Overloaded(log="the thread for long work was not free in time")
+    try:
+        yield
+    finally:
+        turn.release()
+
+
+class _OwnTurn:
+    """The place of one caller, and how many pieces of work hold it or wait for it."""
+
+    def __init__(self) -> None:
+        self.turn = gevent.lock.BoundedSemaphore(1)
+        self.wanted = 0
+
+
 class _Work(Generic[T]):
-    """Work that another thread can end."""
+    """
+    Work that another thread can end.
+
+    It keeps what the work raises: gevent's pool would write it to the log, with the texts that it was about.
+    """
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._thread_id: int | None = None
+        self._found: list[T] = []
+        self._failure: BaseException | None = None
         self.was_ended = False
 
-    def __call__(self) -> T | None:
-        """Return what the work returns, None when it was ended."""
+    def __call__(self) -> None:
+        """Do the work."""
+        with self:
+            self._found.append(self._work())
+
+    def __enter__(self) -> None:
         self._thread_id = _thread_id()
-        try:
-            return self._work()
-        except WorkInterrupted:
-            return None
-        finally:
-            self._thread_id = None
+
+    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> bool:
+        self._thread_id, self._failure = None, failure
+        return True
+
+    def result(self) -> T:
+        """Return what the work returned, and raise what it raised."""
+        if self._failure is not None:
+            raise self._failure
+        return self._found[0]
 
     def end(self) -> None:
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -20,7 +21,7 @@ from datafari_rag.core.text.cleaning import clean
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.api.grounding import found_for
+from datafari_rag.web.api.grounding import documents_for, found_for
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 
@@ -98,7 +99,8 @@ def _found(wanted: Wanted, conf: Path, user: str | None, *, has_judge: bool) -> 
     file = SettingsFile(conf)
     file.snapshot().require(*NEEDED)
     snapshot = Runtime(file, Signer("")).snapshot()
-    return found_for(wanted.candidate, wanted.ids, user_for(VerifiedIdentity(user), snapshot), snapshot, wanted.facts)
+    read, missing = documents_for(wanted.ids, user_for(VerifiedIdentity(user), snapshot), snapshot)
+    return replace(found_for(wanted.candidate, [*wanted.facts, *read], snapshot), missing=missing)
 
 
 def _show(wanted: Wanted, found: Found, told: dict[str, object]) -> None:

@@ -136,6 +136,23 @@ def client_address(peer_address: str, forwarded_for: str, trusted: Iterable[Netw
     return address
 
 
+def counted_address(address: str) -> str:
+    """
+    Return what limits count of *address*: an IPv6 address by its first 64 bits, which one subscriber is given.
+
+    An IPv4 address, also one that is written as IPv6, is counted by itself, and what is no address as it is.
+    """
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, 64), strict=False))
+
+
 def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text)

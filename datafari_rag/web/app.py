@@ -115,7 +115,7 @@ def _add_edges(app: Flask, worker: WorkerContext) -> None:
         g.snapshot = worker.service.snapshot()
         g.came_at = g.snapshot.dependencies.clock()
         g.request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
-        request_context.begin(g.request_id, request.headers)
+        request_context.begin(g.request_id, request.headers, request.url_rule.rule if request.url_rule else "none")
         try:
             admit(request, worker)
         except RagError as error:

@@ -8,15 +8,15 @@ import time
 import gevent
 import pytest
 
-from datafari_rag.adapters.worker_thread import LONG_CHARS, WorkThread, offload_for_worker
+from datafari_rag.adapters.worker_thread import LONG_UNITS, WorkThread, offload_for_worker
 from datafari_rag.core.errors import Overloaded, TooMuchWork
 from datafari_rag.ports import inline
 
 BEGINNING = """
 import gevent.monkey
 gevent.monkey.patch_all()
-import gevent, threading
-from datafari_rag.adapters.worker_thread import LONG_CHARS, offload_for_worker
+import gevent, gevent.event, threading
+from datafari_rag.adapters.worker_thread import LONG_UNITS, WorkThread, offload_for_worker
 from datafari_rag.core.errors import TooMuchWork
 """
 
@@ -31,7 +31,7 @@ def long_work():
     return total
 
 others = gevent.spawn(lambda: [(gevent.sleep(0.001), steps.append("went on")) for _ in range(3)])
-assert offload(long_work, LONG_CHARS) == sum(number % 7 for number in range(8_000_000))
+assert offload(long_work, LONG_UNITS) == sum(number % 7 for number in range(8_000_000))
 print(*steps)
 """
 )
@@ -52,10 +52,10 @@ def endless():
 others = gevent.spawn(lambda: [(gevent.sleep(0.01), steps.append("went on")) for _ in range(3)])
 for _ in range(3):
     try:
-        offload(endless, LONG_CHARS)
+        offload(endless, LONG_UNITS)
     except TooMuchWork:
         steps.append("ended")
-assert offload(get_ident, LONG_CHARS) != get_ident()
+assert offload(get_ident, LONG_UNITS) != get_ident()
 print(*steps)
 """
 )
@@ -74,18 +74,18 @@ def endless() -> None:
 
 def test_where_there_are_no_greenlets_work_is_done_at_once() -> None:
     assert offload_for_worker() is inline
-    assert inline(threading.get_ident, LONG_CHARS) == threading.get_ident()
+    assert inline(threading.get_ident, LONG_UNITS) == threading.get_ident()
 
 
 def test_only_long_work_gets_a_thread() -> None:
     offload = WorkThread(lambda: 10.0)
-    assert offload(threading.get_ident, LONG_CHARS - 1) == threading.get_ident()
-    assert offload(threading.get_ident, LONG_CHARS) != threading.get_ident()
+    assert offload(threading.get_ident, LONG_UNITS - 1) == threading.get_ident()
+    assert offload(threading.get_ident, LONG_UNITS) != threading.get_ident()
 
 
 def test_what_the_work_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
-        WorkThread(lambda: 10.0)(lambda: 1 // 0, LONG_CHARS)
+        WorkThread(lambda: 10.0)(lambda: 1 // 0, LONG_UNITS)
 
 
 def test_other_greenlets_go_on_during_long_work() -> None:
@@ -98,12 +98,66 @@ def test_work_without_end_is_ended_and_its_thread_is_free_for_the_next() -> None
 
 def test_what_waits_for_the_thread_waits_no_longer_than_work_may_take() -> None:
     offload = WorkThread(lambda: 0.2)
-    first = gevent.spawn(offload, endless, LONG_CHARS)
+    first = gevent.spawn(offload, endless, LONG_UNITS)
     gevent.sleep(0.05)
     with pytest.raises((Overloaded, TooMuchWork)):
-        WorkThread.__call__(offload, endless, LONG_CHARS)
+        WorkThread.__call__(offload, endless, LONG_UNITS)
     first.join()
     assert isinstance(first.exception, TooMuchWork)
+
+
+IN_TURN = (
+    BEGINNING
+    + """
+from functools import partial
+order = []
+offload = WorkThread(lambda: 60.0, lambda: names[gevent.getcurrent()])
+names, go = {}, gevent.event.Event()
+
+def work(name):
+    order.append(name)
+    return name
+
+def first():
+    while not go.is_set():
+        pass
+    order.append("first")
+
+def send(name, what):
+    one = gevent.spawn(offload, what, LONG_UNITS)
+    names[one] = name
+    gevent.sleep(0)
+    return one
+
+sent = [send("ann", first)] + [send(name, partial(work, name)) for name in ("ann", "ann", "bob")]
+go.set()
+gevent.joinall(sent)
+assert not offload._own
+print(*order)
+"""
+)
+
+
+def test_nobody_waits_for_more_than_one_piece_of_another_caller() -> None:
+    assert printed_by(IN_TURN) == ["first", "bob", "ann", "ann"]
+
+
+RAISING = (
+    BEGINNING
+    + """
+def work():
+    raise ValueError("words of a document")
+
+try:
+    offload_for_worker()(work, LONG_UNITS)
+except ValueError as error:
+    print("raised", len(error.args))
+"""
+)
+
+
+def test_what_long_work_raises_is_not_written_anywhere() -> None:
+    assert printed_by(RAISING) == ["raised", "1"]
 
 
 def test_work_whose_caller_is_gone_is_ended() -> None:
@@ -115,7 +169,7 @@ def test_work_whose_caller_is_gone_is_ended() -> None:
         while True:
             steps += 1
 
-    caller = gevent.spawn(WorkThread(lambda: 60.0), counting, LONG_CHARS)
+    caller = gevent.spawn(WorkThread(lambda: 60.0), counting, LONG_UNITS)
     while not steps:
         gevent.sleep(0.01)
     caller.kill()

@@ -18,7 +18,7 @@ from tests.attack.report import Record, judge
 from tests.attack.test_hostile_text import hostile_text, texts
 from tests.growth import cpu_s, too_fast
 
-CHARS, LONG_CHARS = 2_000, 30_000
+CHARS, LONG_UNITS = 2_000, 30_000
 
 PARTS = 80
 """One in so many short texts is tried on a pattern; `make attack` tries all of them."""
@@ -132,7 +132,7 @@ def test_no_pattern_is_slow_on_long_hostile_texts(record_property: Record) -> No
     for name, one in patterns().items():
         took = {label: cpu_s(finding(name, one), text) for label, text in short.items()}
         slowest = sorted(took, key=lambda label: -took[label])[:SLOWEST]
-        holes += holes_of(name, one, slowest, chars=LONG_CHARS)
+        holes += holes_of(name, one, slowest, chars=LONG_UNITS)
         tried += len(took) + len(slowest)
     judge(record_property, "patterns on all texts", against="pure functions", tried=tried, holes=holes)
 

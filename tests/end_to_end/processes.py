@@ -122,7 +122,8 @@ def service(
 ) -> Iterator[Running]:
     """Run the production server over *settings*, with *environ* added to its environment."""
     port = free_port()
-    write_settings(folder, settings)
+    # Tests send more searches a minute than a caller may by default.
+    write_settings(folder, {"server.rate.work_per_minute": "0", **settings})
     options = ("--conf", str(folder / "rag.properties"), "--port", str(port), "--workers", str(workers))
     with running(folder, "serve", "serve", *options, port=port, health="/health/live", environ=environ) as found:
         yield found

@@ -216,12 +216,16 @@ def _acls(asked: Asked, tokens: Mapping[str, Sequence[str]]) -> Reply:
     return Reply("".join(f"{line}\n" for line in lines).encode())
 
 
+UNLIMITED = {"server.rate.work_per_minute": "0"}
+"""For many thousand searches of one address a minute."""
+
+
 @contextmanager
 def _service(folder: Path, name: str, settings: Mapping[str, str]) -> Iterator[Service]:
     conf = folder / f"{name.replace(', ', '-')}.properties"
     conf.write_text("")
     conf.chmod(0o600)
-    server = make_server("127.0.0.1", 0, create_app(conf, settings), threaded=True)
+    server = make_server("127.0.0.1", 0, create_app(conf, {**UNLIMITED, **settings}), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     service = Service(("127.0.0.1", server.server_port), name)

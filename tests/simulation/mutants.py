@@ -13,8 +13,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from datafari_rag.web.ops.audit import audit
-
 from datafari_rag import pipeline
 from datafari_rag.adapters import retries
 from datafari_rag.adapters.http.single_flight import Flights
@@ -27,11 +25,12 @@ from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.rights.authority import AuthorityRights
 from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.core.access import filter_for
+from datafari_rag.core.audit_record import record_of
 from datafari_rag.core.errors import AuthorityError, NotAuthenticated
 from datafari_rag.core.events import Failed
 from datafari_rag.core.solr import parameters
 from datafari_rag.ports import Ending
-from datafari_rag.web.api import answers
+from datafari_rag.web.api import exchange
 from datafari_rag.web.ops.open_streams import StreamPlace, Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
 from tests.simulation.world import Outcome, run
@@ -271,7 +270,7 @@ def _head_not_kept() -> Any:
 
 
 def _without_documents() -> Any:
-    return lambda snapshot, audited, outcome, **more: audit(snapshot, audited, outcome)
+    return lambda happening: {**record_of(happening), "documents": []}
 
 
 # Streams, limits, reload
@@ -348,7 +347,7 @@ MUTANTS: dict[str, Mutant] = {
     "audit: a line is lost on a full disk": Mutant(AuditTrail, "_is_written", _lost_when_full, 0),
     "audit: each line twice": Mutant(AuditTrail, "_is_written", _written_twice, 0),
     "audit: a line names the wrong one before it": Mutant(audit_trail, "chained", _head_not_kept, 0),
-    "audit: documents left out": Mutant(answers, "audit", _without_documents, 0),
+    "audit: documents left out": Mutant(exchange, "record_of", _without_documents, 0),
     "streams: places are kept": Mutant(StreamPlace, "leave", _place_kept, 0),
     "streams: any number": Mutant(Streams, "opened", _no_most, 18),
     "streams: a failure is no end": Mutant(pipeline, "spoken", _ends_untyped, 1),

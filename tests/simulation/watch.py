@@ -92,7 +92,8 @@ class Watch:
     def _check_rate(self, visit: Visit) -> None:
         """Count one; a window begins with its first request."""
         most = visit.settings.server_rate_user_per_minute
-        if visit.user is None or not most or self.has_jumped:
+        # A plain search is no question: it is counted in units of work.
+        if visit.user is None or not most or self.has_jumped or visit.speech.name == "page":
             return
         ends, count = self.windows.get(visit.user, (-1.0, 0))
         if visit.began >= ends:

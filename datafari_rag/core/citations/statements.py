@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from datafari_rag.core.text.folding import folded
-from datafari_rag.core.text.stemmer import LONG_CHARS
+from datafari_rag.core.text.stemmer import LONG_UNITS
 from datafari_rag.core.text.stopwords import ASKING_WORDS, FUNCTION_WORDS
 from datafari_rag.core.text.tokenizer import is_unspaced, pieces_of
 
@@ -226,7 +226,7 @@ def beginnings(words: Iterable[str], language: str) -> tuple[str, ...]:
 
 def beginning_of(word: str, language: str) -> str:
     """Return what *word* begins with in all its forms: `is_same_word` is true of no word that begins otherwise."""
-    return word if len(word) > LONG_CHARS else _beginning(word, language)
+    return word if len(word) > LONG_UNITS else _beginning(word, language)
 
 
 def number_endings(numbers: Iterable[str]) -> tuple[str, ...]:

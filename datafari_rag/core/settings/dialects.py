@@ -289,6 +289,12 @@ class DialectSettings(EmbeddingSettings):
         browser=True,
     )
 
+    grounding_enabled: bool = setting(
+        "grounding.enabled",
+        True,
+        check=checks.flag(),
+        help="Check texts at /grounding/check.",
+    )
     mcp_enabled: bool = setting(
         "mcp.enabled",
         True,

@@ -27,6 +27,7 @@ GROUPS: Mapping[str, str] = {
     "synthesis": "Several documents together",
     "summarization": "Summaries of whole documents",
     "prompt": "Requests for whole documents",
+    "grounding": "Checks of texts (/grounding/check)",
     "mcp": "Agents (/mcp)",
     "solr": "The search engine",
     "security": "Who may see what",

@@ -70,6 +70,14 @@ class Settings(SearchSettings):
         help="Maximum number of requests per client address and minute. 0: no limit.",
         browser=True,
     )
+    server_rate_work_per_minute: int = setting(
+        "server.rate.work_per_minute",
+        300,
+        check=checks.integer(0, 1_000_000),
+        help="Maximum units of work per caller (user, else address) and minute for plain searches, suggestions and "
+        "/grounding/check: a search is one unit, a check one for each 100,000 characters compared. 0: no limit.",
+        browser=True,
+    )
     server_max_streams: int = setting(
         "server.max_streams",
         2000,

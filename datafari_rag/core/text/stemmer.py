@@ -44,7 +44,7 @@ _VOWELS = frozenset("aeiouyàâéèêëîïôöùûüáíóú")
 LONGEST_ENDING_CHARS = max(len(suffix) for table in _TABLES.values() for suffix in table) + 2
 """No stem is shorter than its word by more: a suffix, the double of a letter, a vowel."""
 
-LONG_CHARS = 60
+LONG_UNITS = 60
 """No word of a language is so long; such ones are neither stemmed nor kept in memory."""
 
 
@@ -54,7 +54,7 @@ def stem(word: str, language: str) -> str:
 
     A language without a table, a short word, a very long one and anything with a digit come back whole.
     """
-    return word if len(word) > LONG_CHARS else _stem(word, language)
+    return word if len(word) > LONG_UNITS else _stem(word, language)
 
 
 @lru_cache(maxsize=20_000)

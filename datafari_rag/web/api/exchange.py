@@ -26,10 +26,11 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.json_bytes import Encoding
+from datafari_rag.web.ops import request_context
 from datafari_rag.web.ops.last_failures import LastFailures
 from datafari_rag.web.ops.metrics import FinishedRequest, Metrics
 from datafari_rag.web.ops.open_streams import Streams
-from datafari_rag.web.ops.rate_limits import RateLimits
+from datafari_rag.web.ops.rate_limits import RateLimits, address_of
 from datafari_rag.web.ops.start_queue import StartQueue
 from datafari_rag.web.request_values import headers_of
 from datafari_rag.web.responses import json_response, with_error_headers
@@ -133,6 +134,7 @@ class Exchange:
         self._began = snapshot.dependencies.clock() if came_at is None else came_at
         self.incoming = Incoming(request.path)
         self.user_name: str | None = None
+        self.caller = ""
         self.question: str | None = None
         self.extracts: tuple[Extract, ...] = ()
         self.facts = UNKNOWN_MODEL
@@ -158,6 +160,13 @@ class Exchange:
         """Return the user with the rights, the same each time. Raises: as `web.user.user_for`."""
         return self.rights.user()
 
+    def know(self, name: str | None) -> None:
+        """Go on as a request of the user *name*; one without a name is counted by address."""
+        self.user_name = name
+        address = address_of(self.settings, headers_of(request), request.remote_addr or "")
+        self.caller = f"address {address}" if name is None else f"user {name}"
+        request_context.go_on_for(self.caller)
+
     def take(self, row: DialectRoute) -> None:
         """Go on as a request of *row*. Raises: TooManyRequests: it is a question, and the user sent too many."""
         self.row = row
@@ -171,6 +180,10 @@ class Exchange:
         self._noted |= new
         attempts = identity_attempts(new)
         self.worker.metrics.count_ignored(others=len(new) - attempts, identity=attempts)
+
+    def charge(self, units: int = 1) -> None:
+        """Count *units* of work of this caller. Raises: TooManyRequests: they were too many in this minute."""
+        self.worker.limits.check_work(self.settings, self.caller, units)
 
     def require_settings(self) -> None:
         """Raise what every answer fails with while a setting cannot be used. Raises: BadSetting."""
@@ -260,7 +273,7 @@ def exchanged(
         exchange.read(read)
         exchange.row = exchange.row if row_for is None else row_for(exchange.incoming)
         exchange.rights = sender_of(worker) if by is None else _proved(worker, by())
-        exchange.user_name = exchange.rights.identified.name
+        exchange.know(exchange.rights.identified.name)
         exchange.note_ignored(forged_names(exchange.incoming.query, exchange.incoming.body))
         exchange.take(exchange.row)
         response = work(exchange)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from flask import Response
@@ -10,7 +11,7 @@ from flask import Response
 from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document
-from datafari_rag.core.errors import NotAuthenticated
+from datafari_rag.core.errors import NotAuthenticated, NotFound
 from datafari_rag.core.judging.doubtful_claims import doubtful_claims, judged_again
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.text.language import detect
@@ -23,6 +24,15 @@ from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.request_values import whole_request
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
+
+CHARS_OF_CELL = 1_000
+"""A sentence of some hundred characters and a place as long are compared with each other for about this many pairs."""
+
+CHARS_OF_FACT = 1_000
+"""What a document costs beside its text."""
+
+UNITS_OF_WORK = 100_000
+"""So many units of comparing are one unit of the caller's limit."""
 
 PATH = "/grounding/check"
 TAKES = frozenset({"json"})
@@ -37,44 +47,56 @@ def check_view(worker: WorkerContext) -> Response:
 
 def _checked(exchange: Exchange) -> Response:
     snapshot = exchange.snapshot
+    if not snapshot.settings.grounding_enabled:
+        raise NotFound
     if exchange.user_name is None and snapshot.settings.security_anonymous == "refuse":
         raise NotAuthenticated
     wanted = grounding.parse(exchange.incoming)
     exchange.require_settings()
     # Facts are the sender's own: the sender's rights are looked up only where documents are read.
     user = exchange.user() if wanted.ids else ANONYMOUS
-    found = found_for(wanted.candidate, wanted.ids, user, snapshot, wanted.facts)
+    read, missing = documents_for(wanted.ids, user, snapshot)
+    documents = [*wanted.facts, *read]
+    exchange.charge(work_units(wanted.candidate, documents))
+    found = replace(found_for(wanted.candidate, documents, snapshot), missing=missing)
     if wanted.ids:
         exchange.extracts = found.check.extracts
     return json_response(plain(grounding.reply(wanted, found)))
 
 
-def found_for(
-    text: str, ids: Sequence[str], user: User, snapshot: ServiceSnapshot, facts: Sequence[Document] = ()
-) -> Found:
+def work_units(text: str, documents: Sequence[Document]) -> int:
+    """Return what a check of *text* counts against its caller's limit."""
+    return 1 + compared_units(text, documents) // UNITS_OF_WORK
+
+
+def compared_units(text: str, documents: Sequence[Document]) -> int:
+    """Return how much work it is to look for each sentence of *text* in each of *documents*: characters and cells."""
+    chars = sum(len(one.text) for one in documents)
+    return len(text) + chars + len(text) * (chars + CHARS_OF_FACT * len(documents)) // CHARS_OF_CELL
+
+
+def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> tuple[list[Document], list[str]]:
     """
-    Return what is proved of *text*; the documents with *ids* are read as *user*, *facts* are the sender's own.
+    Return the documents with *ids* that *user* may read, and the ids of the others.
 
     Raises:
         SearchError: the documents cannot be read.
         NotAuthenticated: no user is signed in and that is required.
     """
     settings, dependencies = snapshot.settings, snapshot.dependencies
-    documents, missing = list(facts), list[str]()
     field = STORED[settings.rag_solr_field]
-    for one in ids:
-        document = fetch(one, field, user, settings=settings, dependencies=dependencies)
-        if document is None:
-            missing.append(one)
-        else:
-            documents.append(document)
-    prove = partial(checked_against, text, documents, is_cleaned=settings.rag_clean)
-    # Each sentence is looked for in each document, however short those are.
-    chars = sum(len(one.text) for one in documents) + len(text) * len(documents)
-    check = dependencies.offload(prove, chars)
+    found = {one: fetch(one, field, user, settings=settings, dependencies=dependencies) for one in ids}
+    return [one for one in found.values() if one is not None], [name for name, one in found.items() if one is None]
+
+
+def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> Found:
+    """Return what *documents* prove of *text*."""
+    settings, dependencies = snapshot.settings, snapshot.dependencies
+    units = compared_units(text, documents)
+    check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag_clean), units)
     if dependencies.judge is None:
-        return Found(check, documents, missing)
+        return Found(check, documents)
     language = detect(text)
     doubtful = partial(doubtful_claims, check, language, settings.answer_judge_max_claims)
-    check, report = judged_again(check, dependencies.offload(doubtful, chars), dependencies.judge, language)
-    return Found(check, documents, missing, report)
+    check, report = judged_again(check, dependencies.offload(doubtful, units), dependencies.judge, language)
+    return Found(check, documents, second=report)

@@ -23,7 +23,7 @@ from datafari_rag.protocols.mcp.results import Room
 from datafari_rag.protocols.mcp.tools import TOOLS, Tool
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
-from datafari_rag.web.api.grounding import found_for
+from datafari_rag.web.api.grounding import documents_for, found_for, work_units
 from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -152,8 +152,10 @@ def _check(call: Call) -> Done:
     given = call.arguments(tools.CHECK)
     text = given.text("text", most_chars=tools.MAX_CHECKED_CHARS)
     ids = given.document_ids("document_ids", most=tools.MAX_CHECKED_DOCUMENTS)
-    found = found_for(text, ids, call.user(), call.snapshot)
-    checked = results.check_result(text, found.check.stated, found.documents, found.missing, call.room())
+    documents, missing = documents_for(ids, call.user(), call.snapshot)
+    call.exchange.charge(work_units(text, documents))
+    found = found_for(text, documents, call.snapshot)
+    checked = results.check_result(text, found.check.stated, found.documents, missing, call.room())
     return Done(checked, found.check.extracts, found.documents)
 
 

@@ -22,6 +22,7 @@ def search_of(exchange: Exchange) -> Response:
     """Return what was found. Raises: RagError."""
     wanted, ignored = solr_select.parse(exchange.incoming, exchange.settings)
     exchange.note_ignored(ignored)
+    exchange.charge()
     snapshot = exchange.snapshot
     found = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
     return json_response(plain(solr_select.reply(found, snapshot.settings)))

@@ -28,6 +28,7 @@ def _found(exchange: Exchange) -> Response:
     wanted = titles_search(typed) if is_unicode(typed) else None
     if wanted is None:
         return json_response(b'{"titles":[]}')
+    exchange.charge()
     page = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
     found = (without_invisible(title) for identity, title in documents_on(page) if title != identity)
     return json_response(plain({"titles": list(dict.fromkeys(found))}))

@@ -16,7 +16,7 @@ from limits import RateLimitItemPerMinute
 from limits.strategies import FixedWindowRateLimiter
 
 from datafari_rag.core.errors import TooManyRequests
-from datafari_rag.core.identity import Network, client_address, networks
+from datafari_rag.core.identity import client_address, counted_address, networks
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.shared_counters import SharedCounters
 
@@ -40,9 +40,7 @@ class RateLimits:
             TooManyRequests: more than `server.rate.address_per_minute`, with the seconds until the next minute.
         """
         if settings.server_rate_address_per_minute > 0:
-            trusted = _trusted(settings)
-            address = client_address(peer, headers.get("x-forwarded-for", ""), trusted)
-            self._hit("address", address, settings.server_rate_address_per_minute)
+            self._hit("address", address_of(settings, headers, peer), settings.server_rate_address_per_minute)
 
     def check_user(self, settings: Settings, name: str | None) -> None:
         """
@@ -54,13 +52,26 @@ class RateLimits:
         if name is not None and settings.server_rate_user_per_minute > 0:
             self._hit("user", name, settings.server_rate_user_per_minute)
 
-    def _hit(self, kind: str, name: str, per_minute: int) -> None:
+    def check_work(self, settings: Settings, caller: str, units: int) -> None:
+        """
+        Count *units* of work of *caller*; a caller without any may begin work of any size.
+
+        Raises:
+            TooManyRequests: more than `server.rate.work_per_minute`, with the seconds until the next minute.
+        """
+        most = settings.server_rate_work_per_minute
+        if most > 0:
+            self._hit("work", caller, most, min(units, most))
+
+    def _hit(self, kind: str, name: str, per_minute: int, units: int = 1) -> None:
         item = RateLimitItemPerMinute(per_minute)
-        if self._limiter.hit(item, kind, name):
+        if self._limiter.hit(item, kind, name, cost=units):
             return
         ends = self._limiter.get_window_stats(item, kind, name).reset_time
         raise TooManyRequests(retry_after_s=max(1.0, math.ceil(ends - self._clock())), log=f"limit of the {kind}")
 
 
-def _trusted(settings: Settings) -> tuple[Network, ...]:
-    return networks(settings.security_trusted_proxies)
+def address_of(settings: Settings, headers: Mapping[str, str], peer: str) -> str:
+    """Return what a caller without a name is counted by; *headers* have lower-case names."""
+    trusted = networks(settings.security_trusted_proxies)
+    return counted_address(client_address(peer, headers.get("x-forwarded-for", ""), trusted))

@@ -1,7 +1,8 @@
 """
 Counters of the rate limits that all workers of a server share: a small file in memory, without a separate server.
 
-Each counter is one slot of 24 bytes found by the hash of its key. It never grows and never blocks on a network; a
+Each counter is one slot of 24 bytes found by the hash of its key, which is keyed with a value made at the start: nobody
+can choose names that share a slot with another's. It never grows and never blocks on a network; a
 full neighbourhood makes the oldest counter start again at 0, which lets a request through rather than refusing one.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import secrets
 import struct
 import threading
 import time
@@ -21,6 +23,7 @@ from pathlib import Path
 from limits.storage import Storage
 
 SLOTS = 65_536
+_KEY_BYTES = 32
 _PROBES = 8
 _SLOT = struct.Struct("<QdQ")  # hash of the key, when its window ends, hits
 
@@ -74,7 +77,7 @@ class SharedCounters(Storage):
     def reset(self) -> int | None:
         """Forget everything; how much that was is not known."""
         with self._exclusive() as memory:
-            memory[:] = bytes(len(memory))
+            memory[:-_KEY_BYTES] = bytes(len(memory) - _KEY_BYTES)
         return None
 
     def clear(self, key: str) -> None:
@@ -96,16 +99,24 @@ class SharedCounters(Storage):
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _opened(self) -> mmap.mmap:
-        size = SLOTS * _SLOT.size
+        size = SLOTS * _SLOT.size + _KEY_BYTES
         if self._path is not None:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             os.ftruncate(self._file, size)
-        self._memory = mmap.mmap(self._file, size)
-        return self._memory
+        self._memory = memory = mmap.mmap(self._file, size)
+        if self._file >= 0:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        # The first one of all workers makes it.
+        if not any(memory[-_KEY_BYTES:]):
+            memory[-_KEY_BYTES:] = secrets.token_bytes(_KEY_BYTES)
+        if self._file >= 0:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        return memory
 
     def _slot(self, memory: mmap.mmap, key: str) -> tuple[int, tuple[int, float, int]]:
         """Return where *key* is counted: its own slot, else the first free or ended one, else the one ending first."""
-        mark = int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest(), "little") | 1
+        hashed = blake2b(key.encode("utf-8", "replace"), key=memory[-_KEY_BYTES:], digest_size=8)
+        mark = int.from_bytes(hashed.digest(), "little") | 1
         best, best_ends = -1, float("inf")
         for step in range(_PROBES):
             at = (mark + step) % SLOTS * _SLOT.size

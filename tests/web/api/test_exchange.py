@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from datafari_rag.core.access import User
+from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelUnavailable, NotAuthenticated
 from datafari_rag.core.events import Delta, Event, ModelFacts, Sources, StepBegun
 from datafari_rag.core.settings.table import Settings
@@ -24,6 +25,7 @@ from datafari_rag.protocols.request import ReplyContext
 from datafari_rag.web.api.answer_events import begun_in
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import DialectRoute
+from datafari_rag.web.api.grounding import work_units
 from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.request_values import bodyless
 from datafari_rag.web.runtime import ServiceSnapshot
@@ -290,3 +292,27 @@ def test_a_place_is_held_until_the_documents_are_known() -> None:
     events: list[Event] = [StepBegun("1", "search"), Sources(()), Delta("x")]
     seen = [(type(event), len(held)) for event in begun_in(place, (one for one in events))]
     assert seen == [(StepBegun, 1), (Sources, 1), (Delta, 2)]
+
+
+@pytest.mark.parametrize("name", ["select", "select by form", "titles", "grounding", "mcp check"])
+def test_a_caller_has_so_many_units_of_work_a_minute(name: str) -> None:
+    door = next(one for one in DOORS if one.name == name)
+    client = client_of(fake_snapshot(settings=Settings(server_rate_work_per_minute=3)))
+    outcomes = []
+    for _ in range(4):
+        door.send(client, **{"X-User": "ann"}).get_data()
+        outcomes.append(limited(client))
+    assert outcomes == [0, 0, 0, 1]
+    door.send(client, **{"X-User": "bob"}).get_data()
+    assert limited(client) == 1, "another caller has another count"
+
+
+def test_a_check_of_much_text_is_more_units() -> None:
+    facts = [Document("1", "words " * 20_000)]
+    assert work_units("word", facts) == 2
+    assert work_units("word " * 2_000, facts) == 14
+
+
+def test_checks_can_be_switched_off() -> None:
+    door = next(one for one in DOORS if one.name == "grounding")
+    assert door.send(client_of(fake_snapshot(settings=Settings(grounding_enabled=False)))).status_code == 404

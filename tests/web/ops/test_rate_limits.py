@@ -110,3 +110,35 @@ def test_counters_forget_when_their_window_ends_and_when_told() -> None:
 def test_more_keys_than_slots_never_fail_and_never_count_for_another() -> None:
     counters = SharedCounters(clock=Clock())
     assert {counters.incr(f"user{number}", 60) for number in range(70_000)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_one"),
+    [
+        pytest.param("2001:db8::1", "2001:db8::ffff:1", True, id="one subscriber's network"),
+        pytest.param("2001:db8:0:1::1", "2001:db8:0:2::1", False, id="two networks"),
+        pytest.param("::ffff:192.0.2.1", "192.0.2.1", True, id="one address written twice"),
+        pytest.param("192.0.2.1", "192.0.2.2", False, id="two addresses"),
+        pytest.param("fe80::1%eth0", "fe80::2%eth1", True, id="with a zone"),
+    ],
+)
+def test_an_ipv6_address_is_counted_by_its_network(first: str, second: str, is_one: bool) -> None:
+    limits, settings = RateLimits(clock=Clock()), Settings(server_rate_address_per_minute=1)
+    limits.check_address(settings, {}, first)
+    assert refusals(1, lambda: limits.check_address(settings, {}, second)) == is_one
+
+
+def test_the_same_names_are_in_other_slots_after_each_start(tmp_path: Path) -> None:
+    def marks(path: Path) -> set[int]:
+        counters = SharedCounters(path)
+        for number in range(50):
+            counters.incr(f"user {number}", 60)
+        memory = path.read_bytes()
+        return {place for place in range(0, 65_536 * 24, 24) if any(memory[place : place + 8])}
+
+    assert marks(tmp_path / "first") != marks(tmp_path / "second")
+
+
+def test_workers_share_the_key_of_their_counters(tmp_path: Path) -> None:
+    one, other = SharedCounters(tmp_path / "rates"), SharedCounters(tmp_path / "rates")
+    assert (one.incr("ann", 60), other.incr("ann", 60), one.get("ann")) == (1, 2, 2)
