@@ -42,7 +42,8 @@ HARMLESS = {
         ai.enable.rag ai.enable.agentic ai.enable.summarization ai.enable.synthesis""",
     "load": """
         summarization.parallel
-        server.rate.user_per_minute server.rate.address_per_minute server.max_streams server.workers server.grace_s""",
+        server.rate.user_per_minute server.rate.address_per_minute server.rate.work_per_minute
+        server.max_streams server.workers server.grace_s""",
 }
 """Why a browser may change these keys. A new key is in no browser until it is listed here."""
 
