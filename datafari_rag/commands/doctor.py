@@ -18,18 +18,21 @@ from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
-from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
     AuthorityError,
     ConversationsUnavailable,
     EmbeddingError,
+    ModelError,
     RagError,
     SearchError,
 )
 from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.model.server_words import ADVICE as MODEL_ADVICE
+from datafari_rag.core.model.server_words import words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
 from datafari_rag.core.settings.addresses import EMBEDDED
-from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.settings.table import Settings, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, findings
 from datafari_rag.evaluation.visibility import Reason, newest_date, reason_for, visibility_of
 from datafari_rag.pipeline import Dependencies
@@ -279,15 +282,17 @@ RIGHTS_AGE = {
 
 
 def _model(settings: Settings) -> Sequence[Finding]:
-    prompt = Prompt("Say OK.", (), None, new_nonce(), model=settings.rag_model, max_tokens=5)
+    prompt = Prompt("Say OK.", (), None, new_nonce(), model=settings.rag_model, max_tokens=settings.rag_max_tokens)
     ending: Ending | None = None
     for said in bootstrap.model_for(settings).generate(prompt, is_streamed=False):
         ending = said if isinstance(said, Ending) else ending
     failure = ending.failure if ending is not None else None
     name = bootstrap.host_of(settings.rag_api_endpoint)
-    if failure is not None and failure.label != "noAnswer":
-        advice = "Check rag.api.endpoint, rag.api.token and rag.model"
-        return (Finding(f"model ({name})", "problem", _said(failure), advice),)
+    if failure is not None:
+        rejection = failure.rejection if isinstance(failure, ModelError) else None
+        words = words_of(rejection, texts_of(prompt), secrets_of(settings))
+        text = f"{_said(failure)}: {words}" if words else _said(failure)
+        return (Finding(f"model ({name})", "problem", text, MODEL_ADVICE.get(failure.label, "")),)
     return (Finding(f"model ({name})", "ok", "answers"),)
 
 

@@ -35,10 +35,17 @@ may answer with another one. What an error shows is never a library's message, a
         ModelError
             ContentFiltered     400 contentFiltered
             ModelRefused        502 modelRefused
+                ModelKeyRefused 502 modelKeyRefused
+                ModelNotFound   502 modelNotFound
+                ModelParameterRefused 502 modelParameterRefused
+                ModelInputTooLong 502 modelInputTooLong
+                ModelOutOfCredit 502 modelOutOfCredit
             ModelUnavailable    502 modelUnavailable
             ModelGarbled        502 modelGarbled
             ModelBusy           503 modelBusy
             ModelTimeout        504 modelTimeout
+            OnlyThoughts        502 onlyThoughts
+            ThoughtsPassedOn    502 thoughtsPassedOn
         EmbeddingError
             EmbeddingsMismatch  500 embeddingsMismatch
             EmbeddingsUnavailable 502 embeddingsUnavailable
@@ -302,6 +309,38 @@ class ModelRefused(ModelError):
     label, code, sentence = "modelRefused", 502, "The language model refused the request."
 
 
+class ModelKeyRefused(ModelRefused):
+    """The key is missing, wrong or expired."""
+
+    label, sentence = "modelKeyRefused", "The language model's server refused the key of this service."
+
+
+class ModelNotFound(ModelRefused):
+    """The server is there, and has no model or deployment of this name."""
+
+    label, sentence = "modelNotFound", "The language model's server does not have the model that is configured."
+
+
+class ModelParameterRefused(ModelRefused):
+    """The server names a parameter that it does not take, or a value of it; the log has its name."""
+
+    label = "modelParameterRefused"
+    sentence = "The language model's server does not accept a parameter of the request."
+
+
+class ModelInputTooLong(ModelRefused):
+    """Question, documents and answer are longer than the model's window: `llm.context.window` is too large for it."""
+
+    label = "modelInputTooLong"
+    sentence = "The documents for this question are longer than the language model can read."
+
+
+class ModelOutOfCredit(ModelRefused):
+    """The account has no credit left: 402, or a 429 that waiting does not help against."""
+
+    label, sentence = "modelOutOfCredit", "The account at the language model's provider has no credit left."
+
+
 class ModelUnavailable(ModelError):
     """408, 5xx, no connection, or an answer that broke off."""
 
@@ -324,6 +363,27 @@ class ModelTimeout(ModelError):
     """No first token, a stall, or over the total limit."""
 
     label, code, sentence = "modelTimeout", 504, "The language model did not answer in time."
+
+
+class OnlyThoughts(ModelError):
+    """All that the model wrote was thinking."""
+
+    label, code, sentence = "onlyThoughts", 502, "The language model thought, and gave no answer."
+
+    @classmethod
+    def of(cls, tokens: int | None, *, is_cut: bool) -> OnlyThoughts:
+        """Return the error; *tokens* is how many the model used, where it says so, *is_cut* whether they ran out."""
+        if not is_cut:
+            return cls(log="nothing but thoughts")
+        used = "all its tokens" if tokens is None else f"its {tokens} tokens"
+        return cls(f"The language model used {used} for thinking: raise rag.maxTokens.", log="cut in its thoughts")
+
+
+class ThoughtsPassedOn(ModelError):
+    """A stream of a model that was not known to think began with its thoughts; from now on it is known."""
+
+    label, code = "thoughtsPassedOn", 502
+    sentence = "The language model's answer began with its thoughts. Ask again: from now on they are left out."
 
 
 class EmbeddingError(RagError):

@@ -44,6 +44,10 @@ class ModelFacts:
     extras: Mapping[str, object] = field(default_factory=dict)
     tries: int = 1
     is_fallback: bool = False
+    thought_chars: int = 0
+    """How long the thoughts before the answer were; for administrators."""
+    thought_ms: float = 0.0
+    """When the answer began that followed them, since the request."""
 
 
 UNKNOWN_MODEL = ModelFacts()

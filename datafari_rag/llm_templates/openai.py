@@ -13,9 +13,11 @@ from datafari_rag.core.answer.prompt import Prompt, document_message
 from datafari_rag.core.errors import ModelGarbled
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import NOTHING_SAID, ReplyChunk, error_object, failure_in
-from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds
+from datafari_rag.core.model.server_needs import PAPERS_FORM, THINKING_TOKENS, ServerNeeds
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
+_THOUGHTS = ("reasoning_content", "reasoning")
+"""Of DeepSeek, vLLM, llama.cpp and LiteLLM; of OpenRouter, Ollama and newer vLLM."""
 _TOOLS = ("tool_calls", "function_call")
 
 
@@ -31,7 +33,7 @@ def body(prompt: Prompt, is_streamed: bool, needs: ServerNeeds = PAPERS_FORM) ->
         "model": prompt.model or None,
         "messages": _alternating(_messages(prompt, needs)) if needs.is_merged else list(_messages(prompt, needs)),
         "temperature": prompt.temperature if needs.sends_temperature else None,
-        needs.length: prompt.max_tokens,
+        needs.length: _length(prompt, needs),
         "stream": True if is_streamed else None,
     }
     sent = {key: value for key, value in sent.items() if value is not None}
@@ -55,6 +57,7 @@ def answer(reply: Mapping[str, object]) -> ReplyChunk:
         finish_reason=_word(first.get("finish_reason")),
         is_declined=_is_declined(message),
         facts=_facts(reply, first),
+        thought_chars=_thought_chars(message),
     )
 
 
@@ -73,10 +76,19 @@ def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     piece = first.get("delta")
     if not isinstance(piece, Mapping):
         piece = {}
-    text, finish_reason = _text(piece.get("content")), _word(first.get("finish_reason"))
-    if text and finish_reason is None and not first.get("content_filter_results"):
-        return ReplyChunk(text)
-    return ReplyChunk(text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first))
+    text, finish_reason, thought = _text(piece.get("content")), _word(first.get("finish_reason")), _thought_chars(piece)
+    if (text or thought) and finish_reason is None and not first.get("content_filter_results"):
+        return ReplyChunk(text, thought_chars=thought)
+    return ReplyChunk(
+        text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first), thought_chars=thought
+    )
+
+
+def _length(prompt: Prompt, needs: ServerNeeds) -> int | None:
+    """Return how many tokens the model may write: more if it thinks, the window has room, and no caller chose."""
+    if prompt.max_tokens is None or needs.thinking == "none" or "max_tokens" in prompt.chosen:
+        return prompt.max_tokens
+    return prompt.max_tokens + min(prompt.spare_tokens, THINKING_TOKENS)
 
 
 def _messages(prompt: Prompt, needs: ServerNeeds) -> Iterator[dict[str, str]]:
@@ -119,6 +131,14 @@ def _text(content: object) -> str:
         return ""
     parts = (part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | Mapping))
     return "".join(part for part in parts if isinstance(part, str))
+
+
+def _thought_chars(message: Mapping[str, object]) -> int:
+    """Return the length of thoughts that stand beside the text: in a field of their own, or as parts of the content."""
+    chars = sum(len(_text(message.get(name))) for name in _THOUGHTS)
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return chars + sum(len(_text(part.get("thinking"))) for part in parts if isinstance(part, Mapping))
 
 
 def _is_declined(message: Mapping[str, object]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from datafari_rag.core.answer.reasoning_steps import thinking_in
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.citations.labels import title_of
@@ -120,7 +121,8 @@ def _content(sources: Sources, finished: Finished, context: ReplyContext) -> dic
     if finished.finish_reason == "length":
         content["finish_reason"] = "length"
     if context.ask.wants_trace:
-        content["thoughts"] = [_thought(thought) for thought in sources.thoughts]
+        made = (*sources.thoughts, *thinking_in(finished.facts)) if sources.thoughts else ()
+        content["thoughts"] = [_thought(thought) for thought in made]
     return content
 
 

@@ -26,13 +26,22 @@ from datafari_rag.core.errors import (
     ModelTimeout,
     ModelUnavailable,
     RagError,
+    ThoughtsPassedOn,
 )
 from datafari_rag.core.model.caller_errors import callers_error
-from datafari_rag.core.model.lessons import MAX_LESSONS, Lesson, lesson_in
+from datafari_rag.core.model.lessons import MAX_LESSONS, Lesson, lesson_in, thinking_lesson
 from datafari_rag.core.model.refusal import Rejection
-from datafari_rag.core.model.replies import RELAYED, ReplyTotals, error_object, failure_for, refused_by_model
+from datafari_rag.core.model.replies import (
+    RELAYED,
+    ReplyChunk,
+    ReplyTotals,
+    error_object,
+    failure_for,
+    refused_by_model,
+)
 from datafari_rag.core.model.server_needs import ServerNeeds
 from datafari_rag.core.model.sse import Characters, ServerSentEvents, TooLong
+from datafari_rag.core.model.thinking import ThinkingFilter
 from datafari_rag.core.model.timeouts import MAX_REPLY_BYTES, ModelLimits, most_bytes
 from datafari_rag.llm_templates import TEMPLATES, Template, openai
 from datafari_rag.ports import Ending, TextChunk
@@ -95,15 +104,19 @@ class HttpModel:
         needs, lessons = self.learned.of(prompt.model), list[Lesson]()
         while True:
             tally = ReplyTotals(prompt.model or self._name, tries=1 + len(lessons))
+            thinking = _thinking(needs, is_streamed=is_streamed)
             failure: RagError | None = None
             try:
                 reply, patience = self._sent(prompt, needs, is_streamed=is_streamed, until=until)
                 with reply:
-                    for piece in self._pieces(reply, tally, patience):
+                    for piece in self._pieces(reply, tally, patience, thinking):
                         self._keep(prompt.model, lessons)
                         yield piece
-                self._keep(prompt.model, lessons)
                 failure = tally.failure()
+                self._keep(prompt.model, [*lessons, *thinking_lesson(needs, thinking)])
+            except ThoughtsPassedOn as error:
+                failure = error
+                self._keep(prompt.model, [*lessons, *thinking_lesson(needs, thinking)])
             except ModelError as error:
                 failure = error
             lesson = None if tally.has_text else _taught(failure, needs, prompt, lessons)
@@ -151,7 +164,7 @@ class HttpModel:
         The request's body, all documents in it, ends here: it would be the largest part of an open stream.
         """
         body = self._template.body(prompt, is_streamed, needs)
-        most = most_bytes({"max_tokens": prompt.max_tokens, **prompt.sampling})
+        most = most_bytes({"max_tokens": prompt.max_tokens, **body})
         is_stream = body.get("stream") is True
         patience = ReadDeadline(self._limits, self._clock, is_streamed=is_stream, until=until, most_bytes=most)
         return self._answered(encoded(body), patience, self._failed), patience
@@ -163,8 +176,8 @@ class HttpModel:
         """Return the error for the sender of a relayed body: all of it was his own."""
         return refused_by_model(rejection) if rejection.status in RELAYED else self._failed(rejection)
 
-    def _keep(self, model: str, lessons: list[Lesson]) -> None:
-        """Remember the *lessons* that led to an answer."""
+    def _keep(self, model: str, lessons: Sequence[Lesson]) -> None:
+        """Remember the *lessons* that led to a reply, or that it taught."""
         if lessons:
             self.learned.keep(model, lessons)
 
@@ -183,17 +196,13 @@ class HttpModel:
             rejection = _rejection(reply, patience)
         raise fail(rejection)
 
-    def _pieces(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[TextChunk]:
+    def _pieces(
+        self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline, thinking: ThinkingFilter
+    ) -> Iterator[TextChunk]:
         """Yield the answer's text as it comes; white space before the first word waits for it."""
-        characters, held = Characters(), ""
-        is_begun, is_stream = False, _is_stream(reply, patience)
-        read = self._template.delta if is_stream else self._template.answer
-        for chunk in self._chunks(reply, tally, patience):
-            said = read(chunk)
-            tally.add(said)
-            if not is_stream and tally.failure() is not None:
-                return  # filtered or declined as a whole: no part of it is passed on
-            text = characters.feed(said.text) if said.text else ""
+        characters, held, is_begun = Characters(), "", False
+        for shown in self._texts(reply, tally, patience, thinking):
+            text = characters.feed(shown)
             if not text:
                 continue
             if is_begun:
@@ -206,6 +215,37 @@ class HttpModel:
         rest = characters.end()
         if rest:
             yield TextChunk(rest)
+
+    def _texts(
+        self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline, thinking: ThinkingFilter
+    ) -> Iterator[str]:
+        """
+        Yield the answer's text without the model's thoughts, counted in *tally*.
+
+        Raises:
+            ModelError: as `_chunks`; ThoughtsPassedOn, where a stream showed too late that it began with them.
+        """
+        is_stream, began = _is_stream(reply, patience), self._clock()
+        read = self._template.delta if is_stream else self._template.answer
+        for chunk in self._chunks(reply, tally, patience):
+            said = read(chunk)
+            before = thinking.thought_chars
+            thinking.apart(said.thought_chars)
+            text = thinking.feed(said.text)
+            if thinking.thought_chars > before:
+                tally.note_thoughts(thinking.thought_chars, (self._clock() - began) * 1000)
+                patience.go_on()
+            tally.add(replace(said, text=text))
+            if text:
+                yield text
+            if thinking.is_late:
+                raise ThoughtsPassedOn(log="a mark that ends thoughts")
+        text = thinking.end(is_cut=tally.finish_reason == "length")
+        tally.note_thoughts(thinking.thought_chars, tally.facts.thought_ms)
+        tally.add(ReplyChunk(text))
+        # Filtered or declined as a whole: no part of it is passed on.
+        if text and (is_stream or tally.failure() is None):
+            yield text
 
     def _chunks(self, reply: Reply, tally: ReplyTotals, patience: ReadDeadline) -> Iterator[Mapping[str, object]]:
         """Return the reply's JSON objects as they come. Raises: ModelError, unless the answer was complete by then."""
@@ -220,6 +260,12 @@ def _blamed(failure: RagError | None, prompt: Prompt) -> RagError | None:
     if rejection is None:
         return failure
     return callers_error(rejection, chosen=prompt.chosen, model=prompt.model) or failure
+
+
+def _thinking(needs: ServerNeeds, *, is_streamed: bool) -> ThinkingFilter:
+    """Return what keeps thoughts out of one reply: a whole one can wait for its end, a stream only where it must."""
+    is_aloud = needs.thinking == "aloud"
+    return ThinkingFilter(is_held=is_aloud or not is_streamed, thinks_aloud=is_aloud)
 
 
 def _taught(failure: RagError | None, needs: ServerNeeds, prompt: Prompt, lessons: Sequence[Lesson]) -> Lesson | None:
@@ -269,6 +315,11 @@ class ReadDeadline:
         self._lent_s += now - given_at
         if self.is_streamed:
             self._next = now + self._limits.stall_s
+
+    def go_on(self) -> None:
+        """Note that the model works without an answer yet: a thought is no silence."""
+        if self.is_streamed:
+            self._next = max(self._next, self._clock() + self._limits.stall_s)
 
     def end(self, more_s: float) -> None:
         """Note that the answer is complete: what may follow is waited for *more_s* seconds."""

@@ -38,6 +38,8 @@ class Prompt:
     sampling: Mapping[str, object] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()
     """Parameters that the caller set himself: a refusal of one of them is his error."""
+    spare_tokens: int = 0
+    """Tokens of the model's window that neither the prompt nor the answer takes: room for thoughts."""
     within_s: float | None = None
     """How long the reply is waited for at most, where that is less than the settings' limit."""
 

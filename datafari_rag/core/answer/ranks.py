@@ -21,7 +21,13 @@ NOT_FOR_ALL = "Not in use: only administrators see scores."
 
 
 def ranked(event: Event) -> Event:
-    """Return *event* with 1, 1/2, 1/3… as the scores of its documents, best first, and of the passages of each."""
+    """
+    Return *event* with 1, 1/2, 1/3… as the scores of its documents, best first, and of the passages of each.
+
+    Whether the model thought, and how long, is for administrators too.
+    """
+    if isinstance(event, Finished) and event.facts.thought_chars:
+        event = replace(event, facts=replace(event.facts, thought_chars=0, thought_ms=0.0))
     if isinstance(event, (Sources, Finished)) and event.extracts:
         return replace(event, extracts=tuple(map(_ranked, event.extracts)))
     return event

@@ -14,7 +14,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Candidate, Extract, stored_span
-from datafari_rag.core.events import Thought
+from datafari_rag.core.events import ModelFacts, Thought
 
 TITLES = ("Original user query", "Generated search query", "Results", "Prompt")
 
@@ -51,6 +51,17 @@ def thoughts_for(trace: Trace, *, is_admin: bool) -> tuple[Thought, ...]:
         _results(trace, is_admin=is_admin),
         _prompt(trace, is_admin=is_admin),
     )
+
+
+def thinking_in(facts: ModelFacts) -> tuple[Thought, ...]:
+    """Return a step that says how long the model thought before it answered, and none of it; () where it did not."""
+    if not facts.thought_chars:
+        return ()
+    usage = facts.extras.get("usage")
+    details = usage.get("completion_tokens_details") if isinstance(usage, Mapping) else None
+    tokens = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    props = {"chars": facts.thought_chars, "tokens": tokens, "took_ms": round(facts.thought_ms)}
+    return (Thought("Thinking", "The model thought before it answered.", props),)
 
 
 def _question(trace: Trace) -> Thought:

@@ -26,10 +26,12 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
     Return *prompt* so that it and its `max_tokens` together are at most *window* tokens.
 
     `max_tokens` is lowered to what the prompt leaves. Where that is too little for an answer, documents are
-    left out, the weakest first; there may be none left, and the caller decides what that means.
+    left out, the weakest first; there may be none left, and the caller decides what that means. What is free then is
+    `spare_tokens`, rather too few.
     """
-    if _most_tokens(prompt) + (prompt.max_tokens or LEAST_ANSWER_TOKENS) <= window:
-        return prompt
+    spare = window - _most_tokens(prompt) - (prompt.max_tokens or LEAST_ANSWER_TOKENS)
+    if spare >= 0:
+        return replace(prompt, spare_tokens=spare)
     sizes = [_tokens(extract, prompt.nonce, count) for extract in prompt.extracts]
     beside = sum(count(text) + MESSAGE_TOKENS for text in _texts(prompt))
     least = min(prompt.max_tokens or LEAST_ANSWER_TOKENS, LEAST_ANSWER_TOKENS)
@@ -37,9 +39,8 @@ def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
         sizes.pop()
     left = window - beside - sum(sizes)
     kept = prompt.extracts[: len(sizes)]
-    return replace(
-        prompt, extracts=kept, max_tokens=None if prompt.max_tokens is None else min(prompt.max_tokens, left)
-    )
+    answer = None if prompt.max_tokens is None else min(prompt.max_tokens, left)
+    return replace(prompt, extracts=kept, max_tokens=answer, spare_tokens=max(0, left - (answer or left)))
 
 
 def _tokens(extract: Extract, nonce: str, count: Count) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from datafari_rag.core.model.refusal import Rejection
 from datafari_rag.core.model.server_needs import Instructions, Length, ServerNeeds
+from datafari_rag.core.model.thinking import ThinkingFilter
 
 MAX_LESSONS = 3
 """How often one question is sent again, each time for another difference."""
@@ -60,6 +61,15 @@ def lesson_in(rejection: Rejection, needs: ServerNeeds, sent: Sequence[str]) -> 
         return _of_turns(needs)
     is_of_role = needs.instructions in said.text or _ONLY in said.text
     return _of_instructions(needs) if said.has(_ROLE) and is_of_role else None
+
+
+def thinking_lesson(needs: ServerNeeds, thinking: ThinkingFilter) -> Iterator[Lesson]:
+    """Yield what a reply teaches that was read through *thinking*: whether its model thinks, and where."""
+    if thinking.is_without_beginning and needs.thinking != "aloud":
+        text = "its answers begin with thoughts: streams wait for their end"
+        yield Lesson("thinking", text, replace(needs, thinking="aloud"))
+    elif thinking.thought_chars and needs.thinking == "none":
+        yield Lesson("thinking", "it thinks: its answers get more tokens", replace(needs, thinking="apart"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from email.utils import parsedate_to_datetime
 
 from datafari_rag.core.errors import (
@@ -18,9 +18,15 @@ from datafari_rag.core.errors import (
     ModelBusy,
     ModelError,
     ModelGarbled,
+    ModelInputTooLong,
+    ModelKeyRefused,
+    ModelNotFound,
+    ModelOutOfCredit,
+    ModelParameterRefused,
     ModelRefused,
     ModelUnavailable,
     NoAnswer,
+    OnlyThoughts,
     RagError,
     RefusedByModel,
 )
@@ -34,6 +40,7 @@ RELAYED = frozenset({400, 404, 422})
 """Statuses whose message a pass-through's sender is shown (contract §3)."""
 
 MAX_MESSAGE_CHARS = 1000
+_READ_CHARS = 2_000
 
 _LOGGED_HEADERS = ("content-type", "retry-after", "x-request-id", "server")
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
@@ -47,7 +54,8 @@ class ReplyChunk:
     What one reply, or one chunk of a stream, says.
 
     *is_declined* is a refusal, or tool calls in place of text. *failure* is an error object inside a 200, or a shape
-    that cannot be read. *facts* is None where a chunk has nothing new.
+    that cannot be read. *facts* is None where a chunk has nothing new. *thought_chars* is the length of thoughts that
+    came in a field of their own.
     """
 
     text: str = ""
@@ -55,6 +63,7 @@ class ReplyChunk:
     is_declined: bool = False
     failure: ModelError | None = None
     facts: ModelFacts | None = None
+    thought_chars: int = 0
 
 
 NOTHING_SAID = ReplyChunk()
@@ -68,11 +77,13 @@ def failure_for(rejection: Rejection, *, now_s: float) -> ModelError:
     *now_s* is the time in seconds since 1970, for a Retry-After that is a date.
     """
     kind = _kind(rejection)
+    is_final = issubclass(kind, ModelRefused)
+    waits = rejection.status in (429, 503) and not is_final
     return kind(
-        retry_after_s=retry_after_s(rejection.headers, now_s=now_s) if rejection.status in (429, 503) else None,
+        retry_after_s=retry_after_s(rejection.headers, now_s=now_s) if waits else None,
         log=_log(rejection),
         status=rejection.status,
-        can_repeat=rejection.status in REPEATABLE,
+        can_repeat=rejection.status in REPEATABLE and not is_final,
         rejection=rejection,
     )
 
@@ -95,10 +106,11 @@ def failure_in(error: Mapping[str, object]) -> ModelError:
     named = _status_of(error)
     status = 500 if named is None else named
     rejection = Rejection(named or 200, error=error)
-    return _kind(replace(rejection, status=status))(
+    kind = _kind(replace(rejection, status=status))
+    return kind(
         log=f"error object inside a 200, code {status}",
         status=status,
-        can_repeat=status in REPEATABLE,
+        can_repeat=status in REPEATABLE and not issubclass(kind, ModelRefused),
         rejection=rejection,
     )
 
@@ -191,9 +203,16 @@ class ReplyTotals:
         if said.facts is not None:
             self._facts = _joined(self._facts, said.facts)
 
+    def note_thoughts(self, chars: int, took_ms: float) -> None:
+        """Take how long the thoughts before the answer were, and after how long it began or the reply ended."""
+        self._facts = replace(self._facts, thought_chars=chars, thought_ms=took_ms)
+
     def failure(self) -> RagError | None:
         """Return what the reply failed by, now that all of it is read; None is success."""
-        return verdict(self.finish_reason, has_text=self.has_text, is_declined=self._is_declined)
+        failure = verdict(self.finish_reason, has_text=self.has_text, is_declined=self._is_declined)
+        if isinstance(failure, NoAnswer) and self._facts.thought_chars and not self._is_declined:
+            return OnlyThoughts.of(_completion_tokens(self._facts), is_cut=self.finish_reason == "length")
+        return failure
 
 
 def header_value(facts: ModelFacts) -> str:
@@ -203,6 +222,12 @@ def header_value(facts: ModelFacts) -> str:
         name = "unknown"
     name = re.sub(r"[^\x20-\x7e]|[;,]", "", name).strip()[:100] or "unknown"
     return f"{name}; tries={facts.tries}; fallback={int(facts.is_fallback)}"
+
+
+def _completion_tokens(facts: ModelFacts) -> int | None:
+    usage = facts.extras.get("usage")
+    tokens = usage.get("completion_tokens") if isinstance(usage, Mapping) else None
+    return tokens if isinstance(tokens, int) and tokens > 0 else None
 
 
 def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
@@ -219,6 +244,13 @@ def _joined(old: ModelFacts, new: ModelFacts) -> ModelFacts:
 def _kind(rejection: Rejection) -> type[ModelError]:
     if rejection.status in (400, 403, 422) and _is_filtered(rejection.error):
         return ContentFiltered
+    words = (str(rejection.error.get(key) or "")[:_READ_CHARS] for key in ("code", "type", "message"))
+    said = " ".join(words).lower()
+    for kind, statuses, pattern in REFUSALS:
+        if rejection.status in statuses and pattern.search(said):
+            return kind
+    if rejection.status in (400, 422) and refusal_of(rejection).param:
+        return ModelParameterRefused
     if rejection.status in KINDS:
         return KINDS[rejection.status]
     return FAMILIES.get(rejection.status // 100, ModelGarbled)
@@ -258,12 +290,17 @@ def _number(value: str | None) -> float | None:
 
 def _log(rejection: Rejection) -> str:
     seen = [f"{name}={rejection.headers[name][:80]!r}" for name in _LOGGED_HEADERS if name in rejection.headers]
-    return " ".join([f"status={rejection.status}", f"bytes={rejection.size_bytes}", *seen])
+    refusal = refusal_of(rejection)
+    named = [
+        f"{name}={word}" for name, word in zip(("code", "type", "param"), astuple(refusal)[1:], strict=True) if word
+    ]
+    return " ".join([f"status={rejection.status}", f"bytes={rejection.size_bytes}", *named, *seen])
 
 
 KINDS: Mapping[int, type[ModelError]] = {
     400: ModelRefused,
-    401: ModelRefused,
+    401: ModelKeyRefused,
+    402: ModelOutOfCredit,
     403: ModelRefused,
     404: ModelRefused,
     408: ModelUnavailable,
@@ -274,6 +311,40 @@ KINDS: Mapping[int, type[ModelError]] = {
     504: ModelUnavailable,
 }
 """Statuses of OpenAI's error codes and the labels of contract §4."""
+
+REFUSALS: tuple[tuple[type[ModelRefused], frozenset[int], re.Pattern[str]], ...] = (
+    (
+        ModelOutOfCredit,
+        frozenset({400, 403, 429}),
+        re.compile(r"insufficient_quota|insufficient (balance|credits|funds)|credit balance"),
+    ),
+    (
+        ModelKeyRefused,
+        frozenset({400, 403}),
+        re.compile(r"invalid_api_key|authentication|(api|subscription) key (is )?(not valid|invalid|expired|missing)"),
+    ),
+    (
+        ModelNotFound,
+        frozenset({400, 404, 422}),
+        re.compile(
+            r"model_not_found|unknown_model|deploymentnotfound|model\b.{0,200}(not found|does not exist|not exist)"
+            r"|(invalid|unknown|no such) model|not a valid model"
+        ),
+    ),
+    (
+        ModelInputTooLong,
+        frozenset({400, 413, 422}),
+        re.compile(
+            r"context_length_exceeded|exceed_context_size|context (length|window|size)|(prompt|input) is too long"
+            r"|too many (input )?tokens"
+        ),
+    ),
+)
+"""
+What a refusal is about, by words of its code, type and message in lower case; the first that fits.
+
+A message that quotes the prompt may hold such words too: what is at stake is which sentence is shown.
+"""
 
 FAMILIES: Mapping[int, type[ModelError]] = {4: ModelRefused, 5: ModelUnavailable}
 """Other statuses, by their first digit; what is neither (a redirect, an empty 204) cannot be read as an answer."""

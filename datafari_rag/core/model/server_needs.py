@@ -120,6 +120,9 @@ _BASE_PATH = re.compile(r"/(v\d[a-z\d]{0,10}|openai)$")
 
 AUTO = "auto"
 
+THINKING_TOKENS = 25_000
+"""Most tokens that are added to an answer's for thoughts: what OpenAI's guide to reasoning advises to begin with."""
+
 SERVERS: Mapping[str, ServerNeeds] = {
     AUTO: PAPERS_FORM,
     "openai": ServerNeeds(length="max_completion_tokens"),

@@ -13,7 +13,7 @@ from typing import Literal
 
 from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
-from datafari_rag.core.model.server_needs import AUTO, SERVERS, completed
+from datafari_rag.core.model.server_needs import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
 from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
@@ -422,5 +422,12 @@ class AnswerSettings:
 
     @property
     def answer_tokens(self) -> int:
-        """Return how many tokens of the model's window an answer may take, also where no limit is sent."""
-        return self.llm_context_window // 4 if self.rag_max_tokens is None else self.rag_max_tokens
+        """
+        Return how many tokens of the model's window are kept for an answer, and for thoughts before it.
+
+        A quarter of the window where no limit is sent, and as much besides where the model is known to think.
+        """
+        quarter = self.llm_context_window // 4
+        answer = quarter if self.rag_max_tokens is None else self.rag_max_tokens
+        thinks = needs_for(self.llm_server, self.model_url, self.rag_model).thinking != "none"
+        return answer + min(quarter, THINKING_TOKENS) if thinks else answer

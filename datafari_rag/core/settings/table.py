@@ -275,6 +275,12 @@ def shown(row: SettingRow, value: object) -> str:
     return without_password(repr(dict(value) if isinstance(value, Mapping) else value))
 
 
+def secrets_of(settings: Settings) -> tuple[str, ...]:
+    """Return the values of all secrets that are set, those of lists one by one."""
+    values = [getattr(settings, row.field) for row in ROWS if row.is_secret]
+    return tuple(one for value in values for one in (value if isinstance(value, tuple) else (value,)) if one)
+
+
 def without_password(text: str) -> str:
     """Return *text* with the part between `//` and `@` of an address hidden."""
     return re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", text)

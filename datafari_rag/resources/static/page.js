@@ -190,7 +190,7 @@ function wayOut(label) {
     return element("a", { class: "button", href: `/?${wanted}` }, words.without_filters);
   }
   const settings = document.querySelector('.top a[href="/admin"]');
-  const isOurs = ["badSetting", "modelRefused", "modelUnavailable", "searchUnavailable", "authorityUnavailable"].includes(label);
+  const isOurs = /^(badSetting|model(?!Busy|Timeout|Garbled)|searchUnavailable|authorityUnavailable)/.test(label);
   return settings && isOurs ? element("a", { class: "button", href: "/admin" }, settings.textContent) : null;
 }
 

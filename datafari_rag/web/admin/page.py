@@ -15,11 +15,13 @@ from typing import Any
 import orjson
 from flask import Response, request
 
-from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.errors import BadRequest, NotAllowed, NotFound
+from datafari_rag.core.answer.prompt import Prompt, texts_of
+from datafari_rag.core.errors import BadRequest, ModelError, NotAllowed, NotFound
 from datafari_rag.core.messages import message, translated
+from datafari_rag.core.model.server_words import words_of
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
+from datafari_rag.core.settings.table import secrets_of
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.admin.charts import charts_of, counts_of
@@ -222,12 +224,14 @@ def _one_answer(worker: WorkerContext, snapshot: ServiceSnapshot, question: str)
 def _probed(admin: AdminRequest) -> Mapping[str, object]:
     snapshot = admin.worker.snapshot()
     began = snapshot.dependencies.clock()
-    prompt = Prompt(
-        "Say OK.", (), None, snapshot.dependencies.new_nonce(), model=snapshot.settings.rag_model, max_tokens=5
-    )
+    nonce, settings = snapshot.dependencies.new_nonce(), snapshot.settings
+    prompt = Prompt("Say OK.", (), None, nonce, model=settings.rag_model, max_tokens=settings.rag_max_tokens)
     ending = next(
         said for said in snapshot.dependencies.model.generate(prompt, is_streamed=False) if isinstance(said, Ending)
     )
     took_ms = (snapshot.dependencies.clock() - began) * 1000
-    problem = translated(message(ending.failure.reason), admin.reader.translate) if ending.failure else ""
-    return {"problem": problem, "took_ms": round(took_ms)}
+    failure = ending.failure
+    problem = translated(message(failure.reason), admin.reader.translate) if failure else ""
+    rejection = failure.rejection if isinstance(failure, ModelError) else None
+    said = words_of(rejection, texts_of(prompt), secrets_of(settings))
+    return {"problem": f"{problem} «{said}»" if said else problem, "took_ms": round(took_ms)}

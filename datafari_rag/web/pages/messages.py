@@ -48,6 +48,7 @@ def _of_questions(_: Translate) -> Mapping[str, tuple[str, str]]:
 
 def _of_models(_: Translate) -> Mapping[str, tuple[str, str]]:
     later = _("Your question has been kept: try again in a moment.")
+    settings = _("An administrator must check its address, name and token.")
     return {
         "noAnswer": (
             _("The model gave no answer"),
@@ -64,10 +65,20 @@ def _of_models(_: Translate) -> Mapping[str, tuple[str, str]]:
             _("The search still works: its results are below. Try again in a moment."),
         ),
         "modelGarbled": (_("The language model's answer could not be read"), later),
-        "modelRefused": (
-            _("The language model refused the request"),
-            _("An administrator must check its address, name and token."),
+        "modelRefused": (_("The language model refused the request"), settings),
+        "modelKeyRefused": (_("The language model's server refused this service's key"), settings),
+        "modelNotFound": (_("The language model's server does not have this model"), settings),
+        "modelParameterRefused": (_("The language model's server does not accept the request's form"), settings),
+        "modelOutOfCredit": (_("The account at the language model's provider has no credit left"), settings),
+        "modelInputTooLong": (
+            _("The documents are too long for the language model"),
+            _("An administrator must check the size of its window."),
         ),
+        "onlyThoughts": (
+            _("The language model thought, and gave no answer"),
+            _("Ask a shorter question. An administrator can allow longer answers."),
+        ),
+        "thoughtsPassedOn": (_("The answer began with the language model's thoughts"), _("Please ask again.")),
     }
 
 

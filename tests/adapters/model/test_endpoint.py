@@ -701,7 +701,7 @@ class TestRelay:
     @pytest.mark.parametrize(
         ("model", "label"),
         [
-            ("status-401", "modelRefused"),
+            ("status-401", "modelKeyRefused"),
             ("status-429", "modelBusy"),
             ("status-500", "modelUnavailable"),
             ("garbage", "modelGarbled"),

@@ -20,7 +20,7 @@ from datafari_rag.adapters.model.learned import MAX_MODELS, LearnedNeeds
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.errors import ModelRefused, ModelUnavailable
+from datafari_rag.core.errors import ModelParameterRefused, ModelRefused, ModelUnavailable
 from datafari_rag.core.model.lessons import Lesson
 from datafari_rag.core.model.server_needs import PAPERS_FORM
 from datafari_rag.ports import Ending, TextChunk
@@ -142,7 +142,7 @@ def test_a_server_that_refuses_everything_is_sent_four_requests_at_most_and_teac
 def test_the_same_refusal_again_is_not_tried_again() -> None:
     with model_server(lambda body: (400, RECORDED["OpenAI: the length's newer name"])) as server:
         _, ending = answer(HttpModel(Endpoint(server.url)), prompt())
-        assert (type(ending.failure), len(server.bodies)) == (ModelRefused, 2)
+        assert (type(ending.failure), len(server.bodies)) == (ModelParameterRefused, 2)
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 503])

@@ -10,6 +10,8 @@ from datafari_rag.core.errors import (
     ModelBusy,
     ModelError,
     ModelGarbled,
+    ModelKeyRefused,
+    ModelOutOfCredit,
     ModelRefused,
     ModelUnavailable,
     NoAnswer,
@@ -36,7 +38,8 @@ SECRET = "what the model's server said"
 STATUSES = [
     # status, error, its label's code, is it asked again?, is Retry-After kept?
     (400, ModelRefused, 502, False, False),
-    (401, ModelRefused, 502, False, False),
+    (401, ModelKeyRefused, 502, False, False),
+    (402, ModelOutOfCredit, 502, False, False),
     (403, ModelRefused, 502, False, False),
     (404, ModelRefused, 502, False, False),
     (405, ModelRefused, 502, False, False),
@@ -159,7 +162,7 @@ INSIDE = [
     ({"code": 429}, ModelBusy, 429),
     ({"status": 503}, ModelUnavailable, 503),
     ({"code": "rate_limit_exceeded"}, ModelBusy, 429),
-    ({"type": "insufficient_quota"}, ModelBusy, 429),
+    ({"type": "insufficient_quota"}, ModelOutOfCredit, 429),
     ({"type": "overloaded_error"}, ModelUnavailable, 503),
     ({"type": "invalid_request_error"}, ModelRefused, 400),
     ({"code": "content_filter"}, ContentFiltered, 400),
@@ -267,3 +270,43 @@ HEADERS = {
 @pytest.mark.parametrize(("facts", "value"), HEADERS.values(), ids=HEADERS.keys())
 def test_the_header_says_who_answered_and_is_safe_whatever_the_name(facts: ModelFacts, value: str) -> None:
     assert header_value(facts) == value
+
+
+# As OpenAI's, DeepSeek's and OpenRouter's pages of errors have them, and, as people reported them: Azure
+# (SciSharp/BotSharp, issue 386), Ollama (netease-youdao/QAnything, 555), vLLM (vllm-project/vllm, 3485), and Gemini
+# (continuedev/continue, 10290).
+ABOUT = [
+    (401, {"message": "Incorrect API key provided", "code": "invalid_api_key"}, "modelKeyRefused"),
+    (401, {"code": "401", "message": "Access denied due to invalid subscription key"}, "modelKeyRefused"),
+    (400, {"code": 400, "message": "API key not valid. Please pass a valid API key."}, "modelKeyRefused"),
+    (404, {"message": "The model `x` does not exist or you do not have access to it."}, "modelNotFound"),
+    (404, {"message": 'model "llama3" not found, try pulling it first', "type": "api_error"}, "modelNotFound"),
+    (404, {"message": "The model `x` does not exist.", "type": "NotFoundError", "code": 404}, "modelNotFound"),
+    (404, {"code": "DeploymentNotFound", "message": "The API deployment does not exist."}, "modelNotFound"),
+    (404, {"message": "Not Found"}, "modelRefused"),
+    (404, {}, "modelRefused"),
+    (400, {"message": "Unknown parameter: 'x'.", "param": "x", "code": "unknown_parameter"}, "modelParameterRefused"),
+    (400, {"message": "m", "param": "messages", "code": "context_length_exceeded"}, "modelInputTooLong"),
+    (400, {"message": "request (9000 tokens) exceeds the available context size (4096)"}, "modelInputTooLong"),
+    (413, {"message": "prompt is too long"}, "modelInputTooLong"),
+    (402, {"message": "Insufficient Balance"}, "modelOutOfCredit"),
+    (429, {"message": "You exceeded your current quota", "code": "insufficient_quota"}, "modelOutOfCredit"),
+    (400, {"message": "Your credit balance is too low"}, "modelOutOfCredit"),
+    (429, {"message": "Rate limit reached", "code": "rate_limit_exceeded"}, "modelBusy"),
+    (400, {"message": "m", "code": "content_filter"}, "contentFiltered"),
+    (500, {"message": "The model `x` does not exist"}, "modelUnavailable"),
+]
+
+
+@pytest.mark.parametrize(("status", "error", "label"), ABOUT)
+def test_what_a_refusal_is_about_has_a_label_of_its_own(status: int, error: dict[str, object], label: str) -> None:
+    failure = failure_for(Rejection(status, {"retry-after": "7"}, error=error), now_s=NOW)
+    assert failure.label == label
+    if status == 429:
+        assert (failure.can_repeat, failure.retry_after_s) == ((True, 7.0) if label == "modelBusy" else (False, None))
+
+
+def test_the_log_has_code_type_and_parameter_and_no_message() -> None:
+    error = {"message": SECRET, "code": "c-1", "type": "t", "param": "a b"}
+    log = failure_for(Rejection(400, size_bytes=9, error=error), now_s=NOW).log
+    assert log == "status=400 bytes=9 code=c-1 type=t"

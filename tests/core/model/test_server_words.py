@@ -1,0 +1,46 @@
+"""What an administrator sees of a server's message: none of the prompt, no key, and never much."""
+
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.errors import ModelError, leaves
+from datafari_rag.core.model.refusal import Rejection
+from datafari_rag.core.model.server_words import ADVICE, MAX_SHOWN_CHARS, words_of
+
+PROMPT = "The opening hours of the town hall are from 8 to 12.\nOn Mondays it is closed."
+
+
+def said(message: object) -> Rejection:
+    return Rejection(400, error={"message": message})
+
+
+SHOWN = {
+    "a message": ("The model `x` does not exist.", "The model `x` does not exist."),
+    "line breaks and controls": ("One\r\ntwo\x00three", "One two three"),
+    "the whole prompt": (PROMPT, "…"),
+    "the prompt in a message": (f"Bad request: {PROMPT} Try again.", "Bad request: … Try again."),
+    "a part of the prompt": ("Near 'hours of the town hall are' it failed.", "Near '…' it failed."),
+    "a short part of the prompt": ("Near 'the town hall' it failed.", "Near 'the town hall' it failed."),
+    "a key": ("Incorrect API key provided: sk-1234.", "Incorrect API key provided: …."),
+    "a long key, cut": ("Key abcdefghijklmnopqrst is wrong", "Key … is wrong"),
+    "no text": (None, ""),
+    "a list": (["a"], ""),
+}
+
+
+@pytest.mark.parametrize(("message", "shown"), SHOWN.values(), ids=SHOWN.keys())
+def test_what_is_shown_quotes_nothing_that_was_sent(message: object, shown: str) -> None:
+    secrets = ("sk-1234", "abcdefghijklmnopqrstuvwxyz")
+    assert words_of(said(message), (PROMPT,), secrets) == shown
+
+
+def test_it_is_never_long() -> None:
+    shown = words_of(said("x y " * 100_000), (PROMPT,), ())
+    assert (len(shown), shown[-1]) == (MAX_SHOWN_CHARS, "…")
+    assert words_of(None, (PROMPT,), ()) == ""
+
+
+def test_every_failure_of_a_model_has_its_advice() -> None:
+    labels = {kind.label for kind in leaves(ModelError)} | {"noAnswer"}
+    assert labels == set(ADVICE)
