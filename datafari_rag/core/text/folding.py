@@ -3,7 +3,8 @@ Makes two spellings of the same words equal, and maps back to the original chara
 
 Folded are case, white space, typographic quotes and dashes, compatibility forms and ligatures (Unicode's NFKC), soft
 hyphens and all other invisible characters, and the backslash that cleaning turns into a slash. Differences in meaning
-are kept: accents, digits and signs stay, and a raised digit after a digit stays raised (10² is not 102).
+are kept: accents, digits and signs stay, `ß` is no `ss` (Maßen are no Massen), what is raised stays raised (10² is not
+102, x² not x2), and a backslash between two digits is one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SPELLINGS = {
     "Œ": "oe",
     "æ": "ae",
     "Æ": "ae",
-    "\\": "/",
+    **dict.fromkeys("﹨＼", "/"),
 }
 _PLAIN_LETTERS = {
     letter: base
@@ -36,7 +37,8 @@ _PLAIN_LETTERS = {
 """Lower-case Latin letters with accents, each with the one that it is without them."""
 
 _TAG_BEGIN = re.compile(r"<(?=[A-Za-z/!?])")
-"""As answers show it, `‹`: the same sign in the document that they quote."""
+_BACKSLASH = re.compile(r"(?<![0-9])\\|\\(?![0-9])")
+_SHARP_S = re.compile("[ßẞ]")
 
 _EXPONENT = "^"
 _BLANKS = re.compile("  +")
@@ -93,7 +95,7 @@ class Folded:
 
 def fold(text: str) -> Folded:
     """Return *text* folded: a run of white space is one space, with no space at either end; may be empty."""
-    text = _TAG_BEGIN.sub("‹", text)
+    text = _as_shown(text)
     odd = {character: _spelling(character) for character in set(unusual(text))}
     spellings, raised = _PLAIN_SPELLINGS | odd, frozenset(filter(_is_raised, odd))
     at, end = _edges(text, spellings)
@@ -135,7 +137,7 @@ def aligned(text: str) -> Folded | None:
     Blanks in a row stay, and so do signs that fold to several. None where a letter folds to none or to several, or has
     its accent apart.
     """
-    text = _TAG_BEGIN.sub("‹", text)
+    text = _as_shown(text)
     odd = {character: _spelling(character) for character in set(unusual(text))}
     if not all(map(_keeps_place, odd)):
         return None
@@ -149,7 +151,7 @@ def folds_in_place(text: str) -> bool:
 
 def folded(text: str) -> str:
     """Return `fold` of *text* without the way back."""
-    text = _TAG_BEGIN.sub("‹", text)
+    text = _as_shown(text)
     if text.isascii():
         # Most of what is compared: a translation within ASCII is some twenty times faster than any other.
         return " ".join(text.translate(_ASCII).split())
@@ -157,6 +159,13 @@ def folded(text: str) -> str:
     if all(map(_is_one, odd)):
         return " ".join(_regular(text, {character: _spelling(character) for character in odd}).split())
     return fold(text).text
+
+
+def _as_shown(text: str) -> str:
+    """Return *text* with what a model, or the reader of an answer, sees in place of two of its signs."""
+    if "<" in text:
+        text = _TAG_BEGIN.sub("‹", text)
+    return _BACKSLASH.sub("/", text) if "\\" in text else text
 
 
 def lowered(text: str) -> str:
@@ -235,15 +244,11 @@ def _kind(character: str, spelling: str) -> str:
 
 
 def _spelled(text: str, start: int, stop: int, spellings: Mapping[str, str], raised: Collection[str]) -> str:
-    if stop - start == 1:
-        character = text[start]
-        if character in raised and start > 0 and text[start - 1].isdigit():
-            return _EXPONENT + spellings[character]
-        return spellings[character]
     found = text[start:stop]
-    if found.isspace() or not spellings[found[0]].strip():
+    if len(found) > 1 and (found.isspace() or not spellings[found[0]].strip()):
         return " " if any(map(str.isspace, found)) else ""
-    return _composed(found)
+    is_apart = found[0] in raised and (_is_superscript(found[0]) or text[max(0, start - 1) : start].isdigit())
+    return f"{_EXPONENT if is_apart else ''}{spellings[found] if len(found) == 1 else _composed(found)}"
 
 
 @lru_cache(maxsize=8192)
@@ -261,8 +266,12 @@ def _is_one(character: str) -> bool:
 
 
 def _is_raised(character: str) -> bool:
-    """Say whether *character* is a number that is not a plain digit: raised, lowered, circled, a fraction."""
-    return not character.isascii() and unicodedata.category(character) == "No"
+    """Say whether *character* is raised, or a number that is not a plain digit: lowered, circled, a fraction."""
+    return not character.isascii() and (unicodedata.category(character) == "No" or _is_superscript(character))
+
+
+def _is_superscript(character: str) -> bool:
+    return unicodedata.decomposition(character).startswith("<super>")
 
 
 @lru_cache(maxsize=8192)
@@ -275,7 +284,8 @@ def _spelling(character: str) -> str:
 
 
 def _composed(cluster: str) -> str:
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
+    small = "ß".join(map(str.casefold, _SHARP_S.split(unicodedata.normalize("NFKC", cluster))))
+    plain = unicodedata.normalize("NFKC", small)
     if plain.startswith(" "):  # a separate mark is written as a blank with the mark: no blank to fold with others
         return cluster
     return "".join(_SPELLINGS.get(part, part) for part in plain)
