@@ -54,14 +54,14 @@ class Trial:
 
 
 def folded(text: str) -> str:
-    """Return *text* in lower case with white space collapsed, as answers are compared."""
-    return _SPACE.sub(" ", text.lower()).strip()
+    r"""Return *text* as answers are compared: in lower case, blanks in a row one, and `\\` the `/` of cleaning."""
+    return _SPACE.sub(" ", text.lower().replace("\\", "/")).strip()
 
 
 def holds(texts: Iterable[str], answers: Iterable[str]) -> bool:
-    r"""Return whether one of *texts* contains the whole of one of *answers*, both folded; cleaning makes `\\` a `/`."""
+    """Return whether one of *texts* contains the whole of one of *answers*, both folded."""
     haystacks = [folded(text) for text in texts]
-    return any(folded(answer.replace("\\", "/")) in haystack for answer in answers for haystack in haystacks)
+    return any(folded(answer) in haystack for answer in answers for haystack in haystacks)
 
 
 def share(values: Sequence[bool]) -> float | None:

@@ -126,7 +126,7 @@ def pieces(
 
 
 def _words(text: str) -> str:
-    return " ".join(clean(text, is_full=True)[0].split())
+    return " ".join(clean(text, is_full=False)[0].split())
 
 
 def _header(text: str, header: tuple[int, int]) -> str:

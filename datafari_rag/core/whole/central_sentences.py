@@ -144,7 +144,7 @@ def condensed(weighed: WeighedText, span: tuple[int, int], most_chars: int) -> t
 
 def said(text: str, passage: Passage) -> str:
     """Return the words of *passage* of *text* on one line."""
-    return " ".join(clean(text[passage.start : passage.end], is_full=True)[0].split())
+    return " ".join(clean(text[passage.start : passage.end], is_full=False)[0].split())
 
 
 def _stems(text: str, language: str, known: dict[str, tuple[str, ...]]) -> frozenset[str]:

@@ -50,6 +50,14 @@ def test_every_quotation_is_cited_and_verified() -> None:
     assert {citation.document_id for citation in citations} == {"d0", "d1"}
 
 
+def test_a_quotation_is_the_stored_text_whatever_the_model_would_be_sent() -> None:
+    """The words "word for word" stood over `'hello, world/n'`."""
+    code = "The greeting is written with print('hello, world\\n') on C:\\share."
+    text = answer("How is the greeting written?", extracts(code), language="en")
+    assert text == f"“{code}” [1]"
+    assert [(one.status, one.quote) for one in resolve(text, extracts(code))] == [("verified", code)]
+
+
 @pytest.mark.parametrize(
     ("answer_format", "lines"),
     [

@@ -83,3 +83,8 @@ def test_a_sentence_is_said_on_one_line() -> None:
     text = "One two\nthree.  Four\tfive\n\nSix seven."
     parts = [Passage(0, 14), Passage(16, 25), Passage(27, 37)]
     assert [said(text, one) for one in parts] == ["One two three.", "Four five", "Six seven."]
+
+
+def test_what_is_said_of_a_text_is_its_own_words_on_one_line() -> None:
+    text = "Use\tC:\\share\nor\u200b 1\\2."
+    assert said(text, Passage(0, len(text))) == "Use C:\\share or 1\\2."
