@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from datafari_rag.adapters.private_files import group_with_rights
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
+from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.table import Settings
 
 
 @click.command(
@@ -35,10 +39,21 @@ def check(file: Path, strict: bool) -> None:
         raise SystemExit(1) from None
     for line in snapshot.lines():
         click.echo(line)
+    for line in shared_with(snapshot.settings):
+        click.echo(f"{file}: {line}")
     errors, warnings = _counts(snapshot)
     click.echo(f"{file}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}", err=True)
     if errors or (strict and warnings):
         raise SystemExit(1)
+
+
+def shared_with(settings: Settings) -> Iterator[str]:
+    """Yield for each folder with texts of documents the group that may read it, if any."""
+    if settings.solr_url.startswith(EMBEDDED):
+        folder = Path(settings.solr_url.removeprefix(EMBEDDED))
+        group = group_with_rights(folder)
+        if group is not None:
+            yield f"the index, with the texts of all documents, is open to the group {group}: {folder}"
 
 
 def _counts(snapshot: SettingsSnapshot) -> tuple[int, int]:

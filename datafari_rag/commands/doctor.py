@@ -17,6 +17,7 @@ from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
 from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
+from datafari_rag.commands.check import shared_with
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.answer.prompt import Prompt, texts_of
 from datafari_rag.core.errors import (
@@ -108,7 +109,9 @@ def _search(settings: Settings) -> Sequence[Finding]:
     if problem is not None:
         return (Finding("search engine", "problem", problem, _advice(problem, where)),)
     first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr_handler})")
-    return (first,) if where != "Solr" else (first, *_collection(settings))
+    if where == "Solr":
+        return first, *_collection(settings)
+    return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings))
 
 
 def _collection(settings: Settings) -> Sequence[Finding]:

@@ -7,6 +7,7 @@ import importlib
 import click
 
 from datafari_rag import __version__
+from datafari_rag.adapters.private_files import write_for_this_account_alone
 
 COMMANDS = {
     "demo": ("demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
@@ -79,3 +80,4 @@ def main() -> None:
       datafari-rag check conf/rag.properties     check a settings file for errors
       datafari-rag serve --conf conf/rag.properties
     """  # noqa: D301 # click reads \b
+    write_for_this_account_alone()

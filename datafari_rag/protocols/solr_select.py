@@ -9,6 +9,7 @@ from datafari_rag.core.answer.targets import is_target, target_of
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
+from datafari_rag.core.query.reply_room import ReplyRoom
 from datafari_rag.core.query.search_request import Browse, Fields
 from datafari_rag.core.query.select_parameters import browse_of, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
@@ -42,14 +43,24 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
     return replace(browse_of(parameters), language=language), parameters.ignored
 
 
-def reply(found: Mapping[str, object], settings: Settings) -> dict[str, object]:
-    """Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed."""
+def reply(found: Mapping[str, object], settings: Settings, size_of: Callable[[object], int]) -> dict[str, object]:
+    """
+    Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed.
+
+    *size_of* gives the bytes of a value on the wire: of long fields only as many come as there is room, and `truncated`
+    names the others by the id of their document.
+    """
     response = found.get("response")
     rows = response.get("docs") if isinstance(response, Mapping) else None
     if not isinstance(response, Mapping) or not isinstance(rows, Sequence):
         return dict(found)
     fields = fields_of(settings.solr_field)
-    return {**found, "response": {**response, "docs": [_row(row, fields) for row in rows]}}
+    room = ReplyRoom(size_of)
+    docs = [room.fitted(str(row.get(fields.id, "")), _row(row, fields)) for row in rows]
+    earlier = found.get("truncated")
+    truncated = {**(earlier if isinstance(earlier, Mapping) else {}), **room.truncated}
+    whole = {**found, "response": {**response, "docs": docs}}
+    return {**whole, "truncated": truncated} if truncated else whole
 
 
 def _row(row: Mapping[str, object], fields: Fields) -> dict[str, object]:

@@ -26,6 +26,11 @@ def plain(value: Mapping[str, object]) -> bytes:
         return json.dumps(value, ensure_ascii=True, default=str).encode("ascii")
 
 
+def size_of(value: object) -> int:
+    """Return how many bytes *value* is as JSON."""
+    return len(plain({"": value}))
+
+
 def failure(error: RagError, settings: Settings) -> tuple[int, dict[str, object]]:
     """
     Return `{"error": {"code", "label", "reason"}}` with the code as HTTP status (contract §2).

@@ -568,7 +568,7 @@ READERS: dict[str, Reader] = {
     "protocols.ragapi.parse": lambda text: asked_by(ragapi.parse, text),
     "protocols.solr_select.parse": lambda text: asked_by(solr_select.parse, text),
     "protocols.solr_select.reply": lambda text: solr_select.reply(
-        {"response": {"docs": [{"id": text, "title": [text], "url": text}]}}, Settings()
+        {"response": {"docs": [{"id": text, "title": [text], "url": text}]}}, Settings(), lambda value: len(str(value))
     ),
     "web.pages.markdown.html_of": badges,
     "web.pages.markdown.html_of, no citations": lambda text: markdown.html_of(

@@ -9,6 +9,7 @@ from datafari_rag.core.errors import BadRequest, QueryTooLong, RagError
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
+from datafari_rag.web.json_bytes import size_of
 
 
 def incoming(**params: str) -> Incoming:
@@ -46,7 +47,7 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
     }
     found = {"response": {"numFound": 1, "docs": [row]}, "highlighting": {}}
 
-    assert solr_select.reply(found, settings) == {
+    assert solr_select.reply(found, settings, size_of) == {
         "response": {
             "numFound": 1,
             "docs": [{**row, "dc_title": ["xy", 3], "link": "/documents?id=vbscript%3Ax"}],
@@ -54,12 +55,12 @@ def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> No
         "highlighting": {},
     }
     good = {"response": {"docs": [{"id": "a", "url": ["https://h/"], "title": None}]}}
-    assert solr_select.reply(good, Settings()) == good
+    assert solr_select.reply(good, Settings(), size_of) == good
 
 
 @pytest.mark.parametrize("found", [{}, {"response": None}, {"response": {"docs": None}}])
 def test_a_reply_without_documents_stays_as_it_came(found: dict[str, object]) -> None:
-    assert solr_select.reply(found, Settings()) == found
+    assert solr_select.reply(found, Settings(), size_of) == found
 
 
 @pytest.mark.parametrize(
@@ -74,3 +75,10 @@ def test_a_reply_without_documents_stays_as_it_came(found: dict[str, object]) ->
 def test_words_are_searched_in_their_own_language(query: dict[str, tuple[str, ...]], language: str) -> None:
     wanted, _ = solr_select.parse(Incoming("/search/select", query), Settings())
     assert wanted.language == language
+
+
+def test_long_fields_beyond_the_room_of_a_reply_are_left_out_and_named() -> None:
+    rows = [{"id": str(number), "exactContent": ["x" * 6_000_000], "title": ["t"]} for number in range(2)]
+    whole = solr_select.reply({"response": {"docs": rows}, "truncated": {"9": ["a"]}}, Settings(), size_of)
+    assert whole["truncated"] == {"9": ["a"], "1": ["exactContent"]}
+    assert size_of(whole) < 7_000_000

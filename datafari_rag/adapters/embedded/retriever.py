@@ -22,6 +22,7 @@ from datafari_rag.adapters.embedded.filters import narrowed, restriction_query, 
 from datafari_rag.adapters.embedded.passage_texts import PassageTexts, Stored
 from datafari_rag.adapters.embedded.queries import Vocabulary, query_for
 from datafari_rag.adapters.embedded.replies import (
+    HIGHLIGHTED_CHARS,
     Snippets,
     document_of,
     facet_counts,
@@ -36,6 +37,7 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
+from datafari_rag.core.query.reply_room import ReplyRoom
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
 from datafari_rag.core.query.steps import plain_step
 
@@ -91,7 +93,7 @@ class EmbeddedRetriever:
             whole = narrowed(query, self.filters(view, access, search.restrictions))
             result = view.searcher.search(whole, limit=search.rows) if search.rows > 0 else None
             hits = [] if result is None else [hit for hit in result.hits if hit[0] >= search.min_score]
-            snippets = Snippets(view.searcher, view.index.schema, query)
+            snippets = Snippets(view.searcher, view.index.schema, query, HIGHLIGHTED_CHARS // max(1, len(hits)))
             cards = self._cards(view, [place for _, place in hits]) if search.is_bare else {}
             found = [
                 document_of(card, field=search.content, text="", score=score)
@@ -115,21 +117,28 @@ class EmbeddedRetriever:
             filters = self.filters(view, access, browse.restrictions)
             whole = narrowed(query, [*filters, *_named_queries(browse, view.index.schema)])
             total, hits = _page(view.searcher, whole, browse)
-            stored = [(score, stored_of(view.searcher.doc(place))) for score, place in hits]
+            snippets = Snippets(view.searcher, view.index.schema, query, HIGHLIGHTED_CHARS // max(1, len(hits)))
+            # One document after the other: what does not fit into the reply is not held beside what does.
+            room, rows, marks = ReplyRoom(_size_of), list[Mapping[str, object]](), dict[str, object]()
+            for score, place in hits:
+                stored = stored_of(view.searcher.doc(place))
+                identity: str = stored["id"][0]
+                rows.append(room.fitted(identity, row_of(stored, browse, score)))
+                if browse.wants_highlighting:
+                    marks[identity] = _marked(stored, snippets, browse.step)
             reply: dict[str, object] = {
                 "responseHeader": {"status": 0, "QTime": int((time.perf_counter() - began) * 1000)},
                 "response": {
                     "numFound": total,
                     "start": browse.start,
                     "numFoundExact": True,
-                    "docs": [row_of(document, browse, score) for score, document in stored],
+                    "docs": rows,
                 },
             }
+            if room.truncated:
+                reply["truncated"] = room.truncated
             if browse.wants_highlighting:
-                snippets = Snippets(view.searcher, view.index.schema, query)
-                reply["highlighting"] = {
-                    document["id"][0]: _marked(document, snippets, browse.step) for _, document in stored
-                }
+                reply["highlighting"] = marks
             if browse.facet_fields:
                 reply["facet_counts"] = facet_counts(browse.facet_fields, whole, view.searcher)
         return reply
@@ -227,6 +236,11 @@ def _marked(stored: dict[str, list[Any]], snippets: Snippets, step: Step | None)
         # tantivy's snippets know nothing of a fuzzy query's words.
         return near_words_marked(step.words, text_of(stored, "exactContent") or "")
     return snippets.marked(text_of(stored, "exactContent") or "", _language(stored))
+
+
+def _size_of(value: object) -> int:
+    """Return the characters of a text or a list of texts; as bytes it is at least as large."""
+    return sum(map(len, value)) if isinstance(value, list) else len(str(value))
 
 
 def _language(stored: dict[str, list[Any]]) -> str | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from datafari_rag.adapters.embedded.files import META_FILE, are_whole, write_whole
+from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.places import PLACES_FIELD
@@ -104,6 +105,7 @@ def opened(directory: Path) -> Index:
     _check_version(directory)
     if not are_whole(directory):
         raise damaged(directory)
+    made_private(directory)
     with translated(directory):
         return _registered(Index.open(str(directory)))
 
@@ -113,7 +115,7 @@ def created(directory: Path, fields: Callable[[], Schema] = schema) -> Index:
     if exists(directory):
         return opened(directory)
     with translated(directory):
-        directory.mkdir(parents=True, exist_ok=True)
+        made_private(directory)
         write_whole(directory / VERSION_FILE, json.dumps(versions()))
         return _registered(Index(fields(), path=str(directory)))
 

@@ -24,6 +24,7 @@ from datafari_rag.adapters.embedded.schema import (
     created,
     translated,
 )
+from datafari_rag.adapters.private_files import made_private
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
@@ -110,6 +111,7 @@ class EmbeddedWriter:
             writer.commit()
             if self._vectors is not None and self._vectors.tidy(lambda: live_blocks(self._index)):
                 self._open_texts().keep_only(live_blocks(self._index))
+            made_private(self._directory)
 
     def close(self) -> None:
         """Give the index back; what was not committed is given up. Merges that run are waited for."""

@@ -12,8 +12,11 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
+from pathlib import Path
 
+from datafari_rag.adapters.private_files import take_from_others
 from datafari_rag.core.settings.table import Settings
 
 OURS = "datafari_rag"
@@ -52,6 +55,11 @@ class TextLines(logging.Formatter):
 
 class LogFile(WatchedFileHandler):
     """A file that another program may move away; one that cannot be opened or written loses lines and nothing else."""
+
+    def _open(self) -> TextIOWrapper:
+        opened = super()._open()
+        take_from_others(Path(self.baseFilename))
+        return opened
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write *record*, or lose it."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from datafari_rag import server
+from datafari_rag.adapters.private_files import made_private
 
 MODEL = "bge-small-en"
 """The model whose vectors of the shipped documents come with the package."""
@@ -89,7 +90,7 @@ def _place(folder: Path | None, *, is_near: bool = False) -> Path:
 
 def _set_up(place: Path) -> None:
     """Copy settings and users once: changes to them are kept."""
-    place.mkdir(parents=True, exist_ok=True)
+    made_private(place)
     for name in ("rag.properties", "users.json"):
         if not (place / name).exists():
             with resources.as_file(resources.files("datafari_rag.resources") / "demo" / name) as source:
@@ -148,6 +149,8 @@ def _print_addresses(port: int, *, is_demo: bool) -> None:
     """Print what to open, and what to type."""
     address = f"http://127.0.0.1:{port}"
     click.echo(f"\ndatafari_rag is ready. Open {address}")
+    if not is_demo:
+        click.echo("Everybody with an account on this machine can ask it at this address, whoever may read the files.")
     if is_demo:
         click.echo("\nOr ask from a terminal, as")
         for who, header, question in TRIES:

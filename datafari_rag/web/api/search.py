@@ -9,7 +9,7 @@ from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.json_bytes import NDJSON, plain
+from datafari_rag.web.json_bytes import NDJSON, plain, size_of
 from datafari_rag.web.responses import json_response
 
 
@@ -25,7 +25,7 @@ def search_of(exchange: Exchange) -> Response:
     exchange.charge()
     snapshot = exchange.snapshot
     found = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    return json_response(plain(solr_select.reply(found, snapshot.settings)))
+    return json_response(plain(solr_select.reply(found, snapshot.settings, size_of)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)

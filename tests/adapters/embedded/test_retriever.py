@@ -271,3 +271,25 @@ def test_fetch_of_a_field_that_is_no_text_finds_nothing(retriever: EmbeddedRetri
 @pytest.mark.parametrize("document_id", ["", "f", "fr*", "\ud800", "FR"])
 def test_fetch_takes_an_id_as_it_is(retriever: EmbeddedRetriever, document_id: str) -> None:
     assert retriever.fetch(document_id, "exactContent", ANYBODY) is None
+
+
+def test_stretches_are_looked_for_in_a_bounded_part_of_all_hits(tmp_path: Path) -> None:
+    """The same work for one hit and for many, however long their texts are."""
+    filler = "lorem ipsum " * 60_000
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([{"id": f"{one} early", "exactContent": f"harbour {filler}", "language": "en"} for one in range(9)])
+        writer.add([{"id": f"{one} late", "exactContent": f"{filler} harbour", "language": "en"} for one in range(9)])
+        writer.commit()
+    found = page(EmbeddedRetriever(tmp_path), Browse("harbour", rows=18, fields=("id",), wants_highlighting=True))
+    marked = {identity: bool(marks) for identity, marks in found["highlighting"].items()}
+    assert marked == {f"{one} {place}": place == "early" for one in range(9) for place in ("early", "late")}
+    assert [list(row) for row in found["response"]["docs"]] == [["id"]] * 18
+
+
+def test_long_texts_beyond_the_room_of_a_reply_are_left_out_and_named(tmp_path: Path) -> None:
+    with closing(EmbeddedWriter(tmp_path)) as writer:
+        writer.add([{"id": f"{one}", "exactContent": "harbour " * 500_000, "language": "en"} for one in range(4)])
+        writer.commit()
+    found = page(EmbeddedRetriever(tmp_path), Browse("harbour", rows=4, fields=("id", "exactContent")))
+    assert len(found["truncated"]) == 2
+    assert sum("exactContent" in row for row in found["response"]["docs"]) == 2
