@@ -17,6 +17,7 @@ from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
+from datafari_rag.core.meaning.fusion import scaled
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.result_list import (
@@ -47,7 +48,7 @@ from datafari_rag.core.query.proposals import (
     total_of,
     without_rarest,
 )
-from datafari_rag.core.query.search_request import STORED, Browse, Content, Search, SearchResult, Step
+from datafari_rag.core.query.search_request import STORED, Browse, Content, Retrieval, Search, SearchResult, Step
 from datafari_rag.core.query.steps import content_words, steps_for
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.whole.work import NOT_FOUND, SkippedDocument
@@ -273,22 +274,16 @@ def _fused(
 ) -> SearchResult | None:
     """Return one list of what words *found* and what is near, read; None where that cannot be had."""
     (search, nearest), (settings, meaning) = near, chosen
-    is_linear = settings.retrieval_method == "hybrid" and search.spread
+    most = max(last.rows, len(found.documents))
+    order = joined(found.documents, nearest, settings=settings, spread=search.spread, most=most)
     try:
-        if not is_linear:
-            order = joined(found, nearest, {}, settings=settings, spread=search.spread)
-            most = max(last.rows, len(found.documents))
-            return replace(order, documents=meaning.passages.compared(order.documents[:most], search, access))
-        by_words = {document.id for document in found.documents}
-        others = [document for document in nearest if document.id not in by_words]
-        read = {one.id: one for one in meaning.passages.compared((*found.documents, *others), search, access)}
+        read = meaning.passages.compared(order, search, access)
     except (EmbeddingError, SearchError) as error:
         _note(error)
         return None
-    seen = tuple(read[one.id] for one in found.documents if one.id in read)
-    added = [read[one.id] for one in others if one.id in read]
-    known = {one.id: one.near for one in seen}
-    return joined(replace(found, documents=seen), added, known, settings=settings, spread=search.spread)
+    documents = tuple(replace(one, near=scaled(one.near, search.spread)) for one in read)
+    by: Retrieval = "vector" if settings.retrieval_method == "vector" else "both"
+    return replace(found, documents=documents, total=max(found.total, len(documents)), by=by)
 
 
 def _note(error: EmbeddingError | SearchError) -> None:

@@ -146,12 +146,23 @@ def test_by_ranks_only_what_is_kept_is_read(method: str) -> None:
     assert len(passages.compared_ids[0]) == len(found.documents) == Settings().rag_candidates
 
 
-def test_without_a_spread_ranks_are_fused() -> None:
+@pytest.mark.parametrize(("method", "by"), [("hybrid", "both"), ("rrf", "both"), ("vector", "vector")])
+def test_by_every_method_documents_carry_their_nearness_in_spreads_of_the_model(method: str, by: str) -> None:
+    passages = ReadingPassages({"c": 0.9, "a": 0.8})
+    found = run(LightRetriever(document("a")), FakeEmbedder(), passages, retrieval_method=method).found
+
+    assert {one.id: one.near[0].cosine for one in found.documents} == pytest.approx({"c": 9.0, "a": 8.0})
+    assert (found.by, found.total) == (by, 2)
+
+
+@pytest.mark.parametrize("method", ["hybrid", "rrf", "vector"])
+def test_without_a_spread_ranks_are_fused_and_no_document_carries_a_nearness(method: str) -> None:
     passages = ReadingPassages({"c": 0.9})
     passages.spreads = None
-    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages).found
+    found = run(LightRetriever(document("a"), document("b")), FakeEmbedder(), passages, retrieval_method=method).found
 
-    assert {one.id for one in found.documents} == {"a", "c"}
+    assert {one.id for one in found.documents} == ({"c"} if method == "vector" else {"a", "b", "c"})
+    assert all(one.near == () for one in found.documents)
 
 
 def test_meaning_follows_the_words_to_the_question_before() -> None:

@@ -3,7 +3,8 @@ Words and meaning together: what nearness adds to a document's score and to a se
 
 A linear term added to the scores of words, in units of the model's own spread, so that one weight fits every model; and
 heavier the fewer of the question's words the best document has, since then words have little to say. Reciprocal ranks
-(`by_ranks`) give both lists an equal vote and lose against it wherever words do well; they are here as Datafari's way.
+(`by_ranks`) give both lists an equal vote and lose against it wherever words do well; they are here as Datafari's way,
+and make only the list of candidates: their order, and the choice of sentences, follow from nearness in every method.
 """
 
 from __future__ import annotations
@@ -17,24 +18,28 @@ from datafari_rag.core.documents import Document, Nearness
 DOCUMENT = 1.75
 """Weight of a document's best piece in the score of documents, for each spread that it is nearer."""
 
-SENTENCE = 0.023
+SENTENCE = 0.12
 """The same of a sentence's own piece in the score of sentences."""
 
-SCARCE = 2.0
-"""How much heavier both are when none of the question's words is there: three times."""
+SCARCE_DOCUMENT, SCARCE_SENTENCE = 4.0, 2.0
+"""How much heavier each is when none of the question's words is there: five times, three times."""
 
-FULL_CHARS = 3000
+FULL_CHARS = 4000
 """
-From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win. With
-2,000 contracts lost 1.9 points in 2,000 characters against words alone, with this nothing (106 questions; 270 of all
-sets 74.4 and 75.2).
+From this budget on a sentence's meaning has its full weight; in smaller ones clauses that look alike would win
+(docs/quality.md).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What nearness is worth for one document: *score* for itself; for its pieces *ends* and *gains*, in order."""
+    """
+    What nearness is worth for one document: *score* for itself; for its pieces *ends* and *gains*, in order.
 
+    *behind* is how many spreads its best piece is farther from the question than the nearest piece of all documents.
+    """
+
+    behind: float
     score: float
     ends: tuple[int, ...] = ()
     gains: tuple[float, ...] = ()
@@ -47,9 +52,9 @@ class Gain:
         return self.gains[place] if place < len(self.gains) else self.least
 
 
-def scaled(near: Sequence[Nearness], spread: float) -> tuple[Nearness, ...]:
-    """Return *near* with the cosines in units of *spread*, as documents carry them."""
-    return tuple(Nearness(one.start, one.end, one.cosine / spread) for one in near)
+def scaled(near: Sequence[Nearness], spread: float | None) -> tuple[Nearness, ...]:
+    """Return *near* with the cosines in units of *spread*, as documents carry them; empty where it is not known."""
+    return tuple(Nearness(one.start, one.end, one.cosine / spread) for one in near) if spread else ()
 
 
 def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | None:
@@ -63,16 +68,19 @@ def gains_of(documents: Sequence[Document], coverage: float) -> list[Gain] | Non
     known = [one for one in nearest if one is not None]
     if not known:
         return None
-    factor = 1 + SCARCE * (1 - coverage)
+    document_weight = DOCUMENT * (1 + SCARCE_DOCUMENT * (1 - coverage))
+    sentence_weight = SENTENCE * (1 + SCARCE_SENTENCE * (1 - coverage))
     best, least = max(known), min(known)
+    behind = [best - (least if own is None else own) for own in nearest]
     return [
         Gain(
-            DOCUMENT * factor * ((least if own is None else own) - best),
+            spreads,
+            -document_weight * spreads,
             tuple(near.end for near in document.near),
-            tuple(SENTENCE * factor * (near.cosine - best) for near in document.near),
-            SENTENCE * factor * (min((near.cosine for near in document.near), default=least) - best),
+            tuple(sentence_weight * (near.cosine - best) for near in document.near),
+            sentence_weight * (min((near.cosine for near in document.near), default=least) - best),
         )
-        for document, own in zip(documents, nearest, strict=True)
+        for document, spreads in zip(documents, behind, strict=True)
     ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
-from datafari_rag.core.meaning.fusion import by_ranks, scaled
+from datafari_rag.core.meaning.fusion import by_ranks
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector
-from datafari_rag.core.query.search_request import Search, SearchResult
+from datafari_rag.core.query.search_request import Search
 from datafari_rag.core.settings.table import Settings
 
 NEAR_SHARE = 2
@@ -44,30 +44,18 @@ def near_search_for(search: Search, vector: Vector, *, settings: Settings, model
 
 
 def joined(
-    found: SearchResult,
-    nearest: Sequence[Document],
-    known: Mapping[str, tuple[Nearness, ...]],
-    *,
-    settings: Settings,
-    spread: float | None,
-) -> SearchResult:
+    found: Sequence[Document], nearest: Sequence[Document], *, settings: Settings, spread: float | None, most: int
+) -> list[Document]:
     """
-    Return one list of what words *found* and what is *nearest*, as `retrieval.method` has it.
+    Return one list of what words *found* and what is *nearest*, as `retrieval.method` has it, to be read.
 
-    *known* is how near those are that words found, by id. Without the model's *spread* the two scores cannot be added
-    up: then ranks are.
+    Without the model's *spread* the two scores cannot be added up: then ranks are. A list by ranks has at most *most*
+    documents. What meaning alone found for the sum of scores keeps its nearness; the others are compared when read.
     """
     if settings.retrieval_method == "vector":
-        order = [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest, 1)]
-        return replace(found, documents=tuple(order), total=max(found.total, len(order)), by="vector")
+        return [replace(document, score=1 / rank, near=()) for rank, document in enumerate(nearest[:most], 1)]
     if settings.retrieval_method == "rrf" or not spread:
-        most, constant = max(len(found.documents), len(nearest)), settings.rrf_rank_constant
-        fused = by_ranks(found.documents[: settings.rrf_top_k], nearest, constant=constant, most=most)
-        return replace(found, documents=tuple(fused), total=max(found.total, len(fused)), by="both")
-    by_words = {document.id for document in found.documents}
+        return by_ranks(found[: settings.rrf_top_k], nearest, constant=settings.rrf_rank_constant, most=most)
+    by_words = {document.id for document in found}
     # A least score applies to hits by words; other hits have no such score.
-    others = [] if settings.rag_score_min > 0 else [one for one in nearest if one.id not in by_words]
-    compared = [replace(one, near=scaled(known.get(one.id, ()), spread)) for one in found.documents]
-    added = [replace(one, near=scaled(one.near, spread)) for one in others]
-    documents = (*compared, *added)
-    return replace(found, documents=documents, total=max(found.total, len(documents)), by="both")
+    return [*found, *(one for one in nearest if one.id not in by_words and settings.rag_score_min <= 0)]

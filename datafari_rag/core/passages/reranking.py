@@ -30,6 +30,12 @@ HEADED = 4.0
 MAX_LETTERS = 200
 """A longer question is no heading."""
 
+NEAREST_PLACE, CLEARLY_NEARER = 3, 0.5
+"""
+The document with the nearest piece comes at this place at the latest, if it is so many spreads nearer than the document
+there: the last that an answer reads by default. What words say against it can then cost one place, not the answer.
+"""
+
 BRIDGE, MIN_NAME_CHARS = 3.0, 4
 """What being named by the best document is worth, and how long a title must be to be a name."""
 
@@ -74,7 +80,7 @@ def ranked(
     found = [_ranked(*one, field) for one in zip(documents, traces, said, strict=True)]
     if documents and all(document.rated is not None for document in documents):
         return tuple(sorted(found, key=lambda one: -one.score))
-    return _bridged(sorted(_fused(found), key=lambda one: -one.score))
+    return _with_nearest(_bridged(sorted(_fused(found), key=lambda one: -one.score)))
 
 
 def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
@@ -84,6 +90,16 @@ def _fused(found: Sequence[Ranked]) -> Sequence[Ranked]:
     if gains is None:
         return found
     return [replace(one, score=one.score + gain.score, gain=gain) for one, gain in zip(found, gains, strict=True)]
+
+
+def _with_nearest(order: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
+    """Return *order* with the document that has the nearest piece at `NEAREST_PLACE`, where it is clearly nearer."""
+    behind = [one.gain.behind for one in order if one.gain is not None]
+    last = NEAREST_PLACE - 1
+    if len(behind) <= last or behind[last] < CLEARLY_NEARER or (place := behind.index(0.0)) < last:
+        return order
+    raised = replace(order[place], score=order[last].score)
+    return (*order[:last], raised, *order[last:place], *order[place + 1 :])
 
 
 def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: Sequence[float]) -> float:

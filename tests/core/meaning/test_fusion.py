@@ -8,13 +8,22 @@ from datafari_rag.core.documents import Document, Nearness
 from datafari_rag.core.errors import EmbeddingsGarbled
 from datafari_rag.core.meaning.calibration import PAIRS, spread_of
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
-from datafari_rag.core.meaning.fusion import DOCUMENT, FULL_CHARS, SCARCE, SENTENCE, by_ranks, gains_of, scaled
+from datafari_rag.core.meaning.fusion import (
+    DOCUMENT,
+    FULL_CHARS,
+    SCARCE_DOCUMENT,
+    SCARCE_SENTENCE,
+    SENTENCE,
+    by_ranks,
+    gains_of,
+    scaled,
+)
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
-from datafari_rag.core.passages.reranking import ranked
+from datafari_rag.core.passages.reranking import CLEARLY_NEARER, ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of
-from datafari_rag.core.query.search_request import Search, SearchResult, Step
+from datafari_rag.core.query.search_request import Search, Step
 from datafari_rag.core.settings.parsing import parse
 from datafari_rag.core.settings.table import Settings
 
@@ -38,13 +47,16 @@ def test_without_anything_compared_there_is_no_gain() -> None:
 def test_the_nearest_document_loses_nothing_and_the_others_by_their_distance() -> None:
     gains = gains_of([doc("a", 8.0, 10.0), doc("b", 9.0)], coverage=1.0)
     assert gains is not None and [gain.score for gain in gains] == pytest.approx([0.0, -DOCUMENT])
+    assert [gain.behind for gain in gains] == [0.0, 1.0]
 
 
-def test_meaning_counts_more_the_fewer_of_the_words_are_there() -> None:
+def test_meaning_counts_more_the_fewer_of_the_words_are_there_and_most_for_documents() -> None:
     documents = [doc("a", 10.0), doc("b", 9.0)]
     full, none = gains_of(documents, 1.0), gains_of(documents, 0.0)
     assert full is not None and none is not None
-    assert none[1].score == pytest.approx(full[1].score * (1 + SCARCE))
+    assert none[1].score == pytest.approx(full[1].score * (1 + SCARCE_DOCUMENT))
+    assert none[1].of(0) == pytest.approx(full[1].of(0) * (1 + SCARCE_SENTENCE))
+    assert SCARCE_DOCUMENT > SCARCE_SENTENCE
 
 
 def test_a_document_that_was_not_compared_counts_as_the_farthest_that_was() -> None:
@@ -62,6 +74,11 @@ def test_a_sentence_gains_what_the_piece_gains_that_it_begins_in() -> None:
 
 def test_cosines_are_scaled_by_the_spread() -> None:
     assert [one.cosine for one in scaled(near(0.5, 0.25), 0.05)] == pytest.approx([10.0, 5.0])
+
+
+@pytest.mark.parametrize("spread", [None, 0.0])
+def test_cosines_without_a_spread_have_no_unit_and_are_left_out(spread: float | None) -> None:
+    assert scaled(near(0.5, 0.25), spread) == ()
 
 
 # --- in the order and in the selection --------------------------------------------------------------------------------
@@ -93,6 +110,61 @@ def test_the_nearer_sentence_is_chosen() -> None:
     assert chosen(Document("a", text, near=pieces)) and not chosen(Document("a", text))
 
 
+def test_a_sentence_without_a_word_of_the_question_is_chosen_before_those_with_some_that_are_farther() -> None:
+    """The question is in other words than its answer: what has its words is about something else."""
+    wordy = " ".join(f"Mothers get work at gate {number} of the long car park." for number in range(100, 300))
+    answer = "A parental absence lasts twenty weeks."
+    text = f"{wordy} {answer} {wordy.replace('gate', 'door')}"
+    start, end = text.index(answer), text.index(answer) + len(answer) + 1
+    pieces = (Nearness(0, start, 5.0), Nearness(start, end, 9.0), Nearness(end, len(text), 5.0))
+    found = select(
+        "How long do new mothers get off work?",
+        [Document("a", text, near=pieces)],
+        limit=Limit(FULL_CHARS, 1),
+        language="en",
+    )
+    ((_, passages),) = found.chosen
+    assert any(answer in text[passage.start : passage.end] for passage in passages)
+
+
+# --- the document with the nearest piece ------------------------------------------------------------------------------
+
+WORDY = "How long do new mothers get off work: mothers work, and new work is long for mothers off work."
+FAR = "Twenty weeks of leave follow a birth."
+
+
+def places(*cosines: float) -> list[str]:
+    """Return the order of documents with these nearnesses of which the first four have the words, and the last none."""
+    documents = [
+        doc(f"words{n}", one, text=f"{WORDY} {n}", score=9.0 - n / 10) for n, one in enumerate(cosines[:-1], 1)
+    ]
+    question = "how long do new mothers get off work"
+    found = [*documents, doc("near", cosines[-1], text=FAR, score=0.0)]
+    order = ranked(question, found, language="en", terms=terms_of(question, "en"))
+    assert [one.score for one in order] == sorted((one.score for one in order), reverse=True)
+    return [one.document.id for one in order]
+
+
+def test_the_document_with_the_clearly_nearest_piece_comes_third_at_the_latest() -> None:
+    assert places(5.0, 5.0, 5.0, 5.0, 5.0 + CLEARLY_NEARER) == ["words1", "words2", "near", "words3", "words4"]
+
+
+@pytest.mark.parametrize(
+    "cosines",
+    [
+        pytest.param((5.0, 5.0, 5.0, 5.0, 5.2), id="hardly nearer"),
+        pytest.param((5.0, 5.0, 5.0, 5.6, 5.5), id="not the nearest"),
+        pytest.param((5.0, 5.6, 5.0, 5.0, 5.6), id="as near as one that stands higher"),
+    ],
+)
+def test_any_other_document_stays_where_words_and_meaning_have_it(cosines: tuple[float, ...]) -> None:
+    assert places(*cosines)[-1] == "near"
+
+
+def test_fewer_documents_than_places_stay_as_they_are() -> None:
+    assert places(5.0, 6.0) == ["words1", "near"]
+
+
 # --- one list of two --------------------------------------------------------------------------------------------------
 
 
@@ -113,38 +185,34 @@ def search(**more: object) -> Search:
     return Search("q", Step("asked", ("q",)), 20, **more)  # type: ignore[arg-type]
 
 
-FOUND = SearchResult((doc("a", score=2.0), doc("b", score=1.0)), 2)
+FOUND = (doc("a", score=2.0), doc("b", score=1.0))
 NEAREST = (doc("b", 0.9), doc("c", 0.8))
-KNOWN = {"a": near(0.5), "b": near(0.9)}
 
 
-def fused(method: str, spread: float | None = 0.1, **more: object) -> SearchResult:
+def fused(method: str, spread: float | None = 0.1, most: int = 2, **more: object) -> list[Document]:
     settings = Settings(retrieval_method=method, **more)  # type: ignore[arg-type]
-    return joined(FOUND, NEAREST, KNOWN, settings=settings, spread=spread)
+    return joined(FOUND, NEAREST, settings=settings, spread=spread, most=most)
 
 
-def test_hybrid_has_all_documents_once_with_their_nearness_in_units_of_the_spread() -> None:
-    found = fused("hybrid")
-    assert [(one.id, one.near[0].cosine) for one in found.documents] == [
-        ("a", pytest.approx(5.0)), ("b", pytest.approx(9.0)), ("c", pytest.approx(8.0)),
-    ]  # fmt: skip
-    assert (found.by, found.total) == ("both", 3)
+def test_hybrid_has_all_documents_once_and_knows_which_meaning_alone_found() -> None:
+    assert [(one.id, bool(one.near)) for one in fused("hybrid")] == [("a", False), ("b", False), ("c", True)]
 
 
 def test_a_least_score_of_words_keeps_out_what_words_did_not_find() -> None:
-    assert [one.id for one in fused("hybrid", rag_score_min=0.5).documents] == ["a", "b"]
+    assert [one.id for one in fused("hybrid", rag_score_min=0.5)] == ["a", "b"]
 
 
 def test_vector_has_the_nearest_alone_in_their_order() -> None:
     found = fused("vector")
-    assert ([one.id for one in found.documents], found.by) == (["b", "c"], "vector")
-    assert found.documents[0].score > found.documents[1].score
+    assert [one.id for one in found] == ["b", "c"]
+    assert found[0].score > found[1].score
+    assert [one.id for one in fused("vector", most=1)] == ["b"]
 
 
 @pytest.mark.parametrize(("method", "spread"), [("rrf", 0.1), ("hybrid", None), ("hybrid", 0.0)])
 def test_ranks_are_fused_where_that_is_wanted_or_the_spread_is_not_known(method: str, spread: float | None) -> None:
-    found = fused(method, spread)
-    assert ([one.id for one in found.documents], found.by) == (["b", "a"], "both")
+    assert [one.id for one in fused(method, spread)] == ["b", "a"]
+    assert [one.id for one in fused(method, spread, most=3)] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(
