@@ -2,12 +2,12 @@
 How a second judge is spoken to: what is sent for some claims, and what its replies say of them. Pure.
 
 Two kinds of server that people run: models of natural language inference behind `/predict` of Hugging Face
-text-embeddings-inference, and LettuceDetect's own web API. What is not in their form raises ValueError.
+text-embeddings-inference, and LettuceDetect's own web API. What is not in their form raises ValueError, and so does
+what cannot be true: a score that is no share of one, a label twice, labels that share out more than one.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +17,9 @@ Body = dict[str, object]
 
 MAX_PAIRS = 32
 """Pairs of one request: the default of text-embeddings-inference (`--max-client-batch-size`)."""
+
+MOST_SHARED = 1.01
+"""The scores of a pair's labels come to one, but for their rounding."""
 
 PROVING = frozenset({"entailment", "entails", "supported", "supports", "consistent"})
 CONTRADICTING = frozenset({"contradiction", "contradicts", "contradicted", "refutes", "refuted"})
@@ -61,20 +64,28 @@ def span_verdicts(doubts: Sequence[Doubt], replies: Sequence[object], least: flo
 
 def _unmarked(doubt: Doubt, reply: object, least: float) -> Verdict:
     spans = _list(reply["predictions"] if isinstance(reply, Mapping) and "predictions" in reply else None)
-    scores = [_number(span, "hallucination_score") for span in spans]
+    scores = [_share(span, "hallucination_score") for span in spans]
     return Verdict() if any(score >= least for score in scores) else Verdict(tuple(range(len(doubt.premises))))
 
 
 def _best_label(row: object, least: float) -> str:
     """Return the label with the highest score, in small letters; "" where that is below *least*."""
-    scored = [(_number(one, "score"), one) for one in _list(row)]
-    if not scored:
-        raise ValueError("a pair without labels")
-    score, best = max(scored, key=lambda one: one[0])
-    label = best.get("label") if isinstance(best, Mapping) else None
+    scored = [(_share(one, "score"), _label(one)) for one in _list(row)]
+    if (
+        not scored
+        or len({label for _, label in scored}) < len(scored)
+        or sum(share for share, _ in scored) > MOST_SHARED
+    ):
+        raise ValueError("a pair without labels, or with labels that contradict each other")
+    score, label = max(scored, key=lambda one: (one[0], one[1] not in PROVING))
+    return label if score >= least else ""
+
+
+def _label(row: object) -> str:
+    label = row.get("label") if isinstance(row, Mapping) else None
     if not isinstance(label, str):
         raise ValueError("a label that is no text")
-    return label.lower() if score >= least else ""
+    return label.lower()
 
 
 def _verdict(labels: Sequence[str]) -> Verdict:
@@ -90,10 +101,11 @@ def _list(value: object) -> list[object]:
     return value
 
 
-def _number(row: object, name: str) -> float:
+def _share(row: object, name: str) -> float:
     value = row.get(name) if isinstance(row, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("no number")
+    # No number that is not finite is between the two.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError("no share of one")
     return value
 
 

@@ -178,9 +178,11 @@ class SupportedOutput:
         return tuple(self._doubts.values())
 
     def _doubt_of(self, sentence: str) -> Doubt | None:
-        """Return what a second judge may say something of: one claim that is not proved, and is no quotation."""
+        """Return what a second judge is asked: one claim that is neither proved nor contradicted, and no quotation."""
         claims = self._proof.unproved(sentence)
-        places = likely_places(claims[0].text, self._proof.seen) if len(claims) == 1 and not claims[0].quotes else ()
+        if len(claims) != 1 or claims[0].quotes or any(one.contradicting(claims[0].text) for one in self._proof.seen):
+            return None
+        places = likely_places(claims[0].text, self._proof.seen)
         return Doubt(claims[0].text, texts_of(places)) if places else None
 
     def _judged(self, verdicts: Sequence[Verdict]) -> str:

@@ -210,6 +210,13 @@ def test_a_sentence_that_a_second_judge_proves_is_proved(unsupported: Any) -> No
     assert support.proved == 1
 
 
+def test_what_a_document_contradicts_is_no_doubt_of_a_second_judge() -> None:
+    policy = SupportPolicy("drop", most_doubts=9)
+    text, support, doubts = doubted(policy, f"{TRUE}A ticket costs 15 euros [1].", PROVING)
+    assert (text.strip(), doubts) == (TRUE.strip(), [])
+    assert support is not None and (support.checked, support.proved, support.dropped) == (2, 1, 1)
+
+
 def test_an_answer_below_the_least_share_is_judged_a_second_time_first() -> None:
     policy = SupportPolicy(least=0.9, below="nothing", most_doubts=5)
     text, support, _ = doubted(policy, TRUE + REWORDED, PROVING)
