@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.run
 DEV_STAMP := $(VENV)/.dev
-CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp .venvs/.litellm
+CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp .venvs/.litellm .venvs/.llamacpp
 PORT ?= 8080
 
 .PHONY: run test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning rights readme screenshots faults simulate simulate-long index-trials soak attack history
@@ -48,7 +48,8 @@ clients: $(CLIENT_STAMPS)
 .venvs/.langchain: tests/clients/requirements.txt | $(UV)
 .venvs/.litellm: tests/clients/requirements-litellm.txt | $(UV)
 .venvs/.mcp: tests/clients/requirements-mcp.txt | $(UV)
-.venvs/.langchain .venvs/.litellm .venvs/.mcp: .venvs/.%:
+.venvs/.llamacpp: tests/clients/requirements-llamacpp.txt | $(UV)
+.venvs/.langchain .venvs/.litellm .venvs/.llamacpp .venvs/.mcp: .venvs/.%:
 	@$(BIN)/python -m venv --without-pip .venvs/$*
 	@($(call install,.venvs/$*/bin/python,-r $<)) && touch $@ || test "$$CI" != true
 

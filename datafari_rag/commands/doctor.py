@@ -12,6 +12,8 @@ import click
 from datafari_rag import bootstrap
 from datafari_rag.adapters.machine import new_nonce
 from datafari_rag.adapters.model.extractive import ExtractiveModel
+from datafari_rag.adapters.model.factory import endpoints_for
+from datafari_rag.adapters.model.listing import ServerListing
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
@@ -19,7 +21,7 @@ from datafari_rag.adapters.solr.nodes import Nodes
 from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
-from datafari_rag.core.answer.prompt import Prompt, texts_of
+from datafari_rag.core.answer.prompt import texts_of
 from datafari_rag.core.errors import (
     AuthorityError,
     ConversationsUnavailable,
@@ -32,12 +34,12 @@ from datafari_rag.core.identity import mapped_name
 from datafari_rag.core.model.server_words import ADVICE as MODEL_ADVICE
 from datafari_rag.core.model.server_words import words_of
 from datafari_rag.core.query.dates import iso_at, moment_of
-from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
 from datafari_rag.core.settings.table import Settings, secrets_of
 from datafari_rag.core.solr.collection_report import Finding, findings
+from datafari_rag.evaluation.model_trial import ModelTrial, trial_prompt, tried
 from datafari_rag.evaluation.visibility import Reason, newest_date, reason_for, visibility_of
 from datafari_rag.pipeline import Dependencies
-from datafari_rag.ports import Ending
 
 MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
 PROBE_USER = "datafari-rag-probe"
@@ -98,8 +100,10 @@ def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Findin
         # What would be tried now is not what was meant.
         return
     parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _rights, _conversations]
-    for part in (*parts, _model) if asks_model else parts:
+    for part in parts:
         yield from part(snapshot.settings)
+    if asks_model:
+        yield from _model(snapshot.settings, snapshot.instructions)
 
 
 def _search(settings: Settings) -> Sequence[Finding]:
@@ -284,19 +288,54 @@ RIGHTS_AGE = {
 """How old rights can be, by `security.tokens` or another `security.mode`."""
 
 
-def _model(settings: Settings) -> Sequence[Finding]:
-    prompt = Prompt("Say OK.", (), None, new_nonce(), model=settings.rag_model, max_tokens=settings.rag_max_tokens)
-    ending: Ending | None = None
-    for said in bootstrap.model_for(settings).generate(prompt, is_streamed=False):
-        ending = said if isinstance(said, Ending) else ending
-    failure = ending.failure if ending is not None else None
-    name = bootstrap.host_of(settings.rag_api_endpoint)
-    if failure is not None:
-        rejection = failure.rejection if isinstance(failure, ModelError) else None
-        words = words_of(rejection, texts_of(prompt), secrets_of(settings))
-        text = f"{_said(failure)}: {words}" if words else _said(failure)
-        return (Finding(f"model ({name})", "problem", text, MODEL_ADVICE.get(failure.label, "")),)
-    return (Finding(f"model ({name})", "ok", "answers"),)
+def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
+    """Ask the model a question with two documents of its own, and yield what is to say of the answer."""
+    model = bootstrap.model_for(settings)
+    trial = tried(model, trial_prompt(settings, instructions, new_nonce()), time.monotonic)
+    subject = f"model ({bootstrap.host_of(settings.rag_api_endpoint)})"
+    if trial.failure is not None:
+        rejection = trial.failure.rejection if isinstance(trial.failure, ModelError) else None
+        words = words_of(rejection, texts_of(trial.prompt), secrets_of(settings))
+        text = f"{_said(trial.failure)}: {words}" if words else _said(trial.failure)
+        yield Finding(subject, "problem", text, MODEL_ADVICE.get(trial.failure.label, ""))
+    else:
+        yield Finding(
+            subject, "ok", f"answers: first words after {trial.first_s:.1f} s, all after {trial.total_s:.1f} s"
+        )
+    for text in model.learned():
+        yield Finding("requests", "ok", f"learned from refusals: {text}")
+    if settings.rag_api_endpoint != BUILTIN_MODEL:
+        yield from (*_judged(trial), *_window(settings))
+
+
+def _judged(trial: ModelTrial) -> Iterator[Finding]:
+    if trial.failure is not None:
+        return
+    for subject, is_good, good, bad, advice in (
+        ("answer", trial.is_right, "right", "not what the document says", "Try a larger model"),
+        ("citations", trial.is_cited, "cites [1]", "does not cite [1]", "Try a larger model, or rag.instructions.file"),
+        ("language", trial.is_in_language, "keeps to the question's", "not the question's", "Try another model"),
+        ("streaming", trial.pieces > 1, f"{trial.pieces} pieces", "the answer came in one piece", STREAM_ADVICE),
+    ):
+        yield Finding(subject, "ok" if is_good else "hint", good if is_good else bad, "" if is_good else advice)
+    facts = trial.facts
+    thought = f"{facts.thought_chars} characters in {facts.thought_ms / 1000:.1f} s" if facts.thought_chars else "none"
+    yield Finding("thinking", "ok", thought)
+
+
+def _window(settings: Settings) -> Iterator[Finding]:
+    endpoint, wanted = endpoints_for(settings)[0], settings.llm_context_window
+    found = ServerListing(endpoint).window(settings.rag_model) if settings.rag_template == "openai" else None
+    if found is None:
+        yield Finding("window", "ok", f"the server does not say; llm.context.window={wanted}")
+    elif found < wanted:
+        text = f"the server's is {found} tokens, llm.context.window={wanted}: longer prompts fail, or are cut silently"
+        yield Finding("window", "problem", text, f"Set llm.context.window={found}, or start the server with more")
+    else:
+        yield Finding("window", "ok", f"the server's is {found} tokens, llm.context.window={wanted}")
+
+
+STREAM_ADVICE = "A proxy before the model may be buffering; a short answer may also come at once"
 
 
 def _said(error: RagError) -> str:

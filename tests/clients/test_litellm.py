@@ -18,10 +18,13 @@ from openai import OpenAI
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import RefusedByModel
 from datafari_rag.core.model.timeouts import ModelLimits
 from datafari_rag.ports import Ending, TextChunk
+from tests.adapters.model.test_learned import MISTRAL, OPENAI
 from tests.end_to_end.processes import Running, free_port
+from tests.model_server import ModelServer, model_server
 from tests.required import present
 from tests.stub import Stub, running_stub
 
@@ -51,12 +54,22 @@ def behind() -> Iterator[Stub]:
 
 
 @pytest.fixture(scope="module")
-def proxy(behind: Stub, good: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def strict() -> Iterator[ModelServer]:
+    """A server that refuses as vLLM with Mistral's template, and as OpenAI."""
+    with model_server(*MISTRAL, *OPENAI) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def proxy(behind: Stub, strict: ModelServer, good: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("litellm")
     passed_on = {
         name: {"model": f"openai/{name}", "api_base": f"{behind.base}/v1"} for name in ("echo", "words-9-cut-after-4")
     }
-    in_front = {"datafari": {"model": "openai/datafari", "api_base": f"{good.url}/v1"}}
+    in_front = {
+        "datafari": {"model": "openai/datafari", "api_base": f"{good.url}/v1"},
+        "strict": {"model": "openai/strict", "api_base": strict.url.removesuffix("/chat/completions")},
+    }
     models = {**{name: {"model": "openai/x", **mock} for name, mock in MOCKS.items()}, **passed_on, **in_front}
     config = {
         "model_list": [
@@ -107,11 +120,11 @@ CASES: dict[str, tuple[str, str, str | None]] = {
     "a mocked answer": ("good", "The plane to Nice takes off at 15:50.", None),
     "our stub behind it": ("echo", "one two three", None),
     "a rate limit": ("limited", "", "modelBusy"),
-    "a window that is too small": ("window", "", "modelRefused"),
+    "a window that is too small": ("window", "", "modelInputTooLong"),
     "a fault inside": ("broken", "", "modelUnavailable"),
     "a time-out of its own, which it calls 408": ("late", "", "modelUnavailable"),
     "a dead model behind it": ("dead", "", "modelUnavailable"),
-    "an unknown model": ("nobody-knows", "", "modelRefused"),
+    "an unknown model": ("nobody-knows", "", "modelNotFound"),
 }
 
 
@@ -123,6 +136,19 @@ def test_what_it_answers_is_told(proxy: str, model: str, text: str, label: str |
     if label is None:
         assert ending.finish_reason == "stop"
         assert ending.facts.id
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
+def test_what_a_server_behind_it_refuses_is_learned_through_it(proxy: str, is_streamed: bool) -> None:
+    document = Document(id="1", text="Paris is nice.")
+    extract = Extract(1, "City", document, (), document.text)
+    asked = Prompt("What is nice?", (extract,), "Be brief.", "k3j9x2m5q8w1", model="strict")
+    model = HttpModel(Endpoint(proxy, KEY), limits=ModelLimits(first_token_s=30, total_s=60))
+    for tries in (4, 1):
+        *pieces, ending = model.generate(asked, is_streamed=is_streamed)
+        assert isinstance(ending, Ending)
+        text = "".join(piece.text for piece in pieces if isinstance(piece, TextChunk))
+        assert (text, ending.failure, ending.facts.tries) == ("Paris [1].", None, tries)
 
 
 def test_a_cut_in_mid_stream_which_it_reports_inside_a_200_is_a_failure(proxy: str) -> None:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,7 +15,9 @@ from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.answer.stored_conversations import ConversationLimits
+from tests.adapters.model.test_learned import OPENAI
 from tests.loopback import Asked, Reply, serving
+from tests.model_server import model_server
 from tests.required import library
 from tests.tiny_model import tiny_model
 
@@ -171,13 +174,6 @@ def test_an_embedded_index_is_examined_too(tmp_path: Path) -> None:
     assert (there.exit_code, "OK      search engine: the embedded index answers" in there.output) == (0, True)
 
 
-def test_a_model_that_answers_is_well(tmp_path: Path) -> None:
-    with serving(lambda asked: Reply(GOOD_MODEL)) as model:
-        said = examined(tmp_path, "solr.url=embedded:none", f"rag.api.endpoint={model.url}/v1/chat/completions")
-
-    assert "OK      model (127.0.0.1): answers" in said.output
-
-
 def test_settings_that_cannot_be_understood_are_said(tmp_path: Path) -> None:
     said = examined(tmp_path, "solr.url=nonsense")
     unknown = examined(tmp_path, "solr.url=embedded:none", "rag.maxFilez=3")
@@ -307,3 +303,59 @@ def test_solr_says_when_its_index_was_changed(tmp_path: Path) -> None:
     with serving(solr(luke=Reply(b"", 403))) as loopback:
         said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", more=("--freshness",))
     assert "HINT    index: does not report when it was changed" in said.output
+
+
+def test_a_model_is_judged_by_its_answer(tmp_path: Path) -> None:
+    texts = ("La salle est ouverte ", "jusqu'à 18 h 45 en semaine [1].")
+    listed = {"/v1/models": {"data": [{"id": "m", "max_model_len": 32768}]}}
+    with model_server(texts=texts, gets=listed) as server:
+        said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.model=m", "rag.api.token=sk-1")
+    assert "answers: first words after" in said.output
+    for line in (
+        "OK      answer: right",
+        "OK      citations: cites [1]",
+        "OK      language: keeps to the question's",
+        "OK      streaming: 2 pieces",
+        "OK      thinking: none",
+        "OK      window: the server's is 32768 tokens, llm.context.window=16384",
+    ):
+        assert line in said.output, said.output
+    assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user", "user", "user"]
+
+
+def test_a_model_that_does_badly_gets_advice(tmp_path: Path) -> None:
+    listed = {"/v1/models": {"data": [{"id": "m"}]}, "/props": {"default_generation_settings": {"n_ctx": 4096}}}
+    with model_server(texts=("<think>Hm.</think>The library is open all day.",), gets=listed) as server:
+        said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.model=m")
+    assert said.exit_code == 1
+    for line in (
+        "HINT    answer: not what the document says",
+        "HINT    citations: does not cite [1]",
+        "HINT    language: not the question's",
+        "HINT    streaming: the answer came in one piece",
+        "OK      thinking: 3 characters in ",
+        "PROBLEM window: the server's is 4096 tokens, llm.context.window=16384",
+        "-> Set llm.context.window=4096",
+    ):
+        assert line in said.output, said.output
+
+
+def test_what_was_learned_is_told(tmp_path: Path) -> None:
+    with model_server(*OPENAI) as server:
+        said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.model=m")
+    assert "requests: learned from refusals: max_completion_tokens is sent in place of max_tokens" in said.output
+    assert "requests: learned from refusals: temperature is not sent" in said.output
+
+
+def test_the_servers_words_are_shown_without_what_was_sent(tmp_path: Path) -> None:
+    def refuse(body: Mapping[str, Any]) -> tuple[int, object]:
+        echoed = json.dumps(body["messages"], ensure_ascii=False)
+        return 401, {"error": {"message": f"Wrong key sk-verysecret: {echoed}", "code": "invalid_api_key"}}
+
+    with model_server(refuse) as server:
+        said = examined(tmp_path, f"rag.api.endpoint={server.url}", "rag.api.token=sk-verysecret")
+    assert "The language model's server refused the key of this service." in said.output
+    assert "Wrong key …" in said.output
+    assert "-> Check rag.api.token" in said.output
+    assert "sk-verysecret" not in said.output
+    assert "reading room" not in said.output and "salle de lecture" not in said.output

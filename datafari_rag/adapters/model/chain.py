@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 
 from datafari_rag.adapters.machine import pause
 from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
+from datafari_rag.adapters.model.learned import LearnedNeeds
 from datafari_rag.adapters.model.retries import Answering, StartedAttempt, begin, counted, retried
 from datafari_rag.adapters.retries import RetryPolicy
 from datafari_rag.core.answer.prompt import Prompt
@@ -40,6 +41,11 @@ WAIT_WITH_FALLBACK_S = 2.0
 
 class ChainEndpoint(Protocol):
     """What a link needs of an endpoint: `HttpModel` has it."""
+
+    @property
+    def learned(self) -> LearnedNeeds:
+        """What its refusals taught."""
+        ...
 
     def generate(
         self, prompt: Prompt, *, is_streamed: bool, until: float | None = None
@@ -113,6 +119,11 @@ class ModelChain:
     def breakers(self) -> Sequence[tuple[str, bool]]:
         """Return each endpoint's name, in order, and whether its breaker is open; sends no request."""
         return [(link.name, link.breaker.is_open) for link in self._links]
+
+    def learned(self) -> Sequence[str]:
+        """Return what refusals of the first endpoint taught, in sentences."""
+        texts = self._links[0].asked.learned.texts().values() if self._links else ()
+        return [text for one in texts for text in one]
 
     def close(self) -> None:
         """Close the idle connections of all endpoints; running answers continue."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
 from datafari_rag.adapters.http.sessions import Tls, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.errors import ModelError, ModelGarbled, ModelTimeout, ModelUnavailable
+from datafari_rag.core.errors import ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from datafari_rag.core.model.server_needs import AUTO, ServerNeeds, needs_for, with_query
 
 POOL = 2048
@@ -82,6 +82,22 @@ class ModelServer:
         """
         headers = {**self._passed_on(), **self._headers, "Accept": accept}
         return exchanged(self._session, Request("POST", self._url, timeout_s, max_bytes, body, headers), failed)
+
+    def fetch(self, url: str, body: bytes | None, *, timeout_s: tuple[float, float], max_bytes: int) -> bytes:
+        """
+        Return the whole reply at *url*, another address of this server: to a GET, or to a POST of *body*.
+
+        Raises:
+            ModelRefused: another status than 200.
+            ModelError: as `post`.
+        """
+        method = "GET" if body is None else "POST"
+        url, _ = without_credentials(url)
+        headers = {**self._passed_on(), **self._headers, "Accept": "application/json"}
+        with exchanged(self._session, Request(method, url, timeout_s, max_bytes, body, headers), failed) as reply:
+            if reply.status != 200:
+                raise ModelRefused(log=f"status={reply.status}", status=reply.status)
+            return b"".join(reply.pieces(lambda: timeout_s[1]))
 
     def close(self) -> None:
         """Close the idle connections; those in use are closed when their reply ends."""
