@@ -103,6 +103,18 @@ class Support:
     dropped: int = 0
     replaced: Replacement | None = None
 
+    def joined(self, later: Support, chars: int) -> Support:
+        """Return the support of a text of *chars* characters and of *later*, which begins behind them."""
+        moved = tuple((start + chars, end + chars) for start, end in later.unsupported)
+        return Support(
+            self.checked + later.checked,
+            self.proved + later.proved,
+            later.policy,
+            unsupported=self.unsupported + moved,
+            dropped=self.dropped + later.dropped,
+            replaced=self.replaced or later.replaced,
+        )
+
     @property
     def share(self) -> float | None:
         """Return the share of the sentences that are proved, None where none states anything."""

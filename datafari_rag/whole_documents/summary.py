@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from datafari_rag.core.answer.prompt import Prompt
+from datafari_rag.core.answer.support_policy import SupportPolicy
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import NoAnswer, NotFound
-from datafari_rag.core.events import UNKNOWN_MODEL, Delta, Finished, ModelFacts, Progress, Sources, WorkEvent
+from datafari_rag.core.events import UNKNOWN_MODEL, Delta, Finished, ModelFacts, Progress, Sources, Support, WorkEvent
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.core.text.language import detect
@@ -40,6 +41,8 @@ class SummaryPart:
     facts: ModelFacts = UNKNOWN_MODEL
     gap: str = "\n\n"
     """The separator of these sentences and those before."""
+    is_own: bool = False
+    """Whether they are the document's own, and no model's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +111,41 @@ def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
 
 def _joined(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
     text, citations = "", list[Citation]()
-    reason, facts = "stop", UNKNOWN_MODEL
+    reason, facts, support = "stop", UNKNOWN_MODEL, Support(0, 0)
     for part in parts:
         if isinstance(part, Progress):
             yield part
             continue
         facts = facts if facts is not UNKNOWN_MODEL else part.facts
         reason = "length" if part.finish_reason == "length" else reason
-        if text:
+        if part.summary.text and text:
             text += part.gap
             yield Delta(part.gap, facts)
         citations += part.summary.moved(len(text))
+        # How much of what a model wrote is proved: the document's own sentences are not counted.
+        support = support if part.is_own else support.joined(part.summary.support, len(text))
         text += part.summary.text
         yield from (Delta(sentence, facts) for sentence in part.summary.sentences())
     if not text:
         raise NoAnswer
     stopwatch.lap("model")
-    yield Finished(text, reason, tuple(citations), facts=facts, timings_ms=stopwatch.ms, extracts=shown)
+    proof = support if support.checked else None
+    yield Finished(
+        text,
+        reason,
+        tuple(citations),
+        facts=facts,
+        timings_ms=stopwatch.ms,
+        extracts=shown,
+        support=proof,
+    )
 
 
 def _extractive(run: WorkRun, subject: Subject, sentences: Sequence[str], shown: tuple[Extract, ...]) -> Parts:
     safe = [run.filtered(one, shown) for one in sentences]
     prove = partial(provable, safe, shown, language=subject.language)
     for one in run.dependencies.offload(prove, sum(map(len, safe))):
-        yield SummaryPart(one, gap=" ")
+        yield SummaryPart(one, gap=" ", is_own=True)
 
 
 def _refined(run: WorkRun, subject: Subject) -> Parts:
@@ -145,9 +159,8 @@ def _refined(run: WorkRun, subject: Subject) -> Parts:
             question = question or prompts.part_question(number, total, most)
             written = run.written(_prompt(run, subject, question, (extract,)))
             if written.text.strip():
-                part = _part(run, written, (extract,), subject.language)
                 so_far = f"{so_far}\n{written.text.strip()}".strip()
-                yield part
+                yield from _parts(run, subject, written, (extract,))
         yield Progress(GENERATION, number, total)
 
 
@@ -168,7 +181,7 @@ def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
         summaries = [run.written(_prompt(run, subject, question, parts))]
         yield Progress(GENERATION, total + 1, total + 1)
     if summaries and summaries[0].text.strip():
-        yield _part(run, summaries[0], tuple(seen), subject.language)
+        yield from _parts(run, subject, summaries[0], tuple(seen))
 
 
 def _part_written(
@@ -206,13 +219,19 @@ def _share(run: WorkRun, total: int) -> int:
     return -(-SENTENCES[run.work.length] // total)
 
 
-def _part(run: WorkRun, written: ModelText, extracts: tuple[Extract, ...], language: str) -> SummaryPart:
-    return SummaryPart(_proved(run, written.text, extracts, language), written.finish_reason, written.facts)
-
-
-def _proved(run: WorkRun, text: str, extracts: tuple[Extract, ...], language: str) -> ProvedSummary:
-    chars = len(text) + sum(len(extract.text) for extract in extracts)
-    return run.dependencies.offload(partial(proved, text, extracts, language=language), chars)
+def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[Extract, ...]) -> Parts:
+    """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
+    policy = SupportPolicy.of(run.settings)
+    prove = partial(proved, written.text, extracts, language=subject.language, policy=policy)
+    chars = len(written.text) + sum(len(extract.text) for extract in extracts)
+    summary = run.dependencies.offload(prove, chars)
+    yield SummaryPart(summary, written.finish_reason, written.facts)
+    if summary.support.replaced == "extractive":
+        seen = replace(subject.document, text="\n".join(extract.text for extract in extracts))
+        own = detect(subject.document.text, "en")
+        weighed = run.weighed(seen, own)
+        sentences = [said(seen.text, one) for one in chosen(weighed, _share(run, len(subject.spans)))]
+        yield from _extractive(run, replace(subject, language=own), sentences, extracts)
 
 
 STRATEGIES: Mapping[str, Callable[[WorkRun, Subject], Parts]] = {

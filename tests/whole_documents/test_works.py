@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -301,3 +301,36 @@ def test_a_search_that_fails_is_no_search_without_documents() -> None:
     found = events(DocumentWork("search"), model=PumpModel(), question="pump")
     assert isinstance(found[0], Sources) and len(found[0].extracts) == 3
     assert not any(isinstance(event, Failed) and isinstance(event.error, NoDocuments) for event in found)
+
+
+TRUE, FALSE = "Your flight will take off at 15h50 from terminal 2.", "Zyxian dragons cost 500 euros."
+
+
+@pytest.mark.parametrize("strategy", ["refine", "mapreduce"])
+@pytest.mark.parametrize(
+    ("settings", "words", "wanted"),
+    [
+        pytest.param({}, f"{TRUE} {FALSE}", (True, True, 0, None), id="marked: both, one without proof"),
+        pytest.param({"answer_unsupported": "drop"}, f"{TRUE} {FALSE}", (True, False, 1, None), id="dropped"),
+        pytest.param({"answer_unsupported": "drop"}, FALSE, (False, False, 1, "nothing"), id="all of it dropped"),
+        pytest.param({"answer_unsupported": "hold"}, f"{TRUE} {FALSE}", (True, True, 0, None), id="held"),
+        pytest.param({"answer_min_support": 0.9}, f"{TRUE} {FALSE}", (True, False, 0, "extractive"), id="too little"),
+        pytest.param(
+            {"answer_min_support": 0.9, "answer_below": "nothing"}, FALSE, (False, False, 0, "nothing"), id="nothing"
+        ),
+    ],
+)
+def test_a_summary_has_the_policy_of_every_text_that_a_model_wrote(
+    settings: dict[str, Any], words: str, wanted: tuple[bool, bool, int, str | None], strategy: str
+) -> None:
+    chosen = replace(SETTINGS, prompt_chunking_strategy=strategy, **settings)
+    found = ended(events(SUMMARY, FLIGHT.id, model=FakeModel(words), settings=chosen))
+    support = found.support
+    assert support is not None
+    shown = "15h50" in found.text, "dragons" in found.text
+    assert (*shown, support.dropped, support.replaced) == wanted
+    assert (support.checked, support.proved) == (words.count(" euros.") + words.count("15h50"), words.count("15h50"))
+    assert ("(not proved by the documents)" in found.text) == (settings.get("answer_unsupported") == "hold")
+    assert ["dragons" in found.text[start:end] for start, end in support.unsupported] == [True] * shown[1]
+    for one in found.citations:
+        assert found.text[one.answer_start : one.answer_end] == "[1]"

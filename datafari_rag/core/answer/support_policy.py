@@ -68,6 +68,18 @@ class SupportPolicy:
         """Say whether each sentence is shown when it is checked."""
         return self.unsupported != "mark" and not self.is_late
 
+    def replacement(self, checked: int, proved: int, dropped: int) -> Replacement | None:
+        """Return what takes the place of a text too little of which is proved; None where it stays."""
+        if self.is_late and checked and proved / checked < self.least:
+            return self.below
+        return "nothing" if dropped and not proved else None
+
+
+def remarked(sentence: str, language: str) -> str:
+    """Return *sentence* with the remark that it is not proved, before its final punctuation."""
+    at = _end_of_words(sentence)
+    return f"{sentence[:at]} {_REMARKS.get(language.lower().split('-')[0], _REMARKS['en'])}{sentence[at:]}"
+
 
 class SupportedOutput:
     """
@@ -200,23 +212,16 @@ class SupportedOutput:
                 # A paragraph still ends where its last sentence is left out.
                 sentence = "\n" * sentence[len(sentence.rstrip()) :].count("\n") if self._last not in ("", "\n") else ""
             else:
-                sentence = self._remarked(sentence) if self._policy.unsupported == "hold" else sentence
+                is_held = self._policy.unsupported == "hold"
+                sentence = remarked(sentence, self._prompt.language) if is_held else sentence
                 start = self._at + len(sentence) - len(sentence.lstrip())
                 self._places.append((start, self._at + len(sentence.rstrip())))
         self._at += len(sentence)
         self._last = sentence[-1:] or self._last
         return sentence
 
-    def _remarked(self, sentence: str) -> str:
-        at = _end_of_words(sentence)
-        language = self._prompt.language.lower().split("-")[0]
-        return f"{sentence[:at]} {_REMARKS.get(language, _REMARKS['en'])}{sentence[at:]}"
-
     def _replaced(self) -> Replacement | None:
-        """Return what takes the place of an answer too little of which is proved; None where it stays."""
-        if self._policy.is_late and self._checked and self._proved / self._checked < self._policy.least:
-            return self._policy.below
-        return "nothing" if self._dropped and not self._proved else None
+        return self._policy.replacement(self._checked, self._proved, self._dropped)
 
     def _instead(self, replaced: Replacement, rest: str) -> str:
         """Return what is shown in place of the answer, behind what was shown of it and *rest* of what stays."""

@@ -10,14 +10,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from datafari_rag.core.answer.support_policy import SupportPolicy, remarked
 from datafari_rag.core.citations.claims import Mark, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.resolution import SUPPORTED, UNSUPPORTED, VERIFIED, citation_at
 from datafari_rag.core.citations.text_check import CheckedSentence, checked
 from datafari_rag.core.citations.verification import CheckedExtract
 from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.events import Support
+from datafari_rag.core.passages.extractive_answer import nothing_found
 
 MARK = "[1]"
+
+MARKED = SupportPolicy()
+"""Every sentence stays, with its mark."""
 
 _END = re.compile(r"[.!?…。！？]{1,9}\Z")
 
@@ -28,6 +34,7 @@ class ProvedSummary:
 
     text: str
     citations: tuple[Citation, ...]
+    support: Support
 
     def sentences(self) -> Iterator[str]:
         """Yield the text cut behind each mark; joined they are all of it."""
@@ -48,28 +55,69 @@ class ProvedSummary:
         )
 
 
-def proved(text: str, extracts: Sequence[Extract], *, language: str) -> ProvedSummary:
+def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: SupportPolicy = MARKED) -> ProvedSummary:
     """
     Return *text* with a mark at each sentence that states something, and what *extracts*, never empty, prove of it.
 
-    *extracts* are parts of one document. Raises: BadRequest, when there are far more sentences than a summary has.
+    *extracts* are parts of one document; *policy* says what becomes of the sentences that they do not prove. The text
+    is empty where sentences of the document take its place. Raises: BadRequest, when there are far more sentences than
+    a summary has.
     """
     text = _unmarked(text, extracts)
-    nowhere = Mark(0, 0, inside="", places=())
-    unproved = citation_at(nowhere, CheckedExtract(extracts[0], language), (UNSUPPORTED, None), language)
-    written: list[str] = []
-    citations: list[Citation] = []
-    at = length = 0
+    unproved = citation_at(
+        Mark(0, 0, inside="", places=()), CheckedExtract(extracts[0], language), (UNSUPPORTED, None), language
+    )
+    written = _Written()
+    at = checked_sentences = proved_sentences = 0
     for one in checked(text, extracts, language=language):
+        is_good = is_proved(one)
+        checked_sentences, proved_sentences = checked_sentences + 1, proved_sentences + is_good
         sign = _END.search(text, one.start, one.end)
         end = sign.start() if sign else one.end
-        written += [text[at:end], " ", MARK]
-        length += end - at + 1
-        citations.append(_citation(one, unproved, text[one.start : one.end], (length, length + len(MARK))))
-        length += len(MARK)
+        written.add(text[at : one.start])
+        if not is_good and policy.unsupported == "drop":
+            written.dropped, at = written.dropped + 1, one.end
+            continue
+        claim = text[one.start : end]
+        is_held = not is_good and policy.unsupported == "hold"
+        written.cite(remarked(claim, language) if is_held else claim, _proof_of(one, unproved, text), is_good=is_good)
         at = end
-    written.append(text[at:])
-    return ProvedSummary("".join(written), tuple(citations))
+    written.add(text[at:])
+    replaced = policy.replacement(checked_sentences, proved_sentences, written.dropped)
+    support = Support(
+        checked_sentences,
+        proved_sentences,
+        policy.unsupported,
+        unsupported=() if replaced else tuple(written.unproved),
+        dropped=written.dropped,
+        replaced=replaced,
+    )
+    if replaced is not None:
+        return ProvedSummary(nothing_found(language) if replaced == "nothing" else "", (), support)
+    return ProvedSummary("".join(written.pieces), tuple(written.citations), support)
+
+
+class _Written:
+    """A summary as it is written, and how long it is by now."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.citations: list[Citation] = []
+        self.unproved: list[tuple[int, int]] = []
+        self.dropped = self._chars = 0
+
+    def add(self, text: str) -> None:
+        self.pieces.append(text)
+        self._chars += len(text)
+
+    def cite(self, sentence: str, proof: Citation, *, is_good: bool) -> None:
+        start = self._chars
+        self.add(f"{sentence} ")
+        place = self._chars, self._chars + len(MARK)
+        self.add(MARK)
+        self.citations.append(replace(proof, answer_start=place[0], answer_end=place[1]))
+        if not is_good:
+            self.unproved.append((start, start + len(sentence)))
 
 
 def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language: str) -> tuple[ProvedSummary, ...]:
@@ -111,8 +159,6 @@ def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
     return "".join((*kept, text[at:])).strip()
 
 
-def _citation(one: CheckedSentence, unproved: Citation, claim: str, place: tuple[int, int]) -> Citation:
-    proof = unproved
-    if is_proved(one):
-        proof = next(proof for proof in one.proofs if proof.status == one.status)
-    return replace(proof, answer_start=place[0], answer_end=place[1], claim=claim)
+def _proof_of(one: CheckedSentence, unproved: Citation, text: str) -> Citation:
+    proof = next(proof for proof in one.proofs if proof.status == one.status) if is_proved(one) else unproved
+    return replace(proof, claim=text[one.start : one.end])
