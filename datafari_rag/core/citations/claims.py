@@ -124,7 +124,8 @@ class _Sentences:
     def __init__(self, text: str, marks: Sequence[Mark]) -> None:
         self._text, self._marks, self._struck = text, marks, _struck(text)
         quotes = [span for span in quotations(text) if not _marks_between(marks, *span)]
-        self.spans = spans(_masked(text, marks, quotes))
+        # However long: what is cut off could turn what is left.
+        self.spans = spans(_masked(text, marks, quotes), longest=len(text))
 
     def claim(self, span: tuple[int, int], has_content: Callable[[str], bool]) -> Claim | None:
         """Return the claim of the sentence *span*, None where it states nothing."""

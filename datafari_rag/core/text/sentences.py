@@ -55,9 +55,13 @@ _WRAP_CHARS = 55
 _LONG_LINE_CHARS = 110
 
 
-def spans(text: str) -> list[tuple[int, int]]:
-    """Return the sentences of *text* as (start, end) in order, without white space around them; empty for blanks."""
-    return list(_spans_between(text, 0, len(text)))
+def spans(text: str, *, longest: int = MAX_CHARS) -> list[tuple[int, int]]:
+    """
+    Return the sentences of *text* as (start, end) in order, without white space around them; empty for blanks.
+
+    A sentence of more than *longest* characters is cut.
+    """
+    return list(_spans_in(text, 0, len(text), tables_in(text), longest))
 
 
 def first_spans(text: str, number: int) -> list[tuple[int, int]]:
@@ -155,13 +159,15 @@ def _spans_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
     return _spans_in(text, low, high, tables_in(text, low, high))
 
 
-def _spans_in(text: str, low: int, high: int, tables: Sequence[Table]) -> Iterator[tuple[int, int]]:
+def _spans_in(
+    text: str, low: int, high: int, tables: Sequence[Table], longest: int = MAX_CHARS
+) -> Iterator[tuple[int, int]]:
     for start, end, table in uncovered(tables, low, high):
         if table is None:
-            yield from _sentences_between(text, start, end)
+            yield from _sentences_between(text, start, end, longest)
         else:
             for row in table.rows:
-                yield from _bounded(text, *row)
+                yield from _bounded(text, *row, longest)
 
 
 def _blocks_in(text: str, tables: Sequence[Table], least_chars: int) -> Iterator[tuple[int, int]]:
@@ -172,14 +178,14 @@ def _blocks_in(text: str, tables: Sequence[Table], least_chars: int) -> Iterator
             yield from _rows_together(table.rows, least_chars)
 
 
-def _sentences_between(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+def _sentences_between(text: str, low: int, high: int, longest: int) -> Iterator[tuple[int, int]]:
     begin = low
     for match in _MARK.finditer(text, low, high):
         run, after = match.group(), match.end()
         if match["none"] is None and after < high and _is_boundary(text, run, begin, after):
-            yield from _bounded(text, begin, match.start() + len(run.rstrip()))
+            yield from _bounded(text, begin, match.start() + len(run.rstrip()), longest)
             begin = after
-    yield from _bounded(text, begin, high)
+    yield from _bounded(text, begin, high, longest)
 
 
 def _is_boundary(text: str, run: str, begin: int, after: int) -> bool:
@@ -230,11 +236,11 @@ def _is_line_end(text: str, position: int, begin: int, after: int) -> bool:
     return line_chars < _WRAP_CHARS or before in _TERMINAL or line_chars > _LONG_LINE_CHARS
 
 
-def _bounded(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _bounded(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
     """Yield *start* to *end* without white space around it, in pieces when it is too long."""
     start, end = _trimmed(text, start, end)
-    while end - start > MAX_CHARS:
-        cut = _cut(text, start + MAX_CHARS // 2, start + MAX_CHARS)
+    while end - start > longest:
+        cut = _cut(text, start + longest // 2, start + longest)
         yield start, cut
         start, end = _trimmed(text, cut, end)
     if start < end:

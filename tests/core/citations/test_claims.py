@@ -76,6 +76,9 @@ def claims(answer: str) -> list[Claim]:
         pytest.param("“Cats” [1] “dogs bark” [2]", ["“Cats”", "“dogs bark”"], id="quotations one behind the other"),
         pytest.param("“Cats sleep.” [1] Dogs bark. [2]", ["“Cats sleep.”", "Dogs bark."], id="a quoted full stop"),
         pytest.param("“Cats” [1] is wrong.", ["“Cats” is wrong."], id="a quotation that words follow"),
+        pytest.param(
+            "It is a lie, " + "very " * 300 + "cats [1].", ["It is a lie, " + "very " * 300 + "cats."], id="long"
+        ),
         pytest.param("Cats ~~never~~ sleep [1]. Dogs bark [2].", ["", "Dogs bark."], id="words struck out"),
         pytest.param("Cats ~do not~ sleep [1].", [""], id="struck out between single tildes"),
         pytest.param("It takes ~5 cats [1] or (~6 dogs).", ["It takes ~5 cats or (~6 dogs)."], id="about so many"),
