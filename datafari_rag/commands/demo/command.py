@@ -14,6 +14,7 @@ import click
 
 from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
+from datafari_rag.commands.demo.model import settings_of_model
 
 MODEL = "bge-small-en"
 """The model whose vectors of the shipped documents come with the package."""
@@ -33,7 +34,8 @@ MAX_DROPPED_BYTES = 50_000_000
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen on.")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of worker processes.")
 @click.option("--meaning", is_flag=True, help="Search the shipped documents by meaning as well.")
-def demo(folder: Path | None, port: int, workers: int, *, meaning: bool) -> None:
+@click.option("--model", metavar="URL[#NAME]", help="Let this model answer: the first that the server lists, or NAME.")
+def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: str | None) -> None:
     """
     Serve the shipped documents, or those of FOLDER, on 127.0.0.1.
 
@@ -42,11 +44,13 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool) -> None
       datafari-rag demo
       datafari-rag demo ~/Documents --port 8090
       datafari-rag demo --meaning
+      datafari-rag demo --model http://127.0.0.1:11434/v1
     \b
     Files that are added, changed or removed in FOLDER while the demo runs are indexed within seconds; so are files
     that are dropped on the page, which are kept beside the index, never in FOLDER.
     --meaning needs `datafari-rag model get bge-small-en`, once; the documents' vectors come with the package.
-    Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves.
+    Nothing leaves this machine: the index is a folder, and answers are sentences of the documents themselves. With
+    --model the passages that answer a question are sent there; docs/models.md has more, also for servers with a key.
     Everything is kept under $DATAFARI_RAG_HOME (default: ~/.local/share/datafari-rag); delete it to start again.
     """  # noqa: D301 # click reads \b
     server.prepare()
@@ -55,6 +59,8 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool) -> None
     if meaning and folder is not None:
         raise click.UsageError("--meaning is for the shipped documents; for your own see docs/embeddings.md.")
     options: dict[str, str | int | None] = {"server.host": "127.0.0.1", "server.port": port, "server.workers": workers}
+    if model is not None:
+        options |= settings_of_model(model)
     if meaning:
         options["embeddings.endpoint"] = _endpoint()
     place = _place(folder, is_near=meaning)
