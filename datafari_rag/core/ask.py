@@ -34,9 +34,10 @@ class ChatMessage:
 @dataclass(frozen=True, slots=True)
 class Restriction:
     """
-    One narrowing of the search on a field of `solr.facets`, matched raw: a *value*, or a range (*low*, *high*).
+    One narrowing of the search on a field of `solr.facets`: a *value*, or a range (*low*, *high*).
 
-    A bound that is None is open. *is_excluded* turns it round.
+    A value is never query text; an engine compares it as the field's type does. A bound that is None is open. Of
+    *alternatives*, on the same field, one is enough as well. *is_excluded* turns it all round.
     """
 
     field: str
@@ -44,6 +45,7 @@ class Restriction:
     low: str | None = None
     high: str | None = None
     is_excluded: bool = False
+    alternatives: tuple[Restriction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

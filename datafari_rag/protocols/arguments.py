@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, TooManyValues
-from datafari_rag.core.query.select_parameters import MAX_FILTER_CHARS, restriction_of
+from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.text.cleaning import is_unicode

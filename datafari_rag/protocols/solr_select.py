@@ -43,13 +43,19 @@ def parse(incoming: Incoming, settings: Settings) -> tuple[Browse, tuple[str, ..
     return replace(browse_of(parameters), language=language), parameters.ignored
 
 
-def reply(found: Mapping[str, object], settings: Settings, size_of: Callable[[object], int]) -> dict[str, object]:
+def reply(
+    found: Mapping[str, object], wanted: Browse, settings: Settings, size_of: Callable[[object], int]
+) -> dict[str, object]:
     """
     Return Solr's own JSON *found*, with titles and addresses of its documents as they may be shown and followed.
 
     *size_of* gives the bytes of a value on the wire: of long fields only as many come as there is room, and `truncated`
-    names the others by the id of their document.
+    names the others by the id of their document. The header has the parameters of *wanted* that Datafari's page reads
+    there.
     """
+    params = {"q": wanted.text or "*:*", "rows": str(wanted.rows), "start": str(wanted.start)}
+    header = found.get("responseHeader")
+    found = {**found, "responseHeader": {**(header if isinstance(header, Mapping) else {}), "params": params}}
     response = found.get("response")
     rows = response.get("docs") if isinstance(response, Mapping) else None
     if not isinstance(response, Mapping) or not isinstance(rows, Sequence):

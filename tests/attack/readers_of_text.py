@@ -57,12 +57,14 @@ from datafari_rag.core.query import (
     conversation,
     dates,
     example_questions,
+    filter_queries,
     plan,
     proposals,
     rewriting,
     select_parameters,
     steps,
 )
+from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters, restriction_parameters
 from datafari_rag.core.steps import following, planning, pooling, tools
@@ -324,7 +326,7 @@ READERS: dict[str, Reader] = {
         places.place_at(stored, text, len(text))
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
     ],
-    "core.query.dates.moment_of": dates.moment_of,
+    "core.query.dates.moment_of": lambda text: (dates.moment_of(text), dates.date_math_of(f"NOW{text}")),
     "core.query.example_questions.topics_of": lambda text: example_questions.topics_of(
         [(text, text), (text, f"## {text}")]
     ),
@@ -422,9 +424,10 @@ READERS: dict[str, Reader] = {
     "core.steps.tools.call_in": tools.call_in,
     "core.steps.tools.is_done": tools.is_done,
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
-    "core.query.select_parameters.restriction_of": lambda text: [
-        select_parameters.restriction_of(f"source:{one}", ("source",))
-        for one in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}')
+    "core.query.filter_queries.restriction_of": lambda text: [
+        (filter_queries.restriction_of(one, ("source",)), filter_queries.misread_field(one, ("source",)))
+        for value in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}', f"(a OR {text}")
+        for one in (f"source:{value}", f"{{!tag={value}", f"-({value})")
     ],
     "core.query.steps.has_own_words": lambda text: steps.has_own_words(text, "fr"),
     "core.query.steps.plain_step": lambda text: steps.plain_step(
@@ -432,7 +435,9 @@ READERS: dict[str, Reader] = {
     ),
     "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
-    "core.solr.parameters.usable_words": lambda text: parameters.usable_words(text.split(), "en"),
+    "core.solr.parameters.usable_words": lambda text: parameters.words_within(
+        parameters.usable_words(text.split(), "en"), 100
+    ),
     "core.answer.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
     "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
@@ -568,7 +573,10 @@ READERS: dict[str, Reader] = {
     "protocols.ragapi.parse": lambda text: asked_by(ragapi.parse, text),
     "protocols.solr_select.parse": lambda text: asked_by(solr_select.parse, text),
     "protocols.solr_select.reply": lambda text: solr_select.reply(
-        {"response": {"docs": [{"id": text, "title": [text], "url": text}]}}, Settings(), lambda value: len(str(value))
+        {"response": {"docs": [{"id": text, "title": [text], "url": text}]}},
+        Browse(text),
+        Settings(),
+        lambda value: len(str(value)),
     ),
     "web.pages.markdown.html_of": badges,
     "web.pages.markdown.html_of, no citations": lambda text: markdown.html_of(

@@ -130,7 +130,7 @@ WORST = {
     "core.query.plan.searches_for": "'\\u4e2d\\t'",
     "core.query.rewriting.with_query": "'\\n\\u4e2d'",
     "core.query.select_parameters.forged_names": "'\\u201d]'",
-    "core.query.select_parameters.restriction_of": "'\\\\'",
+    "core.query.filter_queries.restriction_of": "'\\\\'",
     "core.steps.following.lead_from": "'~~~x\\n'",
     "core.steps.planning.queries_in": "'`a\\n'",
     "core.steps.pooling.pooled": "'|-|-\\n'",

@@ -14,6 +14,7 @@ from datafari_rag.adapters.solr.client import Node, SolrConnection, TooManyClaus
 from datafari_rag.adapters.solr.factory import retriever_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
+from datafari_rag.core.query.filter_queries import restriction_of
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.handler_parameters import (
@@ -209,6 +210,37 @@ def _page(engine: SolrRetriever, browse: Browse) -> dict[str, Any]:
     page = dict(engine.browse(browse, PUBLIC))
     header: Any = page.pop("responseHeader")
     return page | {"status": header["status"]}
+
+
+# --- filters as the pages of Datafari send them -----------------------------------------------------------------------
+
+FACETS = ("extension", "author", "creation_date", "language", "spell")
+FILTERED = {
+    "a value in other letters": ("extension:HTML", {"elevated"}),
+    "a name in other letters": ('author:"JANE Doe"', {"policy"}),
+    "a tag": ("{!tag=extension}(extension:pdf)", {"policy", "leave"}),
+    "one of several": ('{!tag=extension}(extension:PDF OR extension:"docx")', {"policy", "leave", "conges"}),
+    "a list": ('extension:("Docx" OR "html")', {"conges", "elevated"}),
+    "an exclusion": ("-extension:(PDF OR docx)", {"elevated"}),
+    "days before today": (
+        "{!tag=date_0}creation_date:[NOW/DAY-30000DAYS TO NOW/DAY]",
+        {"policy", "leave", "conges", "elevated"},
+    ),
+    "today": ("{!tag=date_0}creation_date:[NOW/DAY TO NOW]", set()),
+    "since a year": ("creation_date:[1960-01-01T00:00:00Z TO NOW]", {"policy", "leave", "conges", "elevated"}),
+    "what the type makes nothing of": ("spell:***", set()),
+    "all but what the type makes nothing of": ("-spell:***", {"policy", "leave", "conges", "elevated"}),
+    "syntax as a value": ('author:"{!lucene}*:*"', set()),
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), FILTERED.values(), ids=FILTERED.keys())
+def test_a_filter_is_read_as_its_field_reads_it(engine: SolrRetriever, text: str, wanted: set[str]) -> None:
+    restriction = restriction_of(text, FACETS)
+    assert restriction is not None
+    assert set(listed(engine, Browse(None, restrictions=(restriction,)))) == wanted
+    leave = asked("leave engineers", operator="OR", restrictions=(restriction,))
+    assert set(found_by(engine, leave)) == wanted
 
 
 VALUES = (

@@ -6,6 +6,7 @@ Tokens and values are raw terms: no analyser and no parser sees them. What canno
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
@@ -15,9 +16,13 @@ from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, RAW_FIELDS
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadSetting
-from datafari_rag.core.query.dates import moment_of
+from datafari_rag.core.query.dates import date_math_at
 
 DATE_FIELD = "last_modified"
+
+EARLIEST = datetime.datetime(1678, 1, 1, tzinfo=datetime.UTC)
+LATEST = datetime.datetime(2262, 1, 1, tzinfo=datetime.UTC)
+"""The years that tantivy's dates can hold: nanoseconds from 1970 on, in 64 bits."""
 
 LISTED_VALUES = 30_000
 """Values of one field that are listed at a time."""
@@ -51,7 +56,8 @@ def restriction_query(restriction: Restriction, schema: Schema, values_of: Calla
     *values_of* returns the values of a field, sorted, that documents of this user have: `values_in`, remembered. A
     range is made of them and of no others, so that what it costs reveals nothing about other documents.
     """
-    found = _restricted(restriction, schema, values_of)
+    either = [_restricted(one, schema, values_of) for one in (restriction, *restriction.alternatives)]
+    found = either[0] if len(either) == 1 else Query.boolean_query([(Occur.Should, query) for query in either])
     if not restriction.is_excluded:
         return found
     return Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, found)])
@@ -129,12 +135,13 @@ def _restricted(restriction: Restriction, schema: Schema, values_of: Callable[[s
 
 def _date_query(restriction: Restriction, schema: Schema) -> Query:
     texts = (restriction.low, restriction.high) if restriction.value is None else (restriction.value,) * 2
-    low, high = (None if text is None else moment_of(text) for text in texts)
+    now = datetime.datetime.now(datetime.UTC)
+    low, high = (None if text is None else date_math_at(text, now) for text in texts)
     if any(text is not None and bound is None for text, bound in zip(texts, (low, high), strict=True)):
         return Query.empty_query()
-    if low is None and high is None:
-        return Query.all_query()
-    return Query.range_query(schema, DATE_FIELD, FieldType.Date, lower_bound=low, upper_bound=high)
+    # Without any bound tantivy would find the documents without a date as well; one that it cannot hold wraps round.
+    first, last = max(low or EARLIEST, EARLIEST), min(high or LATEST, LATEST)
+    return Query.range_query(schema, DATE_FIELD, FieldType.Date, lower_bound=first, upper_bound=last)
 
 
 def _term_query(field: str, value: str, schema: Schema) -> Query:

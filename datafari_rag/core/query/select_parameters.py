@@ -15,7 +15,8 @@ from typing import Any
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import ANSWER_FORMATS, LINE_BREAKS, AnswerFormat, LineBreaks, Restriction
-from datafari_rag.core.errors import TooManyValues
+from datafari_rag.core.errors import BadRequest, TooManyValues
+from datafari_rag.core.query.filter_queries import misread_field, restriction_of
 from datafari_rag.core.query.search_request import MAX_ROWS, Browse
 from datafari_rag.core.steps.budgets import EFFORTS, Effort
 
@@ -24,9 +25,6 @@ MAX_START = 100_000
 
 MAX_VALUES = 100
 """Most values of one parameter that takes several (fl, fq, facet.field, sort): more can only be meant to cost time."""
-
-MAX_FILTER_CHARS = 10_000
-"""Longest `fq`; no term that an engine keeps is as long."""
 
 SORTS = ("score", "title", "last_modified")
 """What a caller may sort on."""
@@ -88,6 +86,7 @@ def read(values: Values, *, facets: Collection[str], acl_fields: Collection[str]
 
     Raises:
         TooManyValues: fl, fq, facet.field or sort has more than `MAX_VALUES`.
+        BadRequest: an fq on one of *facets* cannot be read.
     """
     scope = _Scope(frozenset(facets) - {*acl_fields, *ACL_FIELDS}, frozenset({*acl_fields, *ACL_FIELDS}))
     taken: dict[str, Any] = {}
@@ -150,29 +149,10 @@ def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if identity_attempts((name,))))
 
 
-def restriction_of(text: str, facets: Collection[str]) -> Restriction | None:
-    """
-    Return the narrowing that an `fq` spells, None when it is not `field:value` or `field:[a TO b]` on *facets*.
-
-    A value is quoted, or has no white space, bracket or quotation mark; a backslash takes the next character as it
-    is. It is a raw term: a star in it is a star.
-    """
-    field, colon, rest = _trimmed(text[: MAX_FILTER_CHARS + 1]).partition(":")
-    if not colon or field not in facets or len(text) > MAX_FILTER_CHARS or _CONTROLS.search(rest):
-        return None
-    if span := _RANGE.fullmatch(rest):
-        low, high = (None if bound == "*" else _bare(bound) for bound in span.groups())
-        return None if low is None and high is None else Restriction(field, low=low, high=high)
-    return Restriction(field, value=_bare(rest)) if _TERM.fullmatch(rest) else None
-
-
-_TERM = re.compile(r'("(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+)')
-_RANGE = re.compile(rf"\[\s*{_TERM.pattern}\s+TO\s+{_TERM.pattern}\s*\]")
-# A term that a person chose contains no controls, and lone surrogates cannot be sent to any engine.
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_EXCLUSION = re.compile(r"^\{!ex=[A-Za-z0-9_.,-]{1,100}\}")
 _SEPARATORS = re.compile(r"[,\s]+")
 _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
 
@@ -187,18 +167,6 @@ class _Scope:
 class _Reader:
     becomes: str | None
     read: Callable[[Sequence[str], _Scope], tuple[Any, bool]]
-
-
-def _trimmed(text: str) -> str:
-    """Return *text* without the white space around it, but for one that a backslash takes as it is."""
-    bare = text.strip()
-    backslashes = len(bare) - len(bare.rstrip("\\"))
-    return text.lstrip()[: len(bare) + backslashes % 2]
-
-
-def _bare(text: str) -> str:
-    inner = text[1:-1] if text.startswith('"') else text
-    return re.sub(r"\\(.)", r"\1", inner)
 
 
 def _noted(names: Sequence[str]) -> tuple[str, ...]:
@@ -286,12 +254,21 @@ def _order(clause: str) -> tuple[str, bool] | None:
 
 def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     given = _few("fq", [text for text in values if text.strip()])
+    misread = next((field for text in given if (field := misread_field(text, scope.facets))), None)
+    if misread is not None:
+        # What it would narrow is not guessed: hits that it excludes would be shown as if it were not there.
+        raise BadRequest(
+            f"The filter on {misread} cannot be read. Write FIELD:VALUE, FIELD:[A TO B] or FIELD:(A OR B), "
+            "with a minus in front to exclude; values with spaces stand between quotation marks.",
+            field="fq",
+        )
     kept = tuple(one for text in given if (one := restriction_of(text, scope.facets)) is not None)
     return kept, len(kept) == len(given)
 
 
 def _facet_fields(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
-    given = [text.strip() for text in _few("facet.field", values)]
+    # Datafari's pages leave the filters of a facet out of its own counts by their tag; here all filters count.
+    given = [_EXCLUSION.sub("", text.strip()) for text in _few("facet.field", values)]
     kept = tuple(dict.fromkeys(name for name in given if name in scope.facets))
     return kept, all(name in scope.facets for name in given)
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.query.dates import iso_of
+from datafari_rag.core.query.dates import date_math_of
 from datafari_rag.core.solr.schema import Schema
 
 NOTHING = "-*:*"
@@ -23,16 +23,17 @@ def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> d
     params: dict[str, str | list[str]] = {}
     queries: list[str] = []
     for number, restriction in enumerate(restrictions):
-        name = f"restriction_{number}"
-        query = _restricted(restriction, name, schema)
-        if restriction.value is not None:
-            params[name] = _fitted(restriction.value, schema.kind(restriction.field)) or ""
-        if restriction.is_excluded:
-            params[f"{name}_not"] = query
-            query = f"{{!bool filter=$everything must_not=${name}_not}}"
-            params["everything"] = "*:*"
-        queries.append(query)
-    return params | ({"fq": queries} if queries else {})
+        names = []
+        for place, one in enumerate((restriction, *restriction.alternatives)):
+            name = f"restriction_{number}_{place}"
+            names.append(name)
+            params[name] = _restricted(one, f"{name}_value", schema)
+            if one.value is not None:
+                params[f"{name}_value"] = _fitted(one.value, schema.kind(one.field)) or ""
+        clause = "must_not" if restriction.is_excluded else "should"
+        everything = " filter=$everything" if restriction.is_excluded else ""
+        queries.append(f"{{!bool{everything}{''.join(f' {clause}=${name}' for name in names)}}}")
+    return params | ({"fq": queries, "everything": "*:*"} if queries else {})
 
 
 def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
@@ -40,7 +41,12 @@ def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
     if not schema.has(field) or schema.is_acl(field):
         return NOTHING
     if restriction.value is not None:
-        return NOTHING if _fitted(restriction.value, kind) is None else f"{{!term f={field} v=${name}}}"
+        # The field's type reads the value: of a text that it makes nothing of, a bool of one filter finds nothing.
+        return (
+            NOTHING
+            if _fitted(restriction.value, kind) is None
+            else f"{{!bool filter='{{!field f={field} v=${name}}}'}}"
+        )
     low, high = _bound(restriction.low, kind), _bound(restriction.high, kind)
     return NOTHING if low is None or high is None else f"{field}:[{low} TO {high}]"
 
@@ -67,7 +73,7 @@ def numbered(text: str) -> str:
 def _fitted(value: str, kind: str) -> str | None:
     """Return *value* as a field of *kind* takes it, None when it cannot: Solr would answer 400."""
     if kind == "date":
-        return iso_of(value)
+        return date_math_of(value)
     if kind == "number":
         return value if _NUMBER.fullmatch(value) else None
     return None if LONE.search(value) else value

@@ -13,7 +13,8 @@ from dataclasses import replace
 from datafari_rag.core.answer.session_state import KEY
 from datafari_rag.core.ask import Ask, Restriction
 from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
-from datafari_rag.core.query.select_parameters import MAX_VALUES, restriction_of
+from datafari_rag.core.query.filter_queries import restriction_of
+from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.whole.work import SENTENCES, DocumentWork, SummaryLength, WorkKind
 from datafari_rag.protocols.arguments import LANGUAGE, Arguments, facets_of

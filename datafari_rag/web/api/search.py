@@ -25,7 +25,7 @@ def search_of(exchange: Exchange) -> Response:
     exchange.charge()
     snapshot = exchange.snapshot
     found = browse(wanted, exchange.user(), settings=snapshot.settings, dependencies=snapshot.dependencies)
-    return json_response(plain(solr_select.reply(found, snapshot.settings, size_of)))
+    return json_response(plain(solr_select.reply(found, wanted, snapshot.settings, size_of)))
 
 
 SELECT = DialectRoute("select", Questionless(solr_select.failure), NDJSON, work=search_of, is_question=False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -285,9 +286,11 @@ def test_a_schema_of_ones_own_is_searched_in_its_own_fields() -> None:
 # --- narrowing --------------------------------------------------------------------------------------------------------
 
 
-def fq_of(restriction: Restriction, schema: Schema = SCHEMA) -> str:
-    (query,) = restriction_params((restriction,), schema)["fq"]
-    return query
+def query_of(restriction: Restriction, schema: Schema = SCHEMA) -> str:
+    """Return the query of the one value or range, which is all of the filter."""
+    params = restriction_params((restriction,), schema)
+    assert params["fq"] == ["{!bool should=$restriction_0_0}"]
+    return str(params["restriction_0_0"])
 
 
 def date_from(text: str) -> str:
@@ -295,10 +298,15 @@ def date_from(text: str) -> str:
     return f'last_modified:["{"".join(f"{chr(92)}u{ord(char):04x}" for char in text)}" TO *]'
 
 
+def value_of(field: str) -> str:
+    """Return the query for a value of *field*, read as its type reads it; nothing where that makes nothing of it."""
+    return f"{{!bool filter='{{!field f={field} v=$restriction_0_0_value}}'}}"
+
+
 @pytest.mark.parametrize(
     ("restriction", "wanted"),
     [
-        (Restriction("extension", value="a b"), "{!term f=extension v=$restriction_0}"),
+        (Restriction("extension", value="a b"), value_of("extension")),
         (Restriction("extension", low="a", high="b c"), r'extension:["\u0061" TO "\u0062\u0020\u0063"]'),
         (Restriction("extension", low="a"), r'extension:["\u0061" TO *]'),
         (Restriction("extension", high="b"), r'extension:[* TO "\u0062"]'),
@@ -309,17 +317,18 @@ def date_from(text: str) -> str:
         (Restriction("extension", low="\U0001f600"), r'extension:["\ud83d\ude00" TO *]'),
         (Restriction("extension", low="\ud800"), "-*:*"),
         (Restriction("extension", value="\ud800"), "-*:*"),
-        (Restriction("last_modified", value="2024-05-06T07:08:09Z"), "{!term f=last_modified v=$restriction_0}"),
+        (Restriction("last_modified", value="2024-05-06T07:08:09Z"), value_of("last_modified")),
         (Restriction("last_modified", low="2024-05-06"), date_from("2024-05-06T00:00:00.000Z")),
-        (Restriction("last_modified", low="NOW-1DAY"), "-*:*"),
+        (Restriction("last_modified", low="NOW/DAY-1MONTHS"), date_from("NOW/DAY-1MONTH")),
+        (Restriction("last_modified", low="NOW-1WEEK"), "-*:*"),
         (Restriction("last_modified", value="x"), "-*:*"),
         (Restriction("two words", value="x"), "-*:*"),
         (Restriction("allow_token_share", value="x"), "-*:*"),
     ],
     ids=str,
 )
-def test_a_restriction_is_a_raw_value_or_a_range_of_numbered_characters(restriction: Restriction, wanted: str) -> None:
-    assert fq_of(restriction) == wanted
+def test_a_restriction_is_a_value_or_a_range_of_numbered_characters(restriction: Restriction, wanted: str) -> None:
+    assert query_of(restriction) == wanted
 
 
 @pytest.mark.parametrize(
@@ -328,21 +337,30 @@ def test_a_restriction_is_a_raw_value_or_a_range_of_numbered_characters(restrict
 def test_a_number_must_be_one(value: str, fits: bool) -> None:
     schema = Schema(kinds={"size": "number"})
 
-    assert (fq_of(Restriction("size", value=value), schema) != "-*:*") is fits
+    assert (query_of(Restriction("size", value=value), schema) != "-*:*") is fits
 
 
 def test_a_value_stands_in_a_parameter_of_its_own() -> None:
     params = restriction_params((Restriction("source", value="{!func}1"), Restriction("source", value="b")), SCHEMA)
 
-    assert (params["restriction_0"], params["restriction_1"]) == ("{!func}1", "b")
+    assert (params["restriction_0_0_value"], params["restriction_1_0_value"]) == ("{!func}1", "b")
 
 
 def test_an_exclusion_takes_away_from_everything() -> None:
     params = restriction_params((Restriction("source", value="b", is_excluded=True),), SCHEMA)
 
-    assert params["fq"] == ["{!bool filter=$everything must_not=$restriction_0_not}"]
-    assert params["restriction_0_not"] == "{!term f=source v=$restriction_0}"
+    assert params["fq"] == ["{!bool filter=$everything must_not=$restriction_0_0}"]
+    assert params["restriction_0_0"] == value_of("source")
     assert params["everything"] == "*:*"
+
+
+def test_of_alternatives_one_is_enough_or_none_may_be() -> None:
+    either = Restriction("source", value="a", alternatives=(Restriction("source", low="b"),))
+    queries = "=$restriction_0_0 {clause}=$restriction_0_1}}"
+
+    assert restriction_params((either,), SCHEMA)["fq"] == ["{!bool should" + queries.format(clause="should")]
+    neither = restriction_params((replace(either, is_excluded=True),), SCHEMA)
+    assert neither["fq"] == ["{!bool filter=$everything must_not" + queries.format(clause="must_not")]
 
 
 def test_no_restriction_is_no_parameter() -> None:

@@ -39,7 +39,7 @@ def test_the_filter_stands_in_fq_and_in_pre_filter_alike() -> None:
 def test_restrictions_narrow_before_the_nearest_are_taken() -> None:
     params = near_params(replace(SEARCH, restrictions=(Restriction("source", "x"),)), OPEN, OURS, most=50)
 
-    assert "preFilter=$near_1" in str(params["q"]) and params["near_0"] == "{!term f=source v=$restriction_0}"
+    assert "preFilter=$near_1" in str(params["q"]) and params["restriction_0_0_value"] == "x"
 
 
 def test_where_solrs_own_component_filters_no_pre_filter_stands_above_it() -> None:
