@@ -1,0 +1,101 @@
+"""Answers that show a reader other words than those that are compared: turned round, hidden, or struck out."""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from markdown_it import MarkdownIt
+
+from datafari_rag.core.answer.output_filter import OutputFilter
+from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.documents import Document, Passage
+from datafari_rag.core.passages.extracts import extracts_for
+from tests.attack.report import Record, judge
+
+TRUE = "All employees hired after 2011 cannot vote"
+DOSE = "The dose is 20 mg of the drug each day"
+RULES = Document("rules", f"{TRUE}. {DOSE}. The canteen is in the cellar.", title="Rules", url="https://docs.example/r")
+EXTRACTS = extracts_for([(RULES, (Passage(0, len(RULES.text)),))], is_cleaned=True)
+
+HIDDEN = """<q {}> <b x={}> </ {} > <? {} ?> <!-- {} --> <!{}> <![CDATA[{}]]> <b\n{}> <span hidden>{}</span> <s>{}</s>
+    <del>{}</del> <strike>{}</strike> <s class=x>{} ~~{}~~ ~{}~ [](https://docs.example/r "{}")
+    [](https://evil.example "{}") [x]: https://evil.example "{}" ![{}](https://evil.example) <style>{}</style>
+    <template>{}</template> `<q {}>`"""
+"""Each takes a word where some reader of Markdown or HTML does not show it, or shows it struck out."""
+
+TURNED = "\u202e{}\u202c \u2067{}\u2069 \u202d\u202e{} \u200f{}\u200e \u061c{} \u202e\u2066{}\u2069\u202c"
+UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u034f\u115f\u3164\U000e0041\U000e0020\u180e\x00\x1b\x08\u202a"
+
+
+def test_no_answer_is_sent_with_what_turns_or_hides_it(record_property: Record) -> None:
+    answers = [*turned(random.Random(3)), *hidden()]
+    sent = [(answer, shown(pieces)) for answer in answers for pieces in ([answer], list(answer))]
+    holes = [
+        answer
+        for answer, text in sent
+        if any(map(is_control, text)) or re.search("<(?=[A-Za-z/!?])", outside_code(text))
+    ]
+    holes += [answer for (answer, whole), (_, streamed) in zip(sent[::2], sent[1::2], strict=True) if whole != streamed]
+    judge(record_property, "controls and HTML in answers", against="answers", tried=len(sent), holes=holes)
+
+
+def test_no_badge_stands_on_words_that_a_reader_does_not_see(record_property: Record) -> None:
+    answers = [*turned(random.Random(4)), *hidden()]
+    holes = []
+    for answer in answers:
+        text = shown([answer])
+        seen = re.findall(r"\w+", read(text))
+        for one in resolve(text, EXTRACTS):
+            rest = iter(seen)
+            is_seen = all(word in rest for word in re.findall(r"\w+", one.claim))
+            if one.status in ("verified", "supported") and not is_seen:
+                holes.append(f"{answer!r} is seen as {seen} under {one.status}: {one.claim!r}")
+    judge(record_property, "words that no reader sees", against="answers", tried=len(answers), holes=holes)
+
+
+def turned(dice: random.Random) -> Iterator[str]:
+    """Yield true sentences with controls around a word, or inside of any."""
+    forms = TURNED.split()
+    for number in range(600):
+        words = (TRUE, DOSE)[number % 2].split()
+        at = dice.randrange(len(words))
+        cut = dice.randrange(len(words[at]) + 1)
+        word = dice.choice((words[at][::-1], words[at]))
+        words[at] = dice.choice(
+            (dice.choice(forms).format(word), words[at][:cut] + dice.choice(UNSEEN) + words[at][cut:])
+        )
+        quoted = '"{}" [1].' if number % 3 else "{} [1]."
+        yield quoted.format(" ".join(words))
+
+
+def hidden() -> Iterator[str]:
+    """Yield the sentences with the word that turns them, or its first ones, where not every reader sees it."""
+    forms = re.split(r"\s(?=[<~!`\[])", re.sub(r"\n\s+", " ", HIDDEN))
+    for form in forms:
+        yield f"{TRUE.replace('cannot', form.format('cannot'))} [1]."
+        yield f"{form.format(TRUE)} [1]."
+        yield f"{form.format('All employees')}{TRUE.removeprefix('All employees')} [1]."
+        yield f'"{TRUE.replace("cannot", form.format("cannot"))}" [1].'
+
+
+def shown(pieces: list[str]) -> str:
+    output = OutputFilter(EXTRACTS, wants_followups=False, links="documents")
+    return "".join(map(output.feed, pieces)) + output.end()
+
+
+def read(text: str) -> str:
+    """Return what a reader of Markdown with HTML sees of *text*, without what is struck out."""
+    html = MarkdownIt("commonmark", {"html": True}).enable("strikethrough").render(text)
+    html = re.sub(r"<(s|del|strike|style|template)\b.*?(?:</\1>|\Z)|<!.*?>|<\?.*?>", "", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", "", html).replace("&quot;", '"').split())
+
+
+def outside_code(text: str) -> str:
+    return re.sub(r"`[^`]*`|<https://docs\.example/r>", "", text)
+
+
+def is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf") and character != "\n"
