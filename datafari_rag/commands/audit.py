@@ -47,12 +47,16 @@ def verify(folder: Path, conf: Path | None, allows_unsigned: bool, since: object
 
     With a key: every line is signed, or was there when a signed chain began; and no chain is missing.
 
-    Exit code 0 if all chains are intact, otherwise 1 and one line for each problem: FILE:LINE: what is wrong.
+    Exit code 0 if all chains are intact (and, with --conf of a service that audits, if there is one), otherwise 1 and
+    one line for each problem: FILE:LINE: what is wrong.
     """
     keys = _keys(conf)
     chains = sorted({path.with_suffix(".jsonl") for path in folder.iterdir() if path.suffix in (".jsonl", ".head")})
     vouched = _vouched(chains, keys)
-    problems = [*_missing(folder, chains, vouched, since=f"{since:%Y%m%d}" if since else "")]
+    # Who removes the only chain leaves a folder like this: where answers are audited there is one.
+    is_bare = not chains and conf is not None and bool(SettingsFile(conf).snapshot().settings.audit_folder)
+    problems = [f"{folder}: there is no chain; it was removed, or nothing was audited here yet."] if is_bare else []
+    problems += [*_missing(folder, chains, vouched, since=f"{since:%Y%m%d}" if since else "")]
     for chain in chains:
         proofs = ChainProofs(keys, vouched.get(chain.stem, ()), bool(keys) and not allows_unsigned)
         problems += _problems(chain, proofs)
@@ -60,6 +64,9 @@ def verify(folder: Path, conf: Path | None, allows_unsigned: bool, since: object
         click.echo(problem, err=True)
     if problems:
         raise SystemExit(1)
+    if not chains:
+        click.echo("There are no chains: nothing was verified.")
+        return
     lines = sum(chain.read_bytes().count(b"\n") for chain in chains)
     click.echo(f"{len(chains)} chains, {lines} lines: nothing was changed.")
 

@@ -112,6 +112,7 @@ def index(context: click.Context, /, paths: tuple[Path, ...], *, again: bool, **
     click.echo(
         f"{outcome.written} documents written, {outcome.removed} removed, {outcome.unchanged} files unchanged,"
         f" {outcome.problems} problems"
+        + (f", {outcome.unseen} files with text that no reader sees, which was left out" if outcome.unseen else "")
     )
     context.exit(1 if outcome.problems else 0)
 

@@ -25,7 +25,7 @@ from datafari_rag.ingest.parsers.registry import is_jsonl
 from datafari_rag.ingest.sandbox import NOT_AGAIN, MemoryExceeded, Sandbox, TimeExceeded
 from datafari_rag.ports import Writer
 
-FORM = 4
+FORM = 5
 """Counts changes of how files become documents, after which files are taken again though they did not change."""
 
 MAX_FILE_BYTES = 200_000_000
@@ -61,12 +61,17 @@ class RunListener(Protocol):
 
 @dataclass(slots=True)
 class RunOutcome:
-    """What a run did: documents *written* and *removed*, files *unchanged*, *problems* reported."""
+    """
+    What a run did: documents *written* and *removed*, files *unchanged*, *problems* reported.
+
+    *unseen* is how many files it read had text that no reader sees, which was left out.
+    """
 
     written: int = 0
     removed: int = 0
     unchanged: int = 0
     problems: int = 0
+    unseen: int = 0
 
     def __add__(self, other: RunOutcome) -> RunOutcome:
         """Return both as one."""
@@ -75,6 +80,7 @@ class RunOutcome:
             self.removed + other.removed,
             self.unchanged + other.unchanged,
             self.problems + other.problems,
+            self.unseen + other.unseen,
         )
 
 
@@ -257,6 +263,7 @@ class IndexRun:
         root = self.order.root
         source = root.name if root.is_dir() else root.parent.name
         found = self.reader.parse(number, file.path.name, seconds)
+        self.outcome.unseen += found.unseen > 0
         document = from_file(file.path, found, modified_s=file.modified_s, source=source, rights=self.order.rights)
         yield TakenDocument(document if found.text else None, file.size_bytes)
         if found.members:

@@ -85,7 +85,8 @@ class Sandbox:
             os.lseek(file, 0, os.SEEK_SET)
         for answer in self._answers(Job(name, False, seconds or self.limits.seconds, tuple(inside)), file):
             found |= answer
-        return Parsed(str(found["text"]), found["title"], str(found["places"]), tuple(map(str, found["members"])))
+        members = tuple(map(str, found["members"]))
+        return Parsed(str(found["text"]), found["title"], str(found["places"]), members, int(found["unseen"]))
 
     def lines(self, file: int, name: str, seconds: float | None = None) -> Iterator[JsonlLine]:
         """

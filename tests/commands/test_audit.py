@@ -37,7 +37,25 @@ def test_whole_chains_are_said_to_be_whole(folder: Path) -> None:
 
 
 def test_an_empty_folder_has_nothing_wrong(tmp_path: Path) -> None:
-    assert verify(tmp_path).exit_code == 0
+    result = verify(tmp_path)
+    assert (result.exit_code, result.output) == (0, "There are no chains: nothing was verified.\n")
+
+
+@pytest.mark.parametrize(("audits", "exit_code"), [(True, 1), (False, 0)])
+def test_where_answers_are_audited_a_folder_without_a_chain_is_an_error(
+    tmp_path: Path, audits: bool, exit_code: int
+) -> None:
+    conf, kept = tmp_path / "rag.properties", tmp_path / "audit"
+    conf.write_text(f"audit.folder={kept}\n" if audits else "")
+    trail = AuditTrail(kept)
+    trail.append({"id": 1})
+    trail.close()
+    assert CliRunner().invoke(audit, ["verify", str(kept), "--conf", str(conf)]).exit_code == 0
+    for path in kept.iterdir():
+        path.unlink()
+    result = CliRunner().invoke(audit, ["verify", str(kept), "--conf", str(conf)])
+    assert result.exit_code == exit_code
+    assert ("there is no chain" in result.output) == audits
 
 
 def test_a_changed_line_is_named(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import docx
@@ -23,6 +24,8 @@ _HOLDERS = frozenset({qn("w:body"), qn("w:sdt"), qn("w:sdtContent"), qn("w:custo
 _INNER = (qn("w:sdt"), qn("w:ins"), qn("w:smartTag"), qn("w:txbxContent"))
 _TEXT, _PARAGRAPH = qn("w:t"), qn("w:p")
 _BREAKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_RUN, _VANISH, _VALUE = qn("w:r"), qn("w:vanish"), qn("w:val")
+_OFF = frozenset({"0", "false", "off"})
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _HEADING = re.compile(r"(?:Title|Heading (?P<level>[1-9]))")
 
@@ -33,6 +36,7 @@ def parse(file: BinaryIO) -> Parsed:
     try:
         document = docx.Document(file)
         _refuse_wide_cells(document)
+        unseen = _without_vanished(document)
         text = _joined(_blocks(document))
         title = document.core_properties.title
     except RecursionError as error:
@@ -40,7 +44,16 @@ def parse(file: BinaryIO) -> Parsed:
     except (PackageNotFoundError, zipfile.BadZipFile, ValueError, LookupError, SyntaxError, AttributeError) as error:
         # lxml's errors are SyntaxErrors; a package without its parts makes the parser raise the others.
         raise Unreadable("This DOCX is broken.") from error
-    return parsed(text, title or None)
+    return replace(parsed(text, title or None), unseen=unseen)
+
+
+def _without_vanished(document: docx.document.Document) -> int:
+    """Remove the runs of Word's hidden text (`w:vanish`), and return how many had words."""
+    vanished = [mark for mark in document.element.body.iter(_VANISH) if mark.get(_VALUE, "true") not in _OFF]
+    runs = {run for mark in vanished for run in mark.iterancestors(_RUN)}
+    for run in runs:
+        run.getparent().remove(run)
+    return sum(any(text.text for text in run.iter(_TEXT)) for run in runs)
 
 
 def _refuse_wide_cells(document: docx.document.Document) -> None:

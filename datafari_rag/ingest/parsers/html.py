@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from bs4 import BeautifulSoup, Tag, XMLParsedAsHTMLWarning
@@ -17,6 +18,13 @@ _SPACES = re.compile(r"\s+")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _LONE_MARKS = re.compile(r"^(?P<mark>-|#{1,6}|\d{1,5}\.)\n+(?=\S)", re.MULTILINE)
 """An item's number or a heading's mark with its words in a separate paragraph."""
+
+_COMMENT = re.compile(r"/\*[^*]*\*/")
+_NOTHING = re.compile(r"0+(?:\.0*)?(?:%|[a-z]{1,4})?|\.0+(?:%|[a-z]{1,4})?")
+"""A length of zero, in whatever unit."""
+
+MAX_STYLE_CHARS = 2000
+"""A `style` is read so far; no page has a longer one."""
 
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "head", "title", "svg", "iframe", "object"})
@@ -41,9 +49,32 @@ def parse(file: BinaryIO) -> Parsed:
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         # Python's own parser needs the square of the time for tags that do not end.
         soup = BeautifulSoup(raw if _names_its_code(raw) else decoded(raw), "lxml")
+    unseen = soup.find_all(_is_unseen)
+    for one in unseen:
+        one.extract()
     heading = soup.find("title") or soup.find("h1")
     text = "".join(_pieces(soup))
-    return parsed(_squeezed(text), heading.get_text(" ") if heading is not None else None)
+    found = parsed(_squeezed(text), heading.get_text(" ") if heading is not None else None)
+    return replace(found, unseen=sum(bool(one.get_text().strip()) for one in unseen))
+
+
+def _is_unseen(node: Tag) -> bool:
+    """
+    Say whether the element itself says that browsers do not show it: by `hidden`, or a declaration in its `style`.
+
+    Style sheets and scripts are not read: what they hide is not known here.
+    """
+    if node.has_attr("hidden"):
+        return True
+    style = node.get("style")
+    if not isinstance(style, str):
+        return False
+    declared: dict[str, str] = {}
+    for one in _COMMENT.sub("", style[:MAX_STYLE_CHARS]).lower().split(";"):
+        name, _, value = one.partition(":")
+        declared[name.strip()] = value.replace("!important", "").strip()
+    is_sized_away = _NOTHING.fullmatch(declared.get("font-size", "")) is not None
+    return declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse") or is_sized_away
 
 
 def _names_its_code(raw: bytes) -> bool:

@@ -36,6 +36,8 @@ class Parsed:
     title: str | None = None
     places: str = ""
     members: tuple[str, ...] = ()
+    unseen: int = 0
+    """How many stretches were left out that no reader of the file sees."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 
 from datafari_rag.ingest.parsers.parsed import Parsed, heading_line, parsed
@@ -26,17 +26,15 @@ class Mail:
 def rendered(mail: Mail) -> Parsed:
     """Return *mail* as a text, its subject as the title, its attachments as members."""
     above = [f"{name}: {' '.join(value.split())[:MAX_NAMES_CHARS]}" for name, value in mail.names if value.strip()]
-    text = "\n".join(
-        [heading_line(1, mail.subject), "", *above, "", mail.body if mail.body.strip() else _of(mail.page)]
-    )
-    found = parsed(text, mail.subject)
-    return Parsed(found.text, found.title, members=mail.attachments)
+    page = Parsed("") if mail.body.strip() else _of(mail.page)
+    text = "\n".join([heading_line(1, mail.subject), "", *above, "", page.text or mail.body])
+    return replace(parsed(text, mail.subject), members=mail.attachments, unseen=page.unseen)
 
 
-def _of(page: str) -> str:
+def _of(page: str) -> Parsed:
     if not page.strip():
-        return ""
+        return Parsed("")
     # Most mails have a plain text; the library is loaded for those that do not.
     from datafari_rag.ingest.parsers import html
 
-    return html.parse(BytesIO(page.encode("utf-8", "replace"))).text
+    return html.parse(BytesIO(page.encode("utf-8", "replace")))
