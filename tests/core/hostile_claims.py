@@ -30,7 +30,8 @@ SETS = ("squad", "xquad", "piaf-fr", "servicepublic-fr", "covidqa", "cuad", "sci
 WEAKEST = ("contradicted", "unsupported", "near", "supported", "verified")
 PROVED = ("supported", "verified")
 QUOTES = re.compile('["“”«»„]')
-ARTICLES = re.compile(r"(?<= )(?:the|an?) (?!few|little|lot)", re.IGNORECASE)
+BRACKETS = re.compile(r"[\[\]【】［］]")
+ARTICLES = re.compile(r"(?<= )(?:the|an?) (?!few|little|lot)")
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,8 @@ def _said(kind: str, document: Document, claim: str) -> Iterator[Case]:
     forms = {
         "verbatim": claim,
         "no stop": plain,
-        "blanks and a dash": f"–  {claim.replace(' ', '  ')}" if " " in claim else claim,
+        "wide blanks": claim.replace(" ", "  "),
+        "as an item": f"- {claim}",
         "other apostrophes": claim.replace("'", "’") if "'" in claim else claim.replace("’", "'"),
         "in bold": f"**{plain}**.",
     }
@@ -124,7 +126,9 @@ def altered(texts: Iterable[Text]) -> Iterator[Case]:
     """Yield a sentence of each text altered by each rule, and left as it is; quoted and not."""
     dice = random.Random(17)
     for text in texts:
-        own = [one for one in sentences_of(text.content) if "。" not in one and not QUOTES.search(one)]
+        own = [
+            one for one in sentences_of(text.content) if not (QUOTES.search(one) or BRACKETS.search(one) or "。" in one)
+        ]
         document = Document(text.id, text.content, title=text.title)
         if len(own) < 3:
             continue
