@@ -26,9 +26,11 @@ class ModelServer:
 
 @contextmanager
 def model_server(
-    *rules: Rule, texts: Sequence[str] = ("Paris [1].",), gets: Mapping[str, object] | None = None
+    *rules: Rule,
+    texts: Sequence[str] | Callable[[Mapping[str, Any]], Sequence[str]] = ("Paris [1].",),
+    gets: Mapping[str, object] | None = None,
 ) -> Iterator[ModelServer]:
-    """Refuse what a rule refuses; answer anything else with *texts*. *gets* are replies to GET, by path."""
+    """Refuse what a rule refuses, and answer anything else with *texts*; *gets* are replies to GET, by path."""
     seen = ModelServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -39,14 +41,19 @@ def model_server(
             seen.bodies.append(body)
             seen.paths.append(self.path)
             seen.headers.append({name.lower(): value for name, value in self.headers.items()})
+            said = texts(body) if callable(texts) else texts
             refusal = next(filter(None, (rule(body) for rule in rules)), None)
             if refusal is not None:
                 self._send(refusal[0], json.dumps(refusal[1]).encode(), "application/json")
             elif body.get("stream"):
-                self._send(200, b"".join(map(_event, _chunks(texts))) + b"data: [DONE]\n\n", "text/event-stream")
+                self._send(200, b"".join(map(_event, _chunks(said))) + b"data: [DONE]\n\n", "text/event-stream")
             else:
-                message = {"role": "assistant", "content": "".join(texts)}
-                reply = {"model": body.get("model"), "choices": [{"message": message, "finish_reason": "stop"}]}
+                message = {"role": "assistant", "content": "".join(said)}
+                reply = {
+                    "model": body.get("model"),
+                    "choices": [{"message": message, "finish_reason": "stop"}],
+                    "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+                }
                 self._send(200, json.dumps(reply).encode(), "application/json")
 
         def do_GET(self) -> None:

@@ -18,6 +18,7 @@ from rich.progress import Progress
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
 from datafari_rag.adapters.vectors.factory import embedder_for
+from datafari_rag.commands.eval.answers import measure_answers
 from datafari_rag.commands.eval.collections import (
     COLLECTIONS,
     IN_STEPS,
@@ -66,6 +67,7 @@ Examples:
 \b
   datafari-rag eval questions.jsonl --vary rag.extract=head
   datafari-rag eval --grounding ../shared/data/grounding
+  datafari-rag eval questions.jsonl --answers --conf rag.properties
   datafari-rag eval questions.jsonl --baseline accepted.json --gate
 \b
 Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurement failed; 2 wrong usage.
@@ -115,6 +117,11 @@ Exit codes: 0 no leak; 1 a leak, a significant loss with --gate, or the measurem
     help="Folder with claims.jsonl of labelled claims: measure the check of citations alone; repeatable.",
 )
 @click.option(
+    "--answers",
+    is_flag=True,
+    help="Ask the configured model the questions of the files, and measure its answers alone.",
+)
+@click.option(
     "--only", multiple=True, metavar="SET", help="For --sets: ask only the questions of this set; repeatable."
 )
 @click.option(
@@ -139,6 +146,11 @@ def evaluate(context: click.Context, /, questions: tuple[Path, ...], **options: 
             page, part = options["page"], options["part"]
             measure_grounding(options["grounding"], options["out"], page, part, jobs=options["jobs"])
             return
+        if options["answers"]:
+            plan = _plan_of_files(questions, options)
+            variant = Variant("as configured", options["conf"], {}, with_model=True)
+            measure_answers(plan, variant, options["out"], options["page"], options["part"])
+            return
         results = dict(_results(questions, options))
         is_lost = _finished(results, baseline, options, took_s=time.monotonic() - began)
     except StartRefused as error:
@@ -159,6 +171,10 @@ def _check_usage(questions: Sequence[Path], options: Mapping[str, Any], context:
             "Name at least one file of questions, --from-feedback FILE, or --sets FOLDER; or --grounding FOLDER alone."
         )
         raise click.UsageError(wanted, context)
+    if options["answers"] and not (questions or options["from_feedback"]):
+        raise click.UsageError(
+            "--answers needs files of questions, about the documents of the configured index.", context
+        )
     if options["gate"] and options["baseline"] is None:
         raise click.UsageError("--gate needs --baseline FILE.", context)
     _variants(options, {}, "")
@@ -170,13 +186,18 @@ def _results(files: Sequence[Path], options: Mapping[str, Any]) -> Iterator[tupl
     if options["sets"] is not None:
         yield from _results_of_sets(options, console)
         return
+    plan = _plan_of_files(files, options)
+    for variant in _variants(options, {}, "as configured"):
+        yield variant.name, _measured(plan, variant, options, console)
+
+
+def _plan_of_files(files: Sequence[Path], options: Mapping[str, Any]) -> EvaluationPlan:
+    """Return what is asked of the configured index. Raises: UnreadableQuestions, OSError."""
     thumbs = questions_of_feedback(options["from_feedback"]) if options["from_feedback"] else ()
     asked = (*itertools.chain.from_iterable(questions_in(path) for path in files), *thumbs)
     readers = readers_in(options["users"]) if options["users"] else ()
     rights = rights_in(options["documents"]) if options["documents"] else {}
-    plan = EvaluationPlan(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
-    for variant in _variants(options, {}, "as configured"):
-        yield variant.name, _measured(plan, variant, options, console)
+    return EvaluationPlan(asked[:: options["every"]], frozenset(options["token"]), readers, rights)
 
 
 def _results_of_sets(options: Mapping[str, Any], console: Console) -> Iterator[tuple[str, list[Trial]]]:

@@ -1,7 +1,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from datafari_rag.commands.eval.command import evaluate
 from datafari_rag.commands.index import index
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.pages.feedback import append, record_of
+from tests.model_server import model_server
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
 DOCUMENTS = [
@@ -341,3 +342,39 @@ def test_claims_and_questions_are_two_measurements(tmp_path: Path, sets: Path) -
     result, _ = run(tmp_path, "--grounding", str(tmp_path), "--sets", str(sets))
     assert result.exit_code == 2
     assert "--grounding FOLDER alone" in result.output
+
+
+def test_answers_of_a_model_are_measured_alone(tmp_path: Path, sets: Path) -> None:
+    """A right answer, a wrong one, and a refusal where there is none, by the known text of a server."""
+    said = {
+        "fare": "It is nine euros [1].",
+        "bus": "It costs ten euros [1].",
+        "paints": "The documents do not say who.",
+    }
+
+    def texts(body: Mapping[str, Any]) -> Sequence[str]:
+        question = body["messages"][-1]["content"]
+        return [next(text for word, text in said.items() if word in question)]
+
+    conf = tmp_path / "rag.properties"
+    conf.write_text("solr.url=embedded:index\n", encoding="utf-8")
+    assert CliRunner().invoke(index, [str(sets / "squad" / "docs.jsonl"), "--conf", str(conf)]).exit_code == 0
+    files = [str(sets / "squad" / name) for name in ("questions.jsonl", "unanswerable.jsonl")]
+    out = tmp_path / "out"
+    with model_server(texts=texts) as server:
+        conf.write_text(f"solr.url=embedded:index\nrag.api.endpoint={server.url}\nrag.model=m\n", encoding="utf-8")
+        options = ["--answers", "--conf", str(conf), "--out", str(out)]
+        result = CliRunner().invoke(evaluate, [*files, *options])
+    assert result.exit_code == 0, result.output
+    report = json.loads((out / "answers.json").read_text(encoding="utf-8"))
+    assert [one["outcome"] for one in report["questions"]] == ["right", "wrong", "refused"]
+    rates = report["sets"]["squad"]
+    assert (rates["right"], rates["refused_rightly"], rates["cited"], rates["tokens"]) == (50.0, 100.0, 100.0, 10)
+    assert "| squad | 3 | 50.0 | 0.0 | 100.0 |" in result.output
+    assert len(server.bodies) in (2, 3)  # nothing may be found for the third
+
+
+def test_answers_need_files_of_questions(tmp_path: Path) -> None:
+    result, _ = run(tmp_path, "--answers", "--sets", str(tmp_path))
+    assert result.exit_code == 2
+    assert "--answers needs files of questions" in result.output
