@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,9 +17,6 @@ MAX_FILTERS = 20
 MAX_TURNS = 100
 MAX_ID_CHARS = 2048
 """Longest id of a document that is looked up."""
-
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
-"""The code of a language as clients send it: "en", "fr-CA"."""
 
 ROLES = ("user", "assistant")
 

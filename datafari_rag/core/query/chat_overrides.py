@@ -8,7 +8,6 @@ that does not fit is a bad request that names the field; an unknown key never fa
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.budgets import EFFORTS
 from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.language import language_code
 
 PATH = "context.overrides"
 MAX_TEMPLATE_CHARS = 20_000
@@ -197,9 +197,10 @@ def _text(max_chars: int) -> OverrideKind:
 
 
 def _check_language(value: object, _: Settings) -> object:
-    if not isinstance(value, str) or not re.fullmatch(_LANGUAGE, value.strip()):
+    code = language_code(value) if isinstance(value, str) else None
+    if code is None and value != "":
         raise ValueError("a language code such as en or fr")
-    return re.split("[-_]", value.strip())[0].lower()
+    return code or ""
 
 
 def _check_names(value: object, _: Settings) -> object:
@@ -275,7 +276,7 @@ _TEMPLATES = Need(
 _TOLD = (_A_MODEL, _INSTRUCTIONS)
 """What reaches the model as a part of the instructions."""
 
-_VECTORS = "Not in use here: documents are found by their words, not by vectors."
+_VECTORS = "Not in use here: the settings decide which vectors are compared."
 _IMAGES = "Not in use here: only the text of documents is used."
 _RIGHTS = "The user's rights always apply, whatever is sent; this cannot widen them."
 _AGENTS = "Not in use here: only this service's own index is searched; effort says in how many steps."
@@ -289,7 +290,8 @@ OVERRIDES: Mapping[str, Override] = {
     "top": Override(_TOP, "In use: the maximum number of documents for this answer.", _set("max_documents")),
     "temperature": Override(_number(0, 2), "In use: the model's temperature.", _set("temperature"), (_A_MODEL,)),
     "retrieval_mode": Override(
-        _one_of("text", "vectors", "hybrid"), "Documents are found by their words (text), whatever is sent."
+        _one_of("text", "vectors", "hybrid"),
+        "Not in use here: the settings decide how documents are found; X-RAG-Retrieval says it.",
     ),
     "semantic_ranker": Override(_FLAG, "Not in use here: documents are ranked by BM25."),
     "semantic_captions": Override(_FLAG, "In use: the model sees highlighted snippets.", _set("wants_captions")),

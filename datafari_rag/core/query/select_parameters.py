@@ -19,6 +19,7 @@ from datafari_rag.core.errors import BadRequest, TooManyValues
 from datafari_rag.core.query.filter_queries import misread_field, restriction_of
 from datafari_rag.core.query.search_request import MAX_ROWS, Browse
 from datafari_rag.core.steps.budgets import EFFORTS, Effort
+from datafari_rag.core.text.language import language_code
 
 MAX_START = 100_000
 """Deepest first hit of a page; an engine holds all hits before it in memory."""
@@ -64,7 +65,7 @@ class SelectParameters:
     max_searches: int | None = None
     max_model_calls: int | None = None
     max_tokens: int | None = None
-    max_seconds: int | None = None
+    max_seconds: float | None = None
     restrictions: tuple[Restriction, ...] = ()
     start: int = 0
     rows: int = 10
@@ -150,8 +151,8 @@ def forged_names(query: Collection[str], body: object) -> tuple[str, ...]:
 
 
 _FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,99}")
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_SECONDS = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _EXCLUSION = re.compile(r"^\{!ex=[A-Za-z0-9_.,-]{1,100}\}")
 _SEPARATORS = re.compile(r"[,\s]+")
 _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", ""})
@@ -210,6 +211,12 @@ def _limit(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     return number, number is not None
 
 
+def _seconds(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
+    text = values[0].strip() if values else ""
+    number = float(text) if _SECONDS.fullmatch(text) else None
+    return number, number is not None
+
+
 def _positive(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     number = _number(values)
     return (number, True) if number else (None, False)
@@ -217,7 +224,8 @@ def _positive(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
 
 def _language(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
     word = values[0].strip() if values else ""
-    return (word, True) if _LANGUAGE.fullmatch(word) else (None, word == "")
+    code = language_code(word)
+    return code, code is not None or word == ""
 
 
 def _start(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
@@ -303,7 +311,7 @@ READERS: Mapping[str, _Reader] = {
     "max_searches": _Reader("max_searches", _positive),
     "max_model_calls": _Reader("max_model_calls", _limit),
     "max_tokens": _Reader("max_tokens", _limit),
-    "max_seconds": _Reader("max_seconds", _limit),
+    "max_seconds": _Reader("max_seconds", _seconds),
     "id": _Reader(None, _word),
     "fq": _Reader("restrictions", _restrictions),
     "start": _Reader("start", _start),

@@ -14,6 +14,7 @@ SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
 
 _WORD = re.compile(r"[^\W\d_]+")
+_CODE = re.compile(r"(?P<language>[A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{1,8}){0,3}")
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3040-\u30ff]")),
     ("ko", re.compile(r"[\uac00-\ud7af]")),
@@ -28,6 +29,16 @@ _SCRIPTS = (
 _SCRIPT_SHARE = {"ja": 0.05, "ko": 0.2, "zh": 0.2}
 _LETTERS = {"de": "äöüß", "fr": "éèêàçùœ", "es": "ñ¿¡ó", "pt": "ãõç", "it": "òìù"}
 _LATIN = ("en", "fr", "de", "es", "it", "pt", "nl")
+
+
+def language_code(text: str) -> str | None:
+    """
+    Return the language that a code names, in the one form that is compared here: "fr" for " FR ", "fr-CA", "fr_CA".
+
+    None for what is no code, the empty text included. Every dialect reads a language by this.
+    """
+    named = _CODE.fullmatch(text.strip())
+    return named["language"].lower() if named else None
 
 
 def detect(text: str, default: str = "en") -> str:

@@ -16,8 +16,9 @@ from datafari_rag.core.errors import BadRequest, NoQuery, TooManyValues
 from datafari_rag.core.query.filter_queries import restriction_of
 from datafari_rag.core.query.select_parameters import MAX_VALUES
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import language_code
 from datafari_rag.core.whole.work import SENTENCES, DocumentWork, SummaryLength, WorkKind
-from datafari_rag.protocols.arguments import LANGUAGE, Arguments, facets_of
+from datafari_rag.protocols.arguments import Arguments, facets_of
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, ROLES, ask_of
 from datafari_rag.protocols.request import Incoming
 
@@ -120,14 +121,14 @@ def _turn(turn: object, path: str) -> dict[str, object]:
 def _narrowed(ask: Ask, given: Arguments, settings: Settings, *, most_ids: int) -> Ask:
     """Return *ask* with language and filters, and with the names of what has no effect."""
     language = given.text("lang", most_chars=None).strip()
-    is_known = LANGUAGE.fullmatch(language) is not None
+    code = language_code(language)
     ids, restrictions = _ids(given, most_ids), _restrictions(_filters(given), settings)
     if ids and restrictions:
         raise BadRequest("Send either the ids of documents or filters.fq.", field="filters.fq")
-    unread = [name for name in given.values if name not in KEYS] + ([] if is_known or not language else ["lang"])
+    unread = [name for name in given.values if name not in KEYS] + ([] if code or not language else ["lang"])
     return replace(
         ask,
-        language=language if is_known else ask.language,
+        language=code or ask.language,
         document_ids=ids,
         restrictions=restrictions,
         ignored=(*ask.ignored, *(name[:_MAX_NOTED_CHARS] for name in unread[:_MAX_NOTED])),

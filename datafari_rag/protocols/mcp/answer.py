@@ -14,8 +14,9 @@ from datafari_rag.core.errors import BadRequest, Internal, RagError
 from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.query.chat_overrides import with_steps
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import language_code
 from datafari_rag.core.whole.work import SENTENCES, DocumentWork
-from datafari_rag.protocols.arguments import LANGUAGE, Arguments, facets_of
+from datafari_rag.protocols.arguments import Arguments, facets_of
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp.messages import RpcRequest
 from datafari_rag.protocols.mcp.replies import error_result, failed, progress, succeeded, tool_result
@@ -128,9 +129,10 @@ def _comparison(given: Arguments, incoming: Incoming, settings: Settings) -> Ask
 
 def _language(given: Arguments) -> str | None:
     text = given.text("language", most_chars=MAX_LANGUAGE)
-    if text and not LANGUAGE.fullmatch(text):
+    code = language_code(text)
+    if text and code is None:
         raise BadRequest("language must be a code such as en or fr.", field="language")
-    return text or None
+    return code
 
 
 READERS: Mapping[str, Callable[[Arguments, Incoming, Settings], Ask]] = {

@@ -59,7 +59,7 @@ TAKEN = {
     ),
     "empty line breaks": ({"linebreaks": ""}, NOTHING),
     "an empty format": ({"format": ""}, NOTHING),
-    "lang": ({"lang": "fr-CH"}, replace(NOTHING, language="fr-CH")),
+    "lang": ({"lang": "fr-CH"}, replace(NOTHING, language="fr")),
     "an empty lang": ({"lang": ""}, NOTHING),
     "stream": ({"stream": "True"}, replace(NOTHING, is_streamed=True)),
     "trace off": ({"trace": "false"}, NOTHING),
