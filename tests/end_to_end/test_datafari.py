@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from datafari_rag.adapters.solr.client import Node, SolrConnection, TooManyClauses
-from datafari_rag.adapters.solr.factory import retriever_for
+from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.query.filter_queries import restriction_of
@@ -210,6 +210,44 @@ def _page(engine: SolrRetriever, browse: Browse) -> dict[str, Any]:
     page = dict(engine.browse(browse, PUBLIC))
     header: Any = page.pop("responseHeader")
     return page | {"status": header["status"]}
+
+
+# --- texts and titles -------------------------------------------------------------------------------------------------
+
+VALVE = "The quibblenaut valve closes at forty bar."
+
+
+def test_a_text_is_read_where_it_is(datafari: Datafari) -> None:
+    datafari.load(
+        *DOCUMENTS,
+        {"id": "valve", "language": "en", "content_en": VALVE},
+        {"id": "hidden", "language": "en", "content_en": VALVE, "allow_token_document": ["ann"]},
+        {"id": "empty", "language": "en", "title_en": "quibblenaut"},
+    )
+    try:
+        found = datafari.engine.search(asked("quibblenaut", operator="OR"), PUBLIC).documents
+        texts = {document.id: (document.text, document.field) for document in found}
+        assert texts == {"valve": (VALVE, "content_en"), "empty": ("", "exactContent")}
+        opened = datafari.engine.fetch("valve", "exactContent", PUBLIC)
+        assert opened is not None and (opened.text, opened.field) == (VALVE, "content_en")
+        assert datafari.engine.fetch("hidden", "exactContent", PUBLIC) is None
+        assert datafari.engine.fetch("hidden", "exactContent", ANN) is not None
+    finally:
+        datafari.load(*DOCUMENTS)
+
+
+def test_a_title_that_the_collection_does_not_copy_is_found(datafari: Datafari) -> None:
+    writer = writer_for(Settings(solr_url=datafari.url))
+    manual = {"title": "Frobnicatorium manual", "url": "https://h/twist", "exactContent": "Turn the knob twice."}
+    writer.add([{"id": "en", "language": "en", **manual}, {"id": "it", "language": "it", **manual}])
+    writer.commit()
+    try:
+        assert set(listed(datafari.engine, Browse("frobnicatorium"))) == {"en", "it"}
+        assert listed(datafari.engine, Browse("twist")) == ["en", "it"], "Solr's own copy"
+    finally:
+        writer.delete(["en", "it"])
+        writer.commit()
+        writer.close()
 
 
 # --- filters as the pages of Datafari send them -----------------------------------------------------------------------

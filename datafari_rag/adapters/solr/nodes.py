@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from datafari_rag.adapters.solr.client import Node, RequestForbidden, RequestRejected, SolrConnection
 from datafari_rag.adapters.solr.large_replies import LargeAnswers
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
-from datafari_rag.core.solr.schema import Kind, Schema, kinds_of
+from datafari_rag.core.solr.schema import Schema, copied_in, kinds_of
 
 Answer = TypeVar("Answer")
 
@@ -129,13 +129,13 @@ def described(schema: Schema, nodes: Nodes) -> Schema:
     Raises:
         SearchUnavailable, SearchTimeout: no node answers.
     """
-    return Schema(schema.fields, schema.languages, nodes.ask(_kinds))
+    found = nodes.ask(_description)
+    return Schema(schema.fields, schema.languages, kinds_of(found), copied_in(found))
 
 
-def _kinds(node: Node) -> Mapping[str, Kind] | None:
+def _description(node: Node) -> Mapping[str, object]:
     try:
-        found = node.read("schema?wt=json")
+        schema = node.read("schema?wt=json").get("schema")
     except (RequestRejected, RequestForbidden):
-        return None
-    schema = found.get("schema")
-    return kinds_of(schema) if isinstance(schema, Mapping) else None
+        return {}
+    return schema if isinstance(schema, Mapping) else {}

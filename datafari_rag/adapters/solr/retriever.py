@@ -7,7 +7,8 @@ no search without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from datafari_rag.adapters.solr.client import RequestRejected, TooManyClauses
@@ -26,6 +27,7 @@ from datafari_rag.core.solr.parameters import (
     fetch_params,
     search_params,
     text_field,
+    texts_params,
 )
 from datafari_rag.core.solr.restriction_parameters import NOTHING
 from datafari_rag.core.solr.schema import Schema
@@ -71,7 +73,9 @@ class SolrRetriever:
             is_narrowed=bool(search.restrictions),
         )
         total, rows = hits_of(reply)
-        found = tuple(self._document(row, reply, search, schema) for row in rows)
+        found = [self._document(row, reply, search, schema) for row in rows]
+        if not search.is_bare and search.content == "exactContent":
+            found = self._with_texts(found, search.language, access, schema)
         ranked = sorted((d for d in found if d.score >= search.min_score), key=lambda d: (-d.score, d.id))
         query = f"{search.step.rule}: {params.get('words', NOTHING)}"
         return SearchResult(tuple(ranked), total, is_partial(reply), took_ms(reply), query=query)
@@ -96,7 +100,12 @@ class SolrRetriever:
             return None
         reply = self._ask(fetch_params(document_id, field, access, schema), is_narrowed=False)
         row = next(iter(hits_of(reply)[1]), None)
-        return None if row is None else document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
+        if row is None:
+            return None
+        found = document_of(row, field=field, text=first_value(row, field) or "", schema=schema)
+        if field != schema.fields.exact_content:
+            return found
+        return self._with_texts([found], found.language or "", access, schema)[0]
 
     def probe(self) -> str | None:
         """Return None when a search would work now, else one sentence that says what is wrong."""
@@ -148,6 +157,19 @@ class SolrRetriever:
             self._known = known
         return known[0]
 
+    def _with_texts(self, documents: list[Document], language: str, access: Filter, schema: Schema) -> list[Document]:
+        """Return *documents*, those without an exact text with the stemmed body that they have in its place."""
+        ids = [document.id for document in documents if not document.text]
+        if not ids or not schema.contents(language):
+            return documents
+        rows = hits_of(self._ask(texts_params(ids, language, access, schema), is_narrowed=False))[1]
+        # A document that was replaced since is another one.
+        stored = {(first_value(row, schema.fields.id), first_value(row, "_version_")): row for row in rows}
+        return [
+            _with_text(one, stored.get((one.id, one.version), {}), schema.contents(language)) if not one.text else one
+            for one in documents
+        ]
+
     def _document(self, row: Mapping[str, Any], reply: Mapping[str, Any], search: Search, schema: Schema) -> Document:
         if search.content == "highlighting":
             identifier = first_value(row, schema.fields.id) or ""
@@ -157,3 +179,9 @@ class SolrRetriever:
             field = text_field(search.content, schema)
             text = first_value(row, field) or ""
         return document_of(row, field=field, text=text, schema=schema)
+
+
+def _with_text(document: Document, row: Mapping[str, Any], fields: Sequence[str]) -> Document:
+    """Return *document* with the first text that *row* has in one of *fields*; as it is where there is none."""
+    texts = ((name, first_value(row, name)) for name in fields)
+    return next((replace(document, text=text, field=name) for name, text in texts if text), document)

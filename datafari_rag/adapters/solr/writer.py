@@ -80,13 +80,16 @@ def solr_document(document: Mapping[str, object], schema: Schema) -> dict[str, o
     """
     Return *document* under the collection's field names, all six ACL fields in it; what it cannot hold is left out.
 
-    The body goes to the field of its language, too. Lone surrogates are replaced. A rights token that cannot be a
+    The body goes to the field of its language, too, and title and address to the searched copies that the collection
+    has and does not fill itself. Lone surrogates are replaced. A rights token that cannot be a
     term closes its level to everybody: without it a denied user would be let in.
     """
     language = document.get("language")
     body = {f"content_{language}": document.get("exactContent")} if language in schema.languages else {}
+    named = {schema.fields.title: document.get("title"), schema.fields.url: document.get("url")}
+    copies = {name: named[source] for name, source in schema.fillable(str(language or "")).items()}
     found: dict[str, object] = {}
-    for name, value in {**body, **document}.items():
+    for name, value in {**body, **copies, **document}.items():
         own = _own_name(name, schema)
         kept = _clean(value, schema.kind(own))
         if name not in ACL_FIELDS and schema.has(own) and kept not in (None, "", []):

@@ -178,6 +178,18 @@ def fetch_params(document_id: str, field: str, access: Filter, schema: Schema) -
     return params | {"rows": "1", "fl": ",".join(document_fields(schema, field))}
 
 
+def texts_params(ids: Sequence[str], language: str, access: Filter, schema: Schema) -> Params:
+    """Return the parameters that read the stemmed bodies of the documents *ids*, rights checked as in any search."""
+    params = merged(filter_params(access, schema), basics(schema), UNPROMOTED)
+    fields = (schema.fields.id, "_version_", *schema.contents(language))
+    return params | {
+        "q": f'{{!terms f={schema.fields.id} separator="{SEPARATOR}" v=$documents}}',
+        "documents": SEPARATOR.join(_sendable(ids)[0]),
+        "rows": str(len(ids)),
+        "fl": ",".join(fields),
+    }
+
+
 def basics(schema: Schema) -> dict[str, str]:
     """Return what every search sends, hits of equal score in the order of their ids."""
     return {**SENT, "sort": f"score desc,{schema.fields.id} asc"}

@@ -39,6 +39,8 @@ class Schema:
     fields: Fields = _DATAFARI
     languages: tuple[str, ...] = ("en", "fr", "de", "es")
     kinds: Mapping[str, Kind] | None = None
+    copied: frozenset[str] = frozenset()
+    """The fields that Solr fills itself from others (`copyField`)."""
 
     def has(self, name: str) -> bool:
         """Say whether documents can have a field *name*; an empty name is not a field."""
@@ -72,6 +74,18 @@ class Schema:
         exact = (self.fields.exact_title,) if self.has(self.fields.exact_title) else ()
         return (*self._by_language(self.fields.title_prefix, language), *exact)
 
+    def fillable(self, language: str) -> Mapping[str, str]:
+        """
+        Return the searched copies that a writer has to fill, for a document in *language*: name → title or url.
+
+        Empty where the collection did not say which fields it has.
+        """
+        fields = self.fields
+        own = (fields.title_prefix + language, fields.exact_title)
+        copies = {name: fields.title for name in self.titles(language) if name in own}
+        copies |= {fields.url_search: fields.url} if self.has(fields.url_search) else {}
+        return {name: source for name, source in copies.items() if self.kinds is not None and name not in self.copied}
+
     def is_text(self, name: str) -> bool:
         """Say whether *name* is one of the fields whose stored text a reader may open."""
         return name in (self.fields.exact_content, self.fields.preview_content, *self.contents(""))
@@ -94,6 +108,11 @@ def kinds_of(schema: Mapping[str, object]) -> Mapping[str, Kind] | None:
     declared = [*_rows(schema.get("fields")), *_rows(schema.get("dynamicFields"))]
     found = {str(row["name"]): _kind(classes.get(row.get("type"), "")) for row in declared if "name" in row}
     return found or None
+
+
+def copied_in(schema: Mapping[str, object]) -> frozenset[str]:
+    """Return the fields that Solr's own description (`/schema`) says it fills itself."""
+    return frozenset(str(row["dest"]) for row in _rows(schema.get("copyFields")) if "dest" in row)
 
 
 def _kind(class_name: str) -> Kind:
