@@ -163,7 +163,8 @@ _CONFIG = f"""<config>
     <str name="queryFieldType">string</str>
     <str name="config-file">elevate.xml</str>
   </searchComponent>
-  <queryParser name="manifoldCFSecurity" class="solr.LuceneQParserPlugin"/>
+  <!-- In the place of ManifoldCF's, which is no part of Solr: without any user it lets nothing through. -->
+  <queryParser name="manifoldCFSecurity" class="solr.BoolQParserPlugin"/>
   <requestHandler name="/select" class="solr.SearchHandler" useParams="mySearch">{_HANDLER}{_LAST}
   </requestHandler>
   <requestHandler name="/secured" class="solr.SearchHandler">{_HANDLER}

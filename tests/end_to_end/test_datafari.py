@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from click.testing import CliRunner
 
 from datafari_rag.adapters.solr.client import Node, SolrConnection, TooManyClauses
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
+from datafari_rag.commands.doctor import doctor
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.query.filter_queries import restriction_of
 from datafari_rag.core.query.search_request import Browse, Search, Step
@@ -279,6 +282,55 @@ def test_a_filter_is_read_as_its_field_reads_it(engine: SolrRetriever, text: str
     assert set(listed(engine, Browse(None, restrictions=(restriction,)))) == wanted
     leave = asked("leave engineers", operator="OR", restrictions=(restriction,))
     assert set(found_by(engine, leave)) == wanted
+
+
+# --- the doctor -------------------------------------------------------------------------------------------------------
+
+
+def _diagnosis(datafari: Datafari, tmp_path: Path, *lines: str) -> tuple[int, str]:
+    conf = tmp_path / "rag.properties"
+    conf.write_text("\n".join([f"solr.url={datafari.url}", *lines]))
+    said = CliRunner().invoke(doctor, ["--conf", str(conf), "--no-model"])
+    return said.exit_code, said.output
+
+
+def test_the_doctor_names_what_answers_are_made_without(datafari: Datafari, tmp_path: Path) -> None:
+    datafari.set(bq="language:fr^10", _appends_={"boost": "2"})
+    status, said = _diagnosis(datafari, tmp_path, "solr.facets=extension,title")
+
+    assert status == 0, said
+    assert "HINT    handler: answers are made without what it adds to the order of hits: boost, bq, elevator" in said
+    assert "OK      handler: nothing that it sets changes an answer" in said
+    assert "HINT    solr.facets: not indexed, so that nothing is counted and every filter finds nothing: title" in said
+
+
+def test_the_doctor_names_what_a_handler_sets_all_the_same(datafari: Datafari, tmp_path: Path) -> None:
+    datafari.load(*DOCUMENTS, {"id": "valve", "language": "en", "content_en": VALVE})
+    datafari.set(**{"facet.matches": "x", "json.limit": 0, "_invariants_": {"sort": "id desc", "tie": "0.2"}})
+    try:
+        status, said = _diagnosis(datafari, tmp_path)
+    finally:
+        datafari.set()
+        datafari.load(*DOCUMENTS)
+
+    assert status == 1
+    assert "PROBLEM handler: its invariants override what each search sends: sort" in said
+    assert "HINT    handler: sets facet.matches: values that do not match are not counted" in said
+    assert "HINT    handler: sets json.limit: a request in JSON replaces the words of a question" in said
+    assert "OK      handler" not in said
+    assert "HINT    texts: 1 documents have no exactContent" in said
+
+
+def test_the_doctor_has_two_ways_out_of_a_handler_that_filters_by_itself(datafari: Datafari, tmp_path: Path) -> None:
+    status, said = _diagnosis(datafari, tmp_path, "solr.handler=/secured")
+    assert status == 1
+    assert "PROBLEM rights component: the handler filters by itself, as Datafari's does" in said
+    assert "-> Either let it filter, with this line alone: security.mode=plugin" in said
+    assert "-> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag" in said
+
+    status, said = _diagnosis(datafari, tmp_path, "solr.handler=/secured", "security.mode=plugin")
+    assert status == 0, said
+    assert "OK      rights component" in said
 
 
 VALUES = (

@@ -9,7 +9,7 @@ from datafari_rag.adapters.solr.client import RequestForbidden, RequestRejected
 from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY
 from datafari_rag.core.errors import SearchError
-from datafari_rag.core.solr.collection_report import CollectionFacts
+from datafari_rag.core.solr.collection_report import CollectionFacts, HandlerFacts
 from datafari_rag.core.solr.handler_parameters import SENT
 from datafari_rag.core.solr.schema import Schema
 
@@ -25,7 +25,9 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
         SearchUnavailable, SearchTimeout: Solr does not answer.
     """
     schema = described(named, nodes)
-    flags = _flags(nodes)
+    flags, exact = _flags(nodes), schema.fields.exact_content
+    name = handler.strip("/")
+    configured = _optional(nodes, f"config/requestHandler?componentName=/{name}&expandParams=true&wt=json")
     there = [name for name in ACL_FIELDS if schema.has(schema.acl(name))]
     without = {name: _count(nodes, {"fq": f"-{schema.acl(name)}:[* TO *]"}) or 0 for name in there}
     is_whole = len(there) == len(ACL_FIELDS)
@@ -36,8 +38,10 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
             documents=_count(nodes, {}) or 0,
             public=_count(nodes, {"fq": unset}) if is_whole else None,
             without=without,
-            has_component=_has_component(nodes, handler),
+            has_component=None if configured is None else COMPONENT in str(configured).lower(),
             expands=_expands(nodes, handler.strip("/")),
+            textless=_count(nodes, {"fq": f"-{exact}:[* TO *]"}) or 0 if schema.has(exact) else 0,
+            handler=_handler(configured, handler.strip("/")),
         ),
         schema,
     )
@@ -66,15 +70,38 @@ def _flags(nodes: Nodes) -> Mapping[str, frozenset[str]]:
     reply = _optional(nodes, "schema/fields?showDefaults=true&wt=json")
     rows = reply.get("fields") if reply else None
     return {
-        str(row["name"]): frozenset(flag for flag in ("indexed", "stored") if row.get(flag) is True)
+        str(row["name"]): frozenset(flag for flag in ("indexed", "stored", "docValues") if row.get(flag) is True)
         for row in rows or ()
         if isinstance(row, Mapping) and "name" in row
     }
 
 
-def _has_component(nodes: Nodes, handler: str) -> bool | None:
-    reply = _optional(nodes, f"config/requestHandler?componentName=/{handler.strip('/')}&wt=json")
-    return None if reply is None else COMPONENT in str(reply).lower()
+def _handler(configured: Mapping[str, Any] | None, name: str) -> HandlerFacts | None:
+    """Return what *configured*, Solr's own description of a handler, sets, the sets of its `useParams` included."""
+    own = configured
+    for key in ("config", "requestHandler", f"/{name}"):
+        own = own.get(key) if isinstance(own, Mapping) else None
+    if not isinstance(own, Mapping):
+        return None
+    sets = [found for found in _mapped(own, "_useParamsExpanded_").values() if isinstance(found, Mapping)]
+    components = [own.get(key) for key in ("first-components", "components", "last-components")]
+    return HandlerFacts(
+        defaults=_names(_mapped(own, "defaults"), *sets),
+        invariants=_names(_mapped(own, "invariants"), *(_mapped(found, "_invariants_") for found in sets)),
+        appended=_names(_mapped(own, "appends"), *(_mapped(found, "_appends_") for found in sets)),
+        components=tuple(str(one) for some in components if isinstance(some, list) for one in some),
+    )
+
+
+def _mapped(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = row.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _names(*sections: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of parameters, those for one field (`f.FIELD.NAME`) as for all."""
+    named = (name for section in sections for name in section if name and not name.startswith("_"))
+    return frozenset(name.split(".", 2)[-1] if name.startswith("f.") else name for name in named)
 
 
 def _expands(nodes: Nodes, handler: str) -> bool:

@@ -11,12 +11,30 @@ from dataclasses import dataclass
 from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
+from datafari_rag.core.solr.handler_parameters import BOOSTS, is_overridden, reason_left
 from datafari_rag.core.solr.schema import Schema
 
 STORED_SUMMARY = "llm_summary"
 """The field of Datafari's summaries."""
 
 Verdict = Literal["ok", "hint", "problem"]
+
+ELEVATOR = "elevat"
+"""Part of the name of Solr's component for elevated documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerFacts:
+    """
+    What a handler's configuration has, sets of `useParams` included: names of parameters, never their values.
+
+    *components* are the names of all its components.
+    """
+
+    defaults: frozenset[str] = frozenset()
+    invariants: frozenset[str] = frozenset()
+    appended: frozenset[str] = frozenset()
+    components: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +55,8 @@ class CollectionFacts:
     *flags* is field name → its properties ("indexed", "stored"), for declared fields. *documents* are all, *public*
     those that no rights hide, *without* ACL field → documents that lack it altogether. *has_component* says
     whether the handler has Solr's own rights component, None when the configuration cannot be read. *expands*
-    says that the handler expands `${name}` in parameters although the request forbids it.
+    says that the handler expands `${name}` in parameters although the request forbids it. *textless* documents have no
+    exact text. *handler* is None when the configuration cannot be read.
     """
 
     flags: Mapping[str, frozenset[str]]
@@ -46,6 +65,8 @@ class CollectionFacts:
     without: Mapping[str, int]
     has_component: bool | None
     expands: bool = False
+    textless: int = 0
+    handler: HandlerFacts | None = None
 
 
 def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Iterable[str]) -> tuple[Finding, ...]:
@@ -53,9 +74,10 @@ def findings(facts: CollectionFacts, schema: Schema, *, mode: str, facets: Itera
     return (
         *_of_documents(facts),
         *_of_texts(facts, schema),
-        *_of_extras(schema, facets),
+        *_of_extras(schema, facets, facts),
         *_of_rights(facts, schema, mode),
         *_of_macros(facts),
+        *_of_handler(facts.handler),
     )
 
 
@@ -85,6 +107,12 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
             "is missing",
             "Do not use rag.solrField=preview_content, or set the field: solr.field.preview_content=NAME",
         )
+    if facts.textless:
+        text = f"{facts.textless} documents have no {fields.exact_content}"
+        advice = (
+            f"Nothing where they have a {fields.content_prefix}LANGUAGE, which is read in its place: else index again"
+        )
+        yield Finding("texts", "hint", text, advice)
     contents, titles = schema.contents(""), schema.titles("")
     if contents:
         yield Finding("stemmed text", "ok", ", ".join(contents))
@@ -106,6 +134,30 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
         )
 
 
+def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
+    if handler is None:
+        return
+    fixed = sorted(name for name in handler.invariants if is_overridden(name))
+    if fixed:
+        yield Finding(
+            "handler",
+            "problem",
+            f"its invariants override what each search sends: {', '.join(fixed)}",
+            "Move them to the defaults of the handler, or use another one: solr.handler=/NAME",
+        )
+    left = {name: reason_left(name) for name in sorted(handler.defaults | handler.invariants - {"fq"})}
+    for name, reason in left.items():
+        if reason is not None:
+            yield Finding("handler", "hint", f"sets {name}: {reason}", "Remove it from the defaults of the handler")
+    added = sorted({*BOOSTS, "rq"} & (handler.defaults | handler.appended | handler.invariants))
+    added += [name for name in handler.components if ELEVATOR in name.lower()]
+    if added:
+        text = f"answers are made without what it adds to the order of hits: {', '.join(added)}"
+        yield Finding("handler", "hint", text, "Nothing: a plain search has it")
+    if not fixed and not any(left.values()):
+        yield Finding("handler", "ok", "nothing that it sets changes an answer")
+
+
 def _needed(name: str, own: str, flags: set[str], facts: CollectionFacts, schema: Schema) -> Finding:
     if not schema.has(own):
         return Finding(f"field {own}", "problem", "is missing", f"Set the collection's field: solr.field.{name}=NAME")
@@ -120,7 +172,7 @@ def _needed(name: str, own: str, flags: set[str], facts: CollectionFacts, schema
     return Finding(f"field {own}", "ok", "exists")
 
 
-def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
+def _of_extras(schema: Schema, facets: Iterable[str], facts: CollectionFacts) -> Iterator[Finding]:
     extras = {
         schema.fields.language: "a document's language is not shown",
         schema.fields.last_modified: "hits cannot be sorted by date",
@@ -132,6 +184,10 @@ def _of_extras(schema: Schema, facets: Iterable[str]) -> Iterator[Finding]:
     if STORED_SUMMARY in (schema.kinds or {}):
         text = "is not used: nothing is stored with it that says which text of the document it was made from"
         yield Finding(f"field {STORED_SUMMARY}", "hint", text, "Nothing: summaries are made when they are wanted")
+    blind = [name for name in facets if name in facts.flags and not facts.flags[name] & {"indexed", "docValues"}]
+    if blind:
+        text = f"not indexed, so that nothing is counted and every filter finds nothing: {', '.join(blind)}"
+        yield Finding("solr.facets", "hint", text, "Remove these names from solr.facets")
     missing = [name for name in facets if not schema.has(name)]
     if missing:
         yield Finding(
@@ -174,8 +230,9 @@ def _of_component(facts: CollectionFacts, mode: str) -> Iterator[Finding]:
         yield Finding(
             "rights component",
             "problem",
-            "the handler filters by itself, without a user: only public documents are found",
-            "Set security.mode=plugin, or use a handler without it: solr.handler=/NAME",
+            "the handler filters by itself, as Datafari's does, without a user: only public documents are found",
+            "Either let it filter, with this line alone: security.mode=plugin\n"
+            "        -> or add a handler without {!manifoldCFSecurity} to Solr, and name it: solr.handler=/rag",
         )
     elif mode == "plugin":
         yield Finding("rights component", "ok", "the handler has the ManifoldCF component")

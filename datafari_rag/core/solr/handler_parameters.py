@@ -229,6 +229,12 @@ def reason_left(name: str) -> str | None:
     return _reason(LEFT, name)
 
 
+def is_overridden(name: str) -> bool:
+    """Say whether the parameter *name*, sent with a search, would lose against an invariant of the handler."""
+    tables = (SENT, UNPROMOTED, HIGHLIGHTER, SNIPPETS, COUNTS, VALUES)
+    return name in ("q", "fq", "fl", "rows", "sort", "facet.field", "words") or any(name in table for table in tables)
+
+
 def is_known(name: str) -> bool:
     """Say whether these tables know the parameter *name*."""
     tables = (SENT, UNPROMOTED, PARSER, HIGHLIGHTER, SNIPPETS, COUNTS, VALUES)
