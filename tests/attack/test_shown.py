@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from datafari_rag.bootstrap import create_app, writer_for
 from datafari_rag.core.answer.output_filter import OutputFilter
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.settings.table import Settings
 from tests.attack.report import Record, judge
+from tests.model_server import model_server
+from tests.security.asking import Case, request_for
 
 TRUE = "All employees hired after 2011 cannot vote"
 DOSE = "The dose is 20 mg of the drug each day"
@@ -99,3 +105,34 @@ def outside_code(text: str) -> str:
 
 def is_control(character: str) -> bool:
     return unicodedata.category(character) in ("Cc", "Cf") and character != "\n"
+
+
+SAID = ("The dose is \u202e", "20\u202c mg\u200b of the drug each day", " [1]. \U000e0041 \x1b[31m\x00")
+ANSWERING = ("ragapi", "choices", "chat", "published", "openai", "page", "mcp", "ai")
+
+
+def test_no_dialect_sends_a_control_of_the_model(record_property: Record, tmp_path: Path) -> None:
+    index = f"embedded:{tmp_path / 'index'}"
+    writer = writer_for(Settings(solr_url=index))
+    writer.add([{"id": RULES.id, "title": RULES.title, "exactContent": RULES.text, "language": "en"}])
+    writer.commit()
+    writer.close()
+    sent = []
+    with model_server(texts=SAID) as model:
+        conf = tmp_path / "rag.properties"
+        conf.write_text(f"solr.url={index}\nrag.api.endpoint={model.url}\nserver.rate.work_per_minute=0\n")
+        client = create_app(conf).test_client()
+        for dialect, target, is_streamed in itertools.product(ANSWERING, range(20), (False, True)):
+            case = Case(dialect, "body", None, target, "key", is_streamed, (), {})
+            asked = request_for(case, "What is the dose of the drug?", RULES.id)
+            reply = client.open(asked.path, method=asked.method, data=asked.body, headers=dict(asked.headers))
+            sent.append((dialect, unescaped(reply.get_data(as_text=True))))
+    assert {dialect for dialect, text in sent if "[31m" in text} == set(ANSWERING)
+    holes = [f"{dialect}: {text!r}" for dialect, text in sent if any(map(is_control, text.replace("\r", "")))]
+    judge(record_property, "controls of a model in replies", against="dialects", tried=len(sent), holes=holes)
+
+
+def unescaped(text: str) -> str:
+    """Return *text* with the characters that JSON escapes, but for blanks and line ends."""
+    spelled = re.sub(r"\\u(?!000[9ad])([0-9a-fA-F]{4})", lambda one: chr(int(one[1], 16)), text)
+    return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

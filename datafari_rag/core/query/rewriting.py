@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
+from datafari_rag.core.text.cleaning import visible
 
 MAX_QUERY_CHARS = 300
 MAX_TOKENS = 60
@@ -46,7 +47,7 @@ def prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prompt:
 
 def with_query(ask: Ask, said: str) -> Ask:
     """Return *ask* with the model's words to search for; unchanged when *said* is not one line of a query's length."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in visible(said).splitlines() if line.strip()]
     query = _DRESS.sub("", lines[0]).strip(" \"'«»“”") if len(lines) == 1 else ""
     if not 0 < len(query) <= MAX_QUERY_CHARS or not any(char.isalnum() for char in query):
         return ask

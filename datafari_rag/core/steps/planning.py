@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.text.cleaning import visible
 
 MAX_QUERIES = 4
 MAX_QUERY_CHARS = 200
@@ -101,7 +102,7 @@ def _lines(said: str) -> list[str]:
 
 
 def _undressed(line: str) -> str:
-    text = line.strip()
+    text = visible(line).strip()
     if dress := _DRESS.match(text):
         text = text[dress.end() :]
     return " ".join(text.strip(_QUOTES).split())

@@ -16,6 +16,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.steps.planning import DONE, MAX_PLAN_CHARS, MAX_QUERY_CHARS, MAX_TOKENS, Planner
+from datafari_rag.core.text.cleaning import visible
 
 TOOLS = ("search", "fetch", "readNext", "check")
 
@@ -74,7 +75,7 @@ def is_done(said: str) -> bool:
 
 def call_in(said: str) -> ToolCall | None:
     """Return the first call in what the model *said*, None where there is none that a tool takes."""
-    for line in said[:MAX_PLAN_CHARS].splitlines():
+    for line in visible(said[:MAX_PLAN_CHARS]).splitlines():
         match = _CALL.match(line.strip(" \t`*-"))
         if match is None:
             continue

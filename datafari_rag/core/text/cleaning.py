@@ -142,6 +142,11 @@ class VisibleText:
         return "".join(shown)
 
 
+def visible(text: str) -> str:
+    """Return *text* as `VisibleText` shows it."""
+    return VisibleText().feed(text)
+
+
 def _joining(run: str, before: str, after: str) -> str:
     """Return what a letter or sign needs of a *run* of invisible characters; *after* "": all that it may need."""
     if not before:
