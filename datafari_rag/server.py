@@ -270,8 +270,9 @@ class Worker(GeventWorker):  # type: ignore[misc] # as above
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
 
     def _reload(self, sig: int, frame: Any) -> None:
+        # Not here: a signal interrupts anything, the event loop too, which may wait for no lock.
         if self.wsgi is not None:
-            self.wsgi.app.reload()
+            gevent.spawn(self.wsgi.app.reload)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """Refuse new streams while the open ones finish, and close idle connections."""

@@ -32,6 +32,8 @@ class Asked:
     query: dict[str, list[str]]
     headers: dict[str, str]
     body: bytes = b""
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when the server ends: who waits for it is silent."""
 
 
 @dataclass
@@ -54,7 +56,7 @@ class _Quiet(ThreadingHTTPServer):
 @contextmanager
 def serving(answer: Callable[[Asked], Reply], tls: ssl.SSLContext | None = None) -> Iterator[Loopback]:
     """Serve until the block ends, over TLS with *tls*; every request is recorded before it is answered."""
-    loopback = Loopback("", answer)
+    loopback, over = Loopback("", answer), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -63,7 +65,7 @@ def serving(answer: Callable[[Asked], Reply], tls: ssl.SSLContext | None = None)
             parts = urlsplit(self.path)
             size = int(self.headers.get("Content-Length") or 0)
             query = parse_qs(parts.query, keep_blank_values=True)
-            asked = Asked(self.command, parts.path, query, dict(self.headers), self.rfile.read(size))
+            asked = Asked(self.command, parts.path, query, dict(self.headers), self.rfile.read(size), over)
             loopback.asked.append(asked)
             reply = loopback.answer(asked)
             self.send_response(reply.status)
@@ -93,6 +95,7 @@ def serving(answer: Callable[[Asked], Reply], tls: ssl.SSLContext | None = None)
     try:
         yield loopback
     finally:
+        over.set()
         server.shutdown()
         server.server_close()
         thread.join(5)

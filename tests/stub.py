@@ -7,12 +7,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+
+from tests.waiting import until
 
 COMMAND = "from datafari_rag.commands.stub_llm import stub_llm; stub_llm()"
 
@@ -33,14 +34,14 @@ class Stub:
             kept: list[dict[str, Any]] = json.load(reply)["requests"]
         return [one for one in kept if model is None or one["body"].get("model") == model]
 
-    def states(self, model: str, *, wanted: str, within_s: float) -> list[str]:
-        """Return the states of the requests for *model* as soon as all are *wanted*, at the latest after *within_s*."""
-        end = time.monotonic() + within_s
-        while True:
-            states = [one["state"] for one in self.requests(model)]
-            if all(state == wanted for state in states) or time.monotonic() > end:
-                return states
-            time.sleep(0.02)
+    def states(self, model: str, *, wanted: str) -> list[str]:
+        """Return the states of the requests for *model* as soon as all are *wanted*."""
+
+        def states() -> list[str]:
+            return [one["state"] for one in self.requests(model)]
+
+        until(lambda: set(states()) <= {wanted}, states)
+        return states()
 
 
 @contextmanager

@@ -11,19 +11,19 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 FENCE = re.compile(r"^```shell\n(.*?)^```\n(?:\n```(?:text|json)\n(.*?)^```\n)?", re.M | re.S)
-READY_S = 600
 MASKS = (
     (re.compile(r"\b[0-9a-f]{32}\b"), "ID"),
     (re.compile(r"\b\d+(?:\.\d+)? ?m?s\b"), "TIME"),
@@ -83,11 +83,8 @@ def served(checkout: Path) -> Iterator[Path]:
             env={**os.environ, "PIP_COMPILE": "0"},
         )
     try:
-        limit = time.monotonic() + READY_S
-        while "is ready" not in log.read_text(encoding="utf-8"):
-            assert process.poll() is None, log.read_text(encoding="utf-8")
-            assert time.monotonic() < limit, log.read_text(encoding="utf-8")
-            time.sleep(0.2)
+        until(lambda: "is ready" in log.read_text(encoding="utf-8") or process.poll() is not None)
+        assert process.poll() is None, log.read_text(encoding="utf-8")
         yield checkout
     finally:
         os.killpg(process.pid, signal.SIGTERM)

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 
 import gevent
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from datafari_rag.adapters.worker_thread import LONG_UNITS, WorkThread, offload_for_worker
 from datafari_rag.core.errors import Overloaded, TooMuchWork
 from datafari_rag.ports import inline
+from tests.waiting import HANGS_S
 
 BEGINNING = """
 import gevent.monkey
@@ -97,9 +97,15 @@ def test_work_without_end_is_ended_and_its_thread_is_free_for_the_next() -> None
 
 
 def test_what_waits_for_the_thread_waits_no_longer_than_work_may_take() -> None:
-    offload = WorkThread(lambda: 0.2)
-    first = gevent.spawn(offload, endless, LONG_UNITS)
-    gevent.sleep(0.05)
+    offload, begun = WorkThread(lambda: 0.2), threading.Event()
+
+    def begin() -> None:
+        begun.set()
+        endless()
+
+    first = gevent.spawn(offload, begin, LONG_UNITS)
+    while not begun.is_set():
+        gevent.sleep(0)
     with pytest.raises((Overloaded, TooMuchWork)):
         WorkThread.__call__(offload, endless, LONG_UNITS)
     first.join()
@@ -162,19 +168,18 @@ def test_what_long_work_raises_is_not_written_anywhere() -> None:
 
 def test_work_whose_caller_is_gone_is_ended() -> None:
     before = threading.active_count()
-    steps = 0
+    begun, ended = threading.Event(), threading.Event()
 
-    def counting() -> None:
-        nonlocal steps
-        while True:
-            steps += 1
+    def working() -> None:
+        begun.set()
+        try:
+            endless()
+        finally:
+            ended.set()
 
-    caller = gevent.spawn(WorkThread(lambda: 60.0), counting, LONG_UNITS)
-    while not steps:
-        gevent.sleep(0.01)
+    caller = gevent.spawn(WorkThread(lambda: 2 * HANGS_S), working, LONG_UNITS)
+    while not begun.is_set():
+        gevent.sleep(0)
     caller.kill()
-    gevent.sleep(0.2)
-    reached = steps
-    time.sleep(0.1)
-    assert steps == reached
+    assert ended.wait(HANGS_S)
     assert threading.active_count() <= before + 1

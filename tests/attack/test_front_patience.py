@@ -21,6 +21,7 @@ from tests.attack.report import Record, judge
 from tests.end_to_end.processes import Running, service, write_settings
 from tests.loopback import Asked, Reply, serving
 from tests.security.test_hostile_http import settings
+from tests.waiting import until
 
 READERS = 200
 HEAD_S = 2.0
@@ -176,9 +177,7 @@ def test_settings_that_are_rewritten_all_the_time_show_nobody_more(
                 time.sleep(0.002)
 
         # A worker that starts with settings that are wrong refuses to start, and the service with it.
-        ends = time.monotonic() + 60
-        while len(found.workers()) < 2 and time.monotonic() < ends:
-            time.sleep(0.05)
+        until(lambda: len(found.workers()) == 2)
         writer = threading.Thread(target=rewrite)
         writer.start()
         ends = time.monotonic() + lasts_s
@@ -193,11 +192,8 @@ def test_settings_that_are_rewritten_all_the_time_show_nobody_more(
         stop.set()
         writer.join(10)
         write_settings(tmp_path, good)
-        ends = time.monotonic() + 60
         # Each of the two workers looks at the file by itself.
-        while time.monotonic() < ends and not (is_well := is_whole_again(found)):
-            time.sleep(0.1)
-        holes += [] if is_well else [f"not well again: {found.get('/health/ready').text}"]
+        until(lambda: is_whole_again(found), lambda: found.get("/health/ready").text)
         holes += ["a worker ended"] if "WORKER TIMEOUT" in found.logged() or "Traceback" in found.logged() else []
     judge(record_property, f"settings rewritten {written} times", against="settings", tried=asked, holes=holes)
 
@@ -210,11 +206,7 @@ def test_a_body_that_ends_early_is_a_400_and_nothing_is_left(patient: Running, r
             caller.shutdown(socket.SHUT_WR)
             answer = heard(caller)
             holes += [] if status_of(answer) in (0, 400) else [f"{answer[:100]!r}"]
-    limit = time.monotonic() + 60
-    while _open_files(patient) > before + 5 and time.monotonic() < limit:
-        time.sleep(0.05)
-    left = _open_files(patient) - before
-    holes += [f"{left} connections are left"] if left > 5 else []
+    until(lambda: _open_files(patient) <= before + 5, lambda: f"{_open_files(patient) - before} connections are left")
     judge(record_property, "bodies that end early", against="HTTP", tried=100, holes=holes)
 
 

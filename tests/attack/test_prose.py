@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from datafari_rag.web.pages.markdown import MAX_LINES, PlacedCitations, html_of
 from tests.attack.hostile import grown, text_of, units
 from tests.attack.report import Record, judge
+from tests.growth import APART, MOST, WORTH_S
 from tests.required import program
 
 ROOT = Path(__file__).parents[2]
@@ -19,8 +21,6 @@ SCRIPT = ROOT / "datafari_rag" / "resources" / "static" / "prose.js"
 TIMES, TEXTS = (Path(__file__).with_name(name) for name in ("prose_times.mjs", "prose_text.mjs"))
 
 CHARS, MANY_CHARS = 50_000, 200_000
-LIMIT_MS, MANY_LIMIT_MS = 400, 1600
-"""CPU milliseconds. The slowest text takes a quarter of it on a machine of its own."""
 
 KNOWN = (
     "a\n", "a\n\n", "**a ", "**a** ", "*a ", "* a *", "`a", "`a` ", "[a](b", "[a](b)", "# a\n", "- a\n", "1. a\n",
@@ -34,40 +34,50 @@ def hostile_texts(chars: int) -> dict[str, str]:
     return {label: text_of(unit, chars) for label, unit in units().items()} | dict(grown(chars))
 
 
-def times(texts: dict[str, str], *, timeout_s: int) -> dict[str, float | str]:
+def times(texts: dict[str, str]) -> dict[str, float | str]:
     """Return the milliseconds of each text, without marks and with many, or what was thrown."""
     lines = "\n".join(json.dumps({"label": label, "text": text}) for label, text in texts.items())
     command = [program("node", "make programs"), str(TIMES), str(SCRIPT)]
-    run = subprocess.run(command, input=lines, capture_output=True, text=True, check=True, timeout=timeout_s)
+    run = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     found: dict[str, float | str] = json.loads(run.stdout)
     assert len(found) == 2 * len(texts)
     return found
 
 
-def holes_in(found: dict[str, float | str], *, limit_ms: float) -> list[str]:
-    return [f"{label}: {took}" for label, took in found.items() if isinstance(took, str) or took >= limit_ms]
+Made = Callable[[int], dict[str, str]]
 
 
-@pytest.mark.parametrize(
-    ("chars", "limit_ms"), [(CHARS, LIMIT_MS), pytest.param(MANY_CHARS, MANY_LIMIT_MS, marks=pytest.mark.slow)]
-)
-def test_the_page_lays_out_no_known_text_slowly(chars: int, limit_ms: int, record_property: Record) -> None:
-    known = {ascii(unit): text_of(unit, chars) for unit in KNOWN}
-    found = times(known, timeout_s=120)
-    judge(
-        record_property,
-        f"known texts of {chars:,} on the page",
-        against="pages",
-        tried=len(found),
-        holes=holes_in(found, limit_ms=limit_ms),
-    )
+def holes_in(made: Made, chars: int, times: Callable[[dict[str, str]], dict[str, float | str]] = times) -> list[str]:
+    """Return what is thrown, and the texts *made* whose time grows too fast below so many characters and above."""
+    below, at = times(made(chars // APART)), times(made(chars))
+    steep = {label for label, took in at.items() if _is_steep(below[label], took)}
+    suspects = {name: text for name, text in made(chars * APART).items() if any(one.startswith(name) for one in steep)}
+    above = times(suspects)
+    return [f"{label}: {took}" for label, took in (at | above).items() if isinstance(took, str)] + [
+        f"{one}: {below[one]}, {at[one]}, {above[one]} ms" for one in steep if _is_steep(at[one], above[one])
+    ]
+
+
+def _is_steep(less: float | str, more: float | str) -> bool:
+    """Tell whether a text of four times the length takes too many times as long."""
+    return not isinstance(less, str) and not isinstance(more, str) and more > max(WORTH_S * 1000, MOST * less)
+
+
+def known_texts(chars: int) -> dict[str, str]:
+    return {ascii(unit): text_of(unit, chars) for unit in KNOWN}
+
+
+@pytest.mark.parametrize("chars", [CHARS, pytest.param(MANY_CHARS, marks=pytest.mark.slow)])
+def test_the_page_lays_out_no_known_text_slowly(chars: int, record_property: Record) -> None:
+    holes = holes_in(known_texts, chars)
+    judge(record_property, f"known texts of {chars:,} on the page", against="pages", tried=2 * len(KNOWN), holes=holes)
 
 
 @pytest.mark.trials
 def test_the_page_lays_out_no_hostile_text_slowly(record_property: Record) -> None:
-    found = times(hostile_texts(CHARS), timeout_s=900)
-    holes = holes_in(found, limit_ms=LIMIT_MS)
-    judge(record_property, "hostile texts on the page", against="pages", tried=len(found), holes=holes)
+    holes = holes_in(hostile_texts, CHARS)
+    tried = 2 * len(hostile_texts(CHARS))
+    judge(record_property, "hostile texts on the page", against="pages", tried=tried, holes=holes)
 
 
 def test_the_lines_behind_the_last_one_that_is_read_are_one_on_the_page() -> None:
@@ -87,6 +97,16 @@ def test_the_lines_behind_the_last_one_that_is_read_are_one_on_the_page() -> Non
     assert re.sub(r"\s+", " ", "".join(shown)) == re.sub(r"\s+", " ", re.sub("<[^>]*>", "", html))
 
 
-def test_what_is_thrown_is_a_hole() -> None:
+def test_what_is_thrown_and_what_grows_with_the_square_is_a_hole() -> None:
     """Else the silence of the script would mean nothing."""
-    assert holes_in({"a": "RangeError", "b": 1.0, "c": 9.0}, limit_ms=5) == ["a: RangeError", "c: 9.0"]
+
+    def took(texts: dict[str, str]) -> dict[str, float | str]:
+        sizes = {label: len(text) for label, text in texts.items()}
+        return {
+            label: {"thrown": "RangeError", "square": size**2 / 1e4, "once": size / 10}[label]
+            for label, size in sizes.items()
+        }
+
+    texts = {"thrown": "a", "square": "a", "once": "a"}
+    found = holes_in(lambda chars: {label: text * chars for label, text in texts.items()}, 1000, took)
+    assert found == ["thrown: RangeError", "square: 6.25, 100.0, 1600.0 ms"]

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.stub import read_request
+from tests.waiting import until
 
 WORD = re.compile(r"word[a-z]+[0-9]+")
 """The word of a request: a letter for whose it is, and a number that is never used twice."""
@@ -68,9 +69,7 @@ class Wrong:
 
     def settle(self) -> None:
         """Wait until every reply that does not wait for its true end has been sent."""
-        limit = time.monotonic() + 60
-        while self.busy and time.monotonic() < limit:
-            time.sleep(0.002)
+        until(lambda: not self.busy)
         time.sleep(0.005)  # for the last bytes to arrive
 
     def serve(self, line: socket.socket) -> None:

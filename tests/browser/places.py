@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import docx
 
 from datafari_rag.commands.demo.index import build_demo_index
 from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
+from tests.waiting import until
 
 DEMO = {
     "rag.model": "",
@@ -95,11 +95,7 @@ class Zoo:
         told = self.running.logged().count("settings read from")
         write_settings(self.folder, wanted)
         os.kill(self.running.process.pid, signal.SIGHUP)
-        limit = time.monotonic() + 40
-        while self.running.logged().count("settings read from") <= told:
-            if time.monotonic() > limit:
-                raise AssertionError(f"the settings were not read:\n{self.running.logged()[-2000:]}")
-            time.sleep(0.02)
+        until(lambda: self.running.logged().count("settings read from") > told, self.running.logged)
         self.read = wanted
 
 
@@ -176,8 +172,5 @@ def three_files(folder: Path) -> Iterator[Running]:
     """Run `datafari-rag demo` over three small files, and return when they are read."""
     write_three_files(folder / "files")
     with folder_demo(folder) as found:
-        limit = time.monotonic() + 60
-        while not found.get("/demo/progress").json()["runs"]:
-            assert time.monotonic() < limit, found.logged()
-            time.sleep(0.1)
+        until(lambda: found.get("/demo/progress").json()["runs"], found.logged)
         yield found

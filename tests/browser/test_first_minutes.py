@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import Come
 from tests.browser.places import folder_demo, three_files
 from tests.end_to_end.processes import Running
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -197,10 +197,7 @@ def test_a_file_dropped_on_the_page_is_read_and_can_be_asked_about(
         expect(said.filter(has_text="lion.txt")).to_contain_text("It is being read")
         page.goto(running.url)
         expect(page.locator("#unread li")).to_contain_text("broken.docx")
-        limit = time.monotonic() + 60
-        while "lion.txt" not in running.get("/search/select?q=lion&fl=id").text:
-            assert time.monotonic() < limit
-            time.sleep(0.1)
+        until(lambda: "lion.txt" in running.get("/search/select?q=lion&fl=id").text)
         # By its address: the first page is read again whenever something was read, also while a test types.
         page = reader.open("/?q=How+long+does+a+lion+sleep%3F")
         reader.ended()

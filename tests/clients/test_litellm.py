@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,10 @@ from tests.end_to_end.processes import Running, free_port
 from tests.model_server import ModelServer, model_server
 from tests.required import present
 from tests.stub import Stub, running_stub
+from tests.waiting import until
 
 PROXY = Path(__file__).parents[2] / ".venvs" / "litellm" / "bin" / "litellm"
 KEY = "sk-0123456789abcdef0123456789abcdef"
-START_S = 90.0
 
 pytestmark = [
     pytest.mark.clients,
@@ -98,14 +98,14 @@ def proxy(behind: Stub, strict: ModelServer, good: Running, tmp_path_factory: py
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + START_S
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    raise AssertionError(log.read_text(encoding="utf-8")[-3000:])
+
+    def answers() -> bool:
+        assert process.poll() is None, log.read_text(encoding="utf-8")[-3000:]
+        with suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=5):
+            return True
+        return False
+
+    until(answers, lambda: log.read_text(encoding="utf-8")[-3000:])
 
 
 def told(proxy: str, model: str, *, is_streamed: bool) -> tuple[str, Ending]:

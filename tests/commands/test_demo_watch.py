@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -16,15 +15,19 @@ from click.testing import CliRunner
 from datafari_rag.adapters.embedded.schema import VERSION_FILE, created, exists
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.commands.demo import command
-from datafari_rag.commands.demo.watch import ProgressFile, demo_watch, state_of
+from datafari_rag.commands.demo.watch import TOLD_EVERY_S, ProgressFile, demo_watch, state_of
+from tests.waiting import until
 
 
 def test_progress_says_what_is_read_and_ends(tmp_path: Path) -> None:
     path = tmp_path / "progress.json"
-    listener = ProgressFile(path, tmp_path)
+    now = [100.0]
+    listener = ProgressFile(path, tmp_path, lambda: now[0])
     listener.started(200)
     listener.advanced(50, 1)
-    time.sleep(0.21)
+    now[0] += TOLD_EVERY_S / 2
+    listener.reading("file:///a/earlier.md")
+    now[0] += TOLD_EVERY_S / 2 + 0.001
     listener.reading("file:///a/travel.md")
 
     known = {"folder": str(tmp_path), "isReading": True, "reading": "travel.md", "percent": 25, "runs": 0}
@@ -73,16 +76,16 @@ def test_without_its_parent_it_reads_nothing(tmp_path: Path) -> None:
     assert not exists(tmp_path / "index") and not (tmp_path / "p.json").exists()
 
 
+ROOT = Path(__file__).parents[2]
+
 PARENT = """
-import os, subprocess, sys, time
+import os, subprocess, sys
+from tests.waiting import until
 place = sys.argv[1]
 options = ["--conf", f"{place}/rag.properties", "--progress", f"{place}/p.json", "--dropped", f"{place}/dropped"]
 run = [sys.executable, "-m", "datafari_rag", "demo-watch", f"{place}/files", *options, "--parent", str(os.getpid())]
 watcher = subprocess.Popen(run)
-limit = time.monotonic() + 60
-while '"runs": 1' not in (open(f"{place}/p.json").read() if os.path.exists(f"{place}/p.json") else ""):
-    assert time.monotonic() < limit
-    time.sleep(0.05)
+until(lambda: os.path.exists(f"{place}/p.json") and '"runs": 1' in open(f"{place}/p.json").read())
 print(watcher.pid)
 """
 
@@ -100,13 +103,10 @@ def test_it_ends_soon_after_its_parent(tmp_path: Path) -> None:
     (tmp_path / "files" / "note.md").write_text("# Note")
     (tmp_path / "rag.properties").write_text(f"solr.url=embedded:{tmp_path / 'index'}\n")
     parent = subprocess.run(
-        [sys.executable, "-c", PARENT, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", PARENT, str(tmp_path)], capture_output=True, text=True, cwd=ROOT, check=True
     )
 
-    limit = time.monotonic() + 60
-    while is_running(int(parent.stdout)):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    until(lambda: not is_running(int(parent.stdout)))
 
 
 class FakeStart:

@@ -12,6 +12,7 @@ import pytest
 
 from datafari_rag.devtools.stub_behaviour import EXAMPLES
 from datafari_rag.devtools.stub_llm import MOST_KEPT, serve
+from tests.waiting import HANGS_S, STEP_S
 
 Talk = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
 
@@ -136,6 +137,16 @@ def test_it_lists_names_that_show_what_it_can_do() -> None:
     talking(talk)
 
 
+async def states_become(session: aiohttp.ClientSession, base: str, wanted: list[str]) -> None:
+    """Return when the requests that the stub remembers are in the states *wanted*."""
+    async with asyncio.timeout(HANGS_S):
+        while True:
+            async with session.get(f"{base}/requests") as reply:
+                if [kept["state"] for kept in (await reply.json())["requests"]] == wanted:
+                    return
+            await asyncio.sleep(STEP_S)
+
+
 def test_it_remembers_requests_and_who_left_and_forgets_on_request() -> None:
     async def talk(session: aiohttp.ClientSession, base: str) -> None:
         async with session.post(f"{base}/v1/chat/completions", json=body("echo"), headers={"X-A": "1"}) as reply:
@@ -143,7 +154,7 @@ def test_it_remembers_requests_and_who_left_and_forgets_on_request() -> None:
         async with session.post(f"{base}/v1/chat/completions", json=body("words-99-gap-50ms", stream=True)) as reply:
             await reply.content.readany()
             reply.close()
-        await asyncio.sleep(0.1)
+        await states_become(session, base, ["done", "left"])
         async with session.get(f"{base}/requests") as reply:
             kept = await reply.json()
         first, second = kept["requests"]
@@ -178,19 +189,11 @@ def test_it_keeps_a_thousand_streams_open_at_once_and_learns_at_once_that_they_l
                 pass
             return reply
 
-        async def states() -> list[str]:
-            async with session.get(f"{base}/requests") as reply:
-                return [kept["state"] for kept in (await reply.json())["requests"]]
-
-        replies = await asyncio.wait_for(asyncio.gather(*(begin() for _ in range(many))), 60)
-        assert await states() == ["open"] * many
+        replies = await asyncio.wait_for(asyncio.gather(*(begin() for _ in range(many))), HANGS_S)
+        await states_become(session, base, ["open"] * many)
         for reply in replies:
             reply.close()
-        for _ in range(200):
-            if await states() == ["left"] * many:
-                break
-            await asyncio.sleep(0.05)
-        assert await states() == ["left"] * many
+        await states_become(session, base, ["left"] * many)
 
     talking(talk)
 

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,7 +15,8 @@ from pathlib import Path
 
 import requests
 
-START_S = 120.0
+from tests.waiting import until
+
 STOP_S = 120.0
 
 
@@ -84,16 +84,16 @@ def running(
 
 
 def _wait(found: Running, health: str) -> None:
-    limit = time.monotonic() + START_S
-    while time.monotonic() < limit:
-        if found.process.poll() is not None:
-            break
-        try:
-            if found.get(health).status_code < 500:
-                return
-        except requests.RequestException:
-            time.sleep(0.05)
-    raise AssertionError(f"{found.process.args} does not answer:\n{found.logged()[-4000:]}")
+    def answers() -> bool:
+        assert found.process.poll() is None, why()
+        with suppress(requests.RequestException):
+            return found.get(health).status_code < 500
+        return False
+
+    def why() -> str:
+        return f"{found.process.args} does not answer:\n{found.logged()[-4000:]}"
+
+    until(answers, why)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -8,11 +8,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.end_to_end.processes import Running, service
 from tests.loopback import Asked, Loopback, Reply, serving
+from tests.waiting import until
 
 TEXT = "The canary-text pump needs oil every spring."
 ANSWER = "It needs canary-answer oil. [1]"
@@ -40,13 +42,13 @@ class Scene:
 
     def lines(self, request_id: str) -> list[dict[str, object]]:
         """Return the log lines of one request, when its last one is there."""
-        limit = time.monotonic() + 60
-        while True:
+
+        def found() -> list[dict[str, Any]]:
             lines = [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
-            found = [line for line in lines if line.get("request_id") == request_id]
-            if any("outcome=" in str(line["message"]) for line in found) or time.monotonic() > limit:
-                return found
-            time.sleep(0.05)
+            return [line for line in lines if line.get("request_id") == request_id]
+
+        until(lambda: any("outcome=" in str(line["message"]) for line in found()), found)
+        return found()
 
     def metrics(self) -> dict[str, float]:
         rows = [row for row in self.service.get("/metrics").text.splitlines() if row and row[0] != "#"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import requests
 
 from tests.end_to_end.processes import Running, service, write_settings
+from tests.waiting import until
 
 QUESTION = "/search/select?action=rag&q=How+do+I+copy+a+file"
 CALLERS, RELOADS = 4, 20
@@ -26,9 +26,10 @@ def test_twenty_reloads_under_load_drop_nothing_and_each_answer_is_of_one_file(
         is_over: list[bool] = []
         callers = [pool.submit(ask_on, found, is_over, seen) for _ in range(CALLERS)]
         for number in range(RELOADS):
+            asked, wanted = len(seen), (200, "dict", 2) if number % 2 == 0 else (200, "list", 1)
             write_settings(tmp_path, two if number % 2 == 0 else one)
             found.process.send_signal(signal.SIGHUP)
-            time.sleep(0.15)
+            until(lambda asked=asked, wanted=wanted: wanted in seen[asked:])  # type: ignore[misc]
         is_over.append(True)
         for caller in callers:
             caller.result()
@@ -64,7 +65,4 @@ def rejected(found: Running) -> str:
 
 
 def becomes(found: Running, wanted: str) -> str:
-    limit = time.monotonic() + 60
-    while rejected(found) != wanted and time.monotonic() < limit:
-        time.sleep(0.05)
-    return rejected(found)
+    return until(lambda: wanted if rejected(found) == wanted else "")

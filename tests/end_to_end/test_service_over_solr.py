@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tests.end_to_end.processes import Running, free_port, running, service, stub_llm, write_settings
 from tests.real_solr import Collection
+from tests.waiting import until
 
 pytestmark = pytest.mark.solr
 
@@ -114,11 +114,8 @@ def test_the_three_values_of_solr_field_choose_where_extracts_come_from(tmp_path
             # The number of documents says that the file is taken up.
             write_settings(tmp_path, values | {"rag.solrField": field, "rag.maxFiles": str(number)})
             found.process.send_signal(signal.SIGHUP)
-            limit = time.monotonic() + 60
-            while len((content := found.get(COPY).json()["content"])["documents"]) != number:
-                assert time.monotonic() < limit
-                time.sleep(0.05)
-            seen[field] = content
+            until(lambda number=number: len(found.get(COPY).json()["content"]["documents"]) == number)  # type: ignore[misc]
+            seen[field] = found.get(COPY).json()["content"]
 
     for field, content in seen.items():
         assert all(document["content"] for document in content["documents"])

@@ -16,6 +16,7 @@ import requests
 
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running, free_port, running, write_settings
+from tests.waiting import until
 
 READERS = 80
 FEWEST = 15
@@ -73,9 +74,7 @@ def test_readers_who_wait_for_a_start_are_with_both_workers(
 ) -> None:
     port = free_port()
     with waiting(port) as readers, started(tmp_path, port, demo_index) as found:
-        limit = time.monotonic() + 60
-        while len(readers) < READERS and time.monotonic() < limit:
-            time.sleep(0.01)
+        until(lambda: len(readers) == READERS)
         for one in readers:
             one.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert one.recv(100).startswith(b"HTTP/1.1 200")

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from datafari_rag.devtools import solr_process
 from datafari_rag.devtools.solr_jars import CannotRunSolr
 from datafari_rag.devtools.solr_process import Process, Running
 from tests.real_solr import require_tools, running
+from tests.waiting import until
 
 ACCESS = filter_for(ANONYMOUS, mode="tokens", anonymous="public")
 
@@ -70,11 +70,8 @@ def test_a_solr_and_its_zookeeper_end_with_the_process_that_they_were_started_fo
         try:
             owner.kill()
             owner.wait()
-            limit = time.monotonic() + 60
             # Counted at the moment of asking: what still runs is what `stopped` would have to end.
-            while any(is_running(process) for process in one.processes):
-                assert time.monotonic() < limit
-                time.sleep(0.1)
+            until(lambda: not any(is_running(process) for process in one.processes))
         finally:
             left = solr_process.stopped(tmp_path / "owned")
     assert (len(one.processes), left) == (2, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from datafari_rag.bootstrap import writer_for
 from datafari_rag.core.settings.table import Settings
 from tests.end_to_end.processes import service
 from tests.stub import running_stub
+from tests.waiting import until
 
 SENTENCE = "The supplier delivers the spare part number {} within nine days of the order. "
 
@@ -42,7 +42,5 @@ def test_the_calls_of_a_summary_end_with_its_reader(tmp_path: Path, strategy: st
                 lines = map(json.loads, response.iter_lines(chunk_size=1))
                 told = next(line["data"]["estimate"] for line in lines if "estimate" in line["data"])
                 assert told["pieces"] > 4
-                limit = time.monotonic() + 60
-                while len(stub.requests(model)) < begun and time.monotonic() < limit:
-                    time.sleep(0.02)
-            assert stub.states(model, wanted="left", within_s=60) == ["left"] * begun
+                until(lambda: len(stub.requests(model)) >= begun)
+            assert stub.states(model, wanted="left") == ["left"] * begun

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from tests.end_to_end.processes import Running, service
 from tests.end_to_end.test_observability import ANSWER, ASK, CANARIES, KEY, PARENT, TOKEN, model_says, solr_says
 from tests.loopback import Asked, Loopback, Reply, serving
+from tests.waiting import until
 
 STEPS = {"rights", "search", "passages", "model"}
 
@@ -43,18 +43,15 @@ class Scene:
         return found
 
     def of(self, request_id: str) -> dict[str, Span]:
-        """Return the spans of one request by name, when all have come or some seconds have gone."""
-        limit = time.monotonic() + 60
-        while True:
+        """Return the spans of one request by name, when all have come."""
+
+        def whole() -> dict[str, Span]:
             spans = [span for _, span in self.spans()]
             root = next((span for span in spans if told(span).get("datafari_rag.request_id") == request_id), None)
-            if root is not None:
-                found = {span.name: span for span in spans if span.trace_id == root.trace_id}
-                if found.keys() > STEPS:
-                    return found
-            if time.monotonic() > limit:
-                raise AssertionError(f"no whole trace came: {[span.name for span in spans]}")
-            time.sleep(0.05)
+            found = {} if root is None else {span.name: span for span in spans if span.trace_id == root.trace_id}
+            return found if found.keys() > STEPS else {}
+
+        return until(whole, lambda: f"no whole trace came: {[span.name for _, span in self.spans()]}")
 
 
 def told(span: Span) -> dict[str, object]:
@@ -171,13 +168,13 @@ def test_a_collector_that_refuses_everything_is_no_matter_to_an_answer(tmp_path:
     ) as scene:
         for number in range(4):
             scene.ask(is_streamed=number % 2 == 0)
-        limit = time.monotonic() + 60
-        while not scene.collector.asked and time.monotonic() < limit:
+
+        def is_reached() -> bool:
             scene.ask(is_streamed=True)
-        assert scene.collector.asked
-        while "did not take" not in scene.service.logged() and time.monotonic() < limit:
-            time.sleep(0.05)
-        assert "the collector of spans did not take" in scene.service.logged()
+            return scene.collector.asked != []
+
+        until(is_reached)
+        until(lambda: "the collector of spans did not take" in scene.service.logged(), scene.service.logged)
         assert "canary of the collector" not in scene.service.logged()
         assert scene.service.get("/health/ready").status_code == 200
 

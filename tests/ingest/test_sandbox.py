@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 from datafari_rag.ingest import sandbox
 from datafari_rag.ingest.parsers.parsed import MAX_CHARS, Unreadable
 from datafari_rag.ingest.sandbox import MemoryExceeded, Sandbox, SandboxLimits, TimeExceeded
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks into /proc")
 
@@ -124,8 +124,8 @@ def test_the_process_has_no_environment_and_no_file_but_its_socket(
         text_of(reader, good)
         (one,) = processes() - before
         environment = Path(f"/proc/{one}/environ").read_bytes()
-        while good.name in (opened := files_of(one)):
-            time.sleep(0.01)
+        until(lambda: good.name not in files_of(one))
+        opened = files_of(one)
         command = Path(f"/proc/{one}/cmdline").read_bytes()
     assert environment == b""
     assert opened == ["null", "null", "null", "socket"]
@@ -172,8 +172,7 @@ def test_a_process_that_ended_between_two_files_is_replaced(before: set[int], go
         (one,) = processes() - before
         os.kill(one, signal.SIGKILL)
         # In state Z, ended but not waited for, its socket is closed.
-        while Path(f"/proc/{one}/stat").read_text().rpartition(") ")[2][0] != "Z":
-            time.sleep(0.01)
+        until(lambda: Path(f"/proc/{one}/stat").read_text().rpartition(") ")[2][0] == "Z")
         assert text_of(reader, good) == "good text"
 
 
@@ -241,9 +240,8 @@ def test_the_process_ends_with_a_parent_that_is_killed(good: Path) -> None:
         (one,) = processes(parent.pid)
         parent.kill()
         parent.wait()
-    for _ in range(500):
-        if not is_alive(one):
-            return
-        time.sleep(0.01)
-    os.kill(one, signal.SIGKILL)
-    raise AssertionError("the process outlived its parent")
+    try:
+        until(lambda: not is_alive(one))
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)

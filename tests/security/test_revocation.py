@@ -23,6 +23,7 @@ from datafari_rag.bootstrap import create_app
 from tests.loopback import Asked, Reply, serving
 from tests.real_solr import Collection
 from tests.security.worlds import JWT_SECRET, MCP_URL, embedded_engine
+from tests.waiting import until
 
 SECRET = "zkquartz"
 TEXT = f"The {SECRET} valve opens at nine bar. It was tested in May."
@@ -333,13 +334,13 @@ def test_a_revocation_is_counted_and_audited(small: Place, tmp_path: Path) -> No
     assert 'datafari_rag_revocations_total{of="user"} 1.0' in counted
     assert 'datafari_rag_revocations_total{of="everybody"} 1.0' in counted
     assert "ann" not in counted
-    deadline = time.monotonic() + 20
-    lines: list[dict[str, object]] = []
-    while len(lines) < 2 and time.monotonic() < deadline:
+
+    def written() -> list[dict[str, object]]:
         texts = [path.read_text() for path in (tmp_path / "audit").glob("*.jsonl")]
-        lines = [json.loads(line) for text in texts for line in text.splitlines() if '"revocation"' in line]
-        time.sleep(0.05)
-    assert [(one["who"], one["whom"]) for one in lines] == [("root", "ann"), ("root", "*")]
+        return [json.loads(line) for text in texts for line in text.splitlines() if '"revocation"' in line]
+
+    until(lambda: len(written()) == 2, written)
+    assert [(one["who"], one["whom"]) for one in written()] == [("root", "ann"), ("root", "*")]
 
 
 def test_the_age_of_the_rights_used_is_in_the_metrics(small: Place) -> None:

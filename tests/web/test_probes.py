@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from datafari_rag.web.probes import HELD_S, Probes
+from tests.waiting import HANGS_S, until
 
 
 def test_what_was_found_holds_for_a_moment_and_a_clock_that_goes_back_ends_it() -> None:
@@ -19,17 +19,23 @@ def test_what_was_found_holds_for_a_moment_and_a_clock_that_goes_back_ends_it() 
 
 
 def test_of_many_at_once_one_looks() -> None:
-    looked = []
+    looked, came, all_came = [], [], threading.Event()
 
     def look() -> dict[str, str | None]:
         looked.append(1)
-        time.sleep(0.05)
+        assert all_came.wait(HANGS_S)
         return {}
 
+    def come() -> None:
+        came.append(1)
+        probes.problems()
+
     probes = Probes(look, lambda: 100.0)
-    threads = [threading.Thread(target=probes.problems) for _ in range(20)]
+    threads = [threading.Thread(target=come) for _ in range(20)]
     for thread in threads:
         thread.start()
+    until(lambda: len(came) == 20)
+    all_came.set()
     for thread in threads:
         thread.join()
     assert looked == [1]

@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -38,9 +38,9 @@ MAX_PROBLEMS = 5
 class ProgressFile(ProblemListener):
     """Writes how far a run is, and what could not be read, into a file for the page; problems go to stderr as well."""
 
-    def __init__(self, path: Path, folder: Path) -> None:
-        """Say nothing yet."""
-        self._path, self._folder = path, folder
+    def __init__(self, path: Path, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Say nothing yet. *clock* gives seconds."""
+        self._path, self._folder, self._clock = path, folder, clock
         self._total = self._done = self._runs = 0
         self._told_s = 0.0
         self._problems: list[dict[str, str]] = []
@@ -54,7 +54,7 @@ class ProgressFile(ProblemListener):
 
     def reading(self, path: str) -> None:
         """Name the file that is being read, but not more often than the page reads it."""
-        if time.monotonic() - self._told_s >= TOLD_EVERY_S:
+        if self._clock() - self._told_s >= TOLD_EVERY_S:
             self._write_state(path.rpartition("/")[2], is_reading=True)
 
     def advanced(self, size_bytes: int, documents: int) -> None:
@@ -77,7 +77,7 @@ class ProgressFile(ProblemListener):
         self._write_state("", is_reading=False)
 
     def _write_state(self, name: str, *, is_reading: bool) -> None:
-        self._told_s = time.monotonic()
+        self._told_s = self._clock()
         percent = min(100, 100 * self._done // self._total) if self._total else 0
         known = {"folder": str(self._folder), "isReading": is_reading, "reading": name[:200], "percent": percent}
         state = {**known, "runs": self._runs, "endings": self._endings, "problems": self._problems}

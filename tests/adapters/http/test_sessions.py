@@ -6,7 +6,6 @@ import io
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from datafari_rag.adapters.http.sessions import Tls, session_for, without_creden
 from tests.loopback import Reply, serving
 from tests.required import library
 from tests.stub import raw_server, read_request
+from tests.waiting import HANGS_S
 
 URL, TLS_URL = "http://127.0.0.1/", "https://127.0.0.1/"
 BODY = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
@@ -69,14 +69,18 @@ def test_a_reply_that_was_not_read_to_its_end_ends_its_connection() -> None:
 
 
 def test_a_kept_connection_on_which_the_server_speaks_unasked_is_replaced() -> None:
+    is_read, is_said = threading.Event(), threading.Event()
+
     def speak(line: socket.socket) -> None:
-        time.sleep(0.1)
-        line.sendall(BODY)
+        if is_read.wait(HANGS_S):
+            line.sendall(BODY)
+        is_said.set()
 
     talk, session = Answering(BODY, behind=speak), session_for(URL, Tls())
     with raw_server(talk) as url:
         assert read(session, url) == b"body"
-        time.sleep(0.3)
+        is_read.set()
+        assert is_said.wait(HANGS_S)
         assert read(session, url) == b"body"
         session.close()
     assert talk.connections == 2

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.machine import MACHINE, Signal
 from datafari_rag.core.errors import AuthorityTimeout
+from tests.waiting import until
 
 
 def together(count: int, work: Callable[[], object]) -> list[object]:
@@ -30,25 +32,34 @@ def together(count: int, work: Callable[[], object]) -> list[object]:
     return found
 
 
+class Waiting:
+    """Signals that count who waits for them."""
+
+    def __init__(self) -> None:
+        self.count, self.lock = 0, threading.Lock()
+
+    def signal(self) -> Signal:
+        counted = self
+
+        class Counting(threading.Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                with counted.lock:
+                    counted.count += 1
+                return super().wait(timeout)
+
+        return Counting()
+
+
 class Gate:
-    """A call that goes on when *callers* have come, and a little later, so that the last of them is waiting too."""
+    """A call that goes on when so many others wait for it."""
 
-    def __init__(self, outcome: object, callers: int) -> None:
-        self.outcome = outcome
-        self.calls = 0
-        self._coming = threading.Semaphore(0)
-        self._callers = callers
-
-    def come(self) -> bool:
-        """Count one caller; False, so that an `or` goes on."""
-        self._coming.release()
-        return False
+    def __init__(self, outcome: object, waiting: Waiting, others: int) -> None:
+        self.outcome, self.calls = outcome, 0
+        self._waiting, self._others = waiting, others
 
     def __call__(self) -> object:
         self.calls += 1
-        for _ in range(self._callers):
-            assert self._coming.acquire(timeout=20)
-        time.sleep(0.3)
+        until(lambda: self._waiting.count >= self._others)
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome
@@ -56,20 +67,22 @@ class Gate:
 
 @pytest.mark.parametrize("outcome", ["tokens", AuthorityTimeout(log="late")], ids=["a value", "a failure"])
 def test_a_hundred_share_one_call(outcome: object) -> None:
-    gate, flights = Gate(outcome, 100), Flights[object]()
-    found = together(100, lambda: gate.come() or flights.once("ann", gate))
+    waiting = Waiting()
+    gate, flights = Gate(outcome, waiting, 99), Flights[object](replace(MACHINE, signal=waiting.signal))
+    found = together(100, lambda: flights.once("ann", gate))
     assert gate.calls == 1
     assert len(found) == 100
     assert {type(one) for one in found} == {type(outcome)}
 
 
 def test_a_call_that_is_too_old_for_those_who_come_is_waited_for_and_they_share_the_next() -> None:
-    first, second, flights = Gate("old", 20), Gate("new", 0), Flights[object]()
+    waiting = Waiting()
+    first, second = Gate("old", waiting, 20), Gate("new", waiting, 0)
+    flights = Flights[object](replace(MACHINE, signal=waiting.signal))
     caller = threading.Thread(target=lambda: together(1, lambda: flights.once("ann", first, max_age_s=0)))
     caller.start()
-    while not first.calls:
-        pass
-    found = together(20, lambda: first.come() or flights.once("ann", second, max_age_s=0))
+    until(lambda: first.calls)
+    found = together(20, lambda: flights.once("ann", second, max_age_s=0))
     assert found == ["new"] * 20
     assert first.calls == 1
     caller.join(10)
@@ -98,10 +111,10 @@ def _raise() -> str:
 
 
 def test_who_waited_for_a_call_that_was_killed_makes_it_again() -> None:
-    gate, flights = Gate(KeyboardInterrupt(), 5), Flights[object]()
+    waiting = Waiting()
+    gate, flights = Gate(KeyboardInterrupt(), waiting, 5), Flights[object](replace(MACHINE, signal=waiting.signal))
     killed = threading.Thread(target=lambda: together(1, lambda: flights.once("ann", gate)))
     killed.start()
-    while not gate.calls:
-        pass
-    assert together(5, lambda: gate.come() or flights.once("ann", lambda: "again")) == ["again"] * 5
+    until(lambda: gate.calls)
+    assert together(5, lambda: flights.once("ann", lambda: "again")) == ["again"] * 5
     killed.join(10)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -75,7 +74,7 @@ def test_a_claim_in_which_no_span_is_marked_is_proved_by_its_contexts() -> None:
 
 
 def late(asked: Asked) -> Reply:
-    time.sleep(0.3)
+    asked.over.wait()
     return Reply(b"[]")
 
 

@@ -16,8 +16,9 @@ from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.rights.authority import AuthorityLimits, AuthorityRights, RightsWatch
 from datafari_rag.adapters.rights.claims import ClaimedRights
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
-from tests.adapters.http.test_single_flight import together
+from tests.adapters.http.test_single_flight import Waiting, together
 from tests.loopback import Asked, Loopback, Reply, serving
+from tests.waiting import HANGS_S, until
 
 GOOD = 'AUTHORIZED:ad\nTOKEN:s1\nTOKEN: a b,"{!\u2028\nTOKEN:é\n'
 SHORT = AuthorityLimits(connect_s=1.0, total_s=0.6, cache_s=60.0)
@@ -80,7 +81,7 @@ def _drip(out: object) -> None:
 
 
 def _slow(asked: Asked) -> Reply:
-    time.sleep(1.2)
+    asked.over.wait()
     return Reply(b"TOKEN:a\n")
 
 
@@ -174,37 +175,40 @@ def test_nothing_is_remembered_with_no_time_for_it(authority: Loopback) -> None:
     assert len(authority.asked) == 3
 
 
+def patient(authority: Loopback, waiting: Waiting, cache_s: float = 60.0) -> AuthorityRights:
+    """Return what waits for the authority as long as a test may, and counts those who wait for another's call."""
+    limits = AuthorityLimits(total_s=HANGS_S, cache_s=cache_s)
+    return AuthorityRights(authority.url, limits, machine=replace(MACHINE, signal=waiting.signal))
+
+
 def test_with_nothing_remembered_rights_that_were_taken_away_meanwhile_are_not_shared(authority: Loopback) -> None:
-    gate, revoked = threading.Event(), threading.Event()
+    revoked, waiting = threading.Event(), Waiting()
 
     def answer(asked: Asked) -> Reply:
         body = GOOD if not revoked.is_set() else "AUTHORIZED:ad\n"
-        gate.wait(5)
+        until(lambda: waiting.count >= 10)
         return Reply(body.encode())
 
     authority.answer = answer
-    asker = AuthorityRights(authority.url, AuthorityLimits(cache_s=0))
+    asker = patient(authority, waiting, cache_s=0)
     early = threading.Thread(target=lambda: asker.tokens_of("ann", ()))
     early.start()
-    while not authority.asked:
-        pass
+    until(lambda: authority.asked)
     revoked.set()
-    threading.Timer(0.3, gate.set).start()
     assert together(10, lambda: tuple(asker.tokens_of("ann", ()))) == [()] * 10
     early.join(10)
 
 
 @pytest.mark.parametrize("is_good", [True, False], ids=["and all have its answer", "and all fail"])
 def test_a_hundred_requests_of_one_user_at_once_are_one_call(authority: Loopback, is_good: bool) -> None:
-    gate = threading.Event()
+    waiting = Waiting()
 
     def answer(asked: Asked) -> Reply:
-        gate.wait(5)
+        until(lambda: waiting.count >= 99)
         return Reply(GOOD.encode(), 200 if is_good else 503)
 
     authority.answer = answer
-    asker = AuthorityRights(authority.url)
-    threading.Timer(0.5, gate.set).start()
+    asker = patient(authority, waiting)
     found = together(100, lambda: asker.tokens_of("ann", ()))
     assert len(found) == 100
     assert len(authority.asked) == 1

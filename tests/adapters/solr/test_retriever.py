@@ -155,7 +155,7 @@ def test_an_answer_that_breaks_off_is_unavailable() -> None:
 
 def test_silence_is_a_time_out() -> None:
     def silent(asked: Asked) -> Reply:
-        return Reply(write=lambda out: time.sleep(1))
+        return Reply(write=lambda out: asked.over.wait())
 
     with serving(silent) as loopback:
         assert isinstance(failure(retriever(loopback.url)), SearchTimeout)
@@ -268,7 +268,7 @@ def test_one_node_is_asked_only_once_when_no_repeat_is_wanted() -> None:
 
 def test_a_node_that_does_not_answer_in_time_is_asked_last_then() -> None:
     def silent(asked: Asked) -> Reply:
-        return answering()(asked) if "/schema" in asked.path else Reply(write=lambda out: time.sleep(1))
+        return answering()(asked) if "/schema" in asked.path else Reply(write=lambda out: asked.over.wait())
 
     with serving(silent) as slow, serving(answering()) as good:
         engine = retriever(slow.url, good.url)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from datafari_rag.core.query.search_request import Search, SearchResult
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.ops.start_queue import MAX_RETRY_S, StartQueue
 from tests.fakes import FLIGHT, FakeRetriever, app_of, fake_snapshot
+from tests.waiting import HANGS_S, until
 
 LONG_S = 30.0
 QUESTION = {"index_name": "default", "messages": [{"role": "user", "content": "When does the flight take off?"}]}
@@ -125,17 +125,17 @@ def test_the_time_to_try_again_has_a_bound() -> None:
 
 
 class Counting(FakeRetriever):
-    """Counts how many search at the same time, and lets each take a while."""
+    """Counts how many search at the same time; none goes on before it is *open*."""
 
     def __init__(self) -> None:
         super().__init__(FLIGHT)
-        self.lock, self.now, self.most = threading.Lock(), 0, 0
+        self.lock, self.now, self.most, self.open = threading.Lock(), 0, 0, threading.Event()
 
     def search(self, search: Search, access: Filter) -> SearchResult:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
-        time.sleep(0.02)
+        assert self.open.wait(HANGS_S)
         with self.lock:
             self.now -= 1
         return super().search(search, access)
@@ -147,9 +147,11 @@ class Counting(FakeRetriever):
 def test_a_rush_of_answers_searches_a_few_at_a_time_and_all_are_answered(path: str) -> None:
     retriever = Counting()
     settings = Settings(server_max_starting=2, server_max_wait_s=60.0)
-    client = app_of(fake_snapshot(retriever, settings=settings))
+    app = app_of(fake_snapshot(retriever, settings=settings))
     with ThreadPoolExecutor(12) as pool:
-        answers = list(pool.map(lambda _: client.test_client().get(path).get_data(as_text=True), range(12)))
+        answers = pool.map(lambda _: app.test_client().get(path).get_data(as_text=True), range(12))
+        until(lambda: retriever.now + len(app.extensions["worker"].starts._waiting) == 12)
+        retriever.open.set()
     assert all("The flight takes off" in answer for answer in answers)
     assert retriever.most == 2
 
