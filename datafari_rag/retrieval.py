@@ -29,9 +29,11 @@ from datafari_rag.core.meaning.result_list import (
     behind,
     far_of,
     head_of,
+    ids_with_words,
     is_arranged,
     no_words,
     others_of,
+    pulled_of,
     same_words,
     widened,
 )
@@ -199,16 +201,20 @@ def _listed(plain: Browse, access: Filter, retriever: Retriever, arrange: _Arran
 def _pulled(
     ids: tuple[str, ...], plain: Browse, access: Filter, retriever: Retriever, first: tuple[Mapping[str, object], str]
 ) -> Pulled:
-    """Return the documents *ids*, as *access* lets them through now; those with the words are hits further down."""
+    """Return those of *ids* that come into the list, as *access* lets them through now."""
     page, id_field = first
     rows: tuple[Mapping[str, object], ...] = ()
     marked: Mapping[str, object] = {}
+    known: set[str] = set()
     if ids and total_of(page) > WINDOW:
-        there = retriever.browse(same_words(plain, ids, id_field), access)
+        known = {
+            str(row.get(id_field)) for row in _rows_of(retriever.browse(ids_with_words(plain, ids, id_field), access))
+        }
+    farther, without = pulled_of(ids, known)
+    if farther:
+        there = retriever.browse(same_words(plain, farther, id_field), access)
         rows, marked = _rows_of(there), there.get("highlighting") or {}  # type: ignore[assignment]
-    known = {str(row.get(id_field)) for row in rows}
-    others = tuple(one for one in ids if one not in known)
-    added = _rows_of(retriever.browse(no_words(plain, others, id_field), access)) if others else ()
+    added = _rows_of(retriever.browse(no_words(plain, without, id_field), access)) if without else ()
     return Pulled((*rows, *added), marked, len(added))
 
 

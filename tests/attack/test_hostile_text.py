@@ -193,6 +193,8 @@ THROUGH = {
     "core.meaning.result_list.others_of": "core.query.proposals.near_word",
     "core.meaning.result_list.same_words": "core.query.proposals.near_word",
     "core.meaning.result_list.no_words": "core.query.proposals.near_word",
+    "core.meaning.result_list.ids_with_words": "core.query.proposals.near_word",
+    "core.meaning.result_list.pulled_of": "core.query.proposals.near_word",
     "core.meaning.result_list.far_of": "core.query.proposals.near_word",
     "core.meaning.result_list.behind": "core.query.proposals.near_word",
     "core.meaning.stored_parts.favourites": "core.meaning.stored_parts.with_parts",

@@ -8,7 +8,7 @@ documents were added to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -72,11 +72,27 @@ def head_of(plain: Browse, id_field: str) -> Browse:
 
 
 def others_of(page: Mapping[str, Any], cosines: Mapping[str, float], id_field: str) -> tuple[str, ...]:
-    """Return the nearest documents that are not among the first hits of *page*, at most `ADDED`."""
+    """Return the nearest documents that are not among the first hits of *page*, nearest first."""
     hits = {str(row.get(id_field)) for row in page["response"]["docs"][:WINDOW]}
     least = max(cosines.values(), default=0.0) - MARGIN
     near = [name for name, cosine in cosines.items() if name not in hits and cosine >= least]
-    return tuple(sorted(near, key=lambda name: (-cosines[name], name))[:ADDED])
+    return tuple(sorted(near, key=lambda name: (-cosines[name], name)))
+
+
+def pulled_of(others: Sequence[str], with_words: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """
+    Return which of *others* come into the list, at most `ADDED`: hits from further down, and those without the words.
+
+    The latter come first, so that how many there are is the same in whatever order the hits are: the order depends on
+    how rare words are in all documents, hidden ones included.
+    """
+    without = tuple(one for one in others if one not in with_words)[:ADDED]
+    return tuple(one for one in others if one in with_words)[: ADDED - len(without)], without
+
+
+def ids_with_words(plain: Browse, ids: tuple[str, ...], id_field: str) -> Browse:
+    """Return the search that says which of the documents *ids* have the words of *plain*."""
+    return replace(same_words(plain, ids, id_field), fields=(id_field,), wants_highlighting=False)
 
 
 def same_words(plain: Browse, ids: tuple[str, ...], id_field: str) -> Browse:

@@ -1,5 +1,6 @@
 """The list of a plain search, arranged by words and meaning."""
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from datafari_rag.core.meaning.result_list import (
     is_arranged,
     no_words,
     others_of,
+    pulled_of,
     same_words,
     widened,
 )
@@ -124,10 +126,28 @@ def test_an_id_that_nobody_asked_for_is_left_out_of_the_rows() -> None:
 
 def test_the_nearest_documents_that_are_not_among_the_first_hits_come_into_the_list() -> None:
     cosines = {"d1": 9.0, **{f"n{at}": 8.0 + at / 10 for at in range(9)}, "m8": 8.8, "far": 7.9}
-    assert others_of(page_of(3), cosines, "id") == ("m8", "n8", "n7", "n6", "n5")
+    nearest = ("m8", "n8", "n7", "n6", "n5", "n4", "n3", "n2", "n1", "n0")
+    assert others_of(page_of(3), cosines, "id") == nearest
+    assert pulled_of(nearest, ()) == ((), ("m8", "n8", "n7", "n6", "n5"))
+    assert pulled_of(nearest[:4], ("n8",)) == (("n8",), ("m8", "n7", "n6"))
     assert others_of(page_of(3), {"d1": 9.0, "n": 8.0, "far": 7.9}, "id") == ("n",)
     assert others_of(page_of(WINDOW + 1), {f"d{WINDOW}": 9.0}, "id") == (f"d{WINDOW}",)
     assert others_of(page_of(3), {}, "id") == ()
+
+
+def test_how_many_come_without_the_words_is_the_same_in_whatever_order_the_hits_are() -> None:
+    """The order depends on how rare words are, in hidden documents too; what is counted must not."""
+    chance = random.Random(11)
+    for _ in range(200):
+        hits = [f"d{number}" for number in range(chance.randrange(31, 60))]
+        near = {name: chance.random() for name in chance.sample(hits, 12)}
+        near |= {f"n{number}": chance.random() for number in range(chance.randrange(9))}
+        found = set()
+        for _ in range(5):
+            chance.shuffle(hits)
+            others = others_of({"response": {"docs": [{"id": name} for name in hits]}}, near, "id")
+            found.add(pulled_of(others, set(hits))[1])
+        assert len(found) == 1
 
 
 def test_they_stand_among_the_hits_as_if_words_had_found_them_at_the_tenth_place() -> None:
