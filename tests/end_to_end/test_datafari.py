@@ -57,9 +57,9 @@ ANN = filter_for(User("ann", frozenset({"ann"})), mode="tokens", anonymous="publ
 class Datafari:
     """The collection, its handler's `useParams` set, and a retriever over it."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.engine = retriever_for(Settings(solr_url=url))
+    def __init__(self, url: str, *, solr_url: str | None = None) -> None:
+        self.url, self.solr_url = url, solr_url or url
+        self.engine = retriever_for(Settings(solr_url=self.solr_url))
         self._session = requests.Session()
         self._session.trust_env = False
 
@@ -240,7 +240,7 @@ def test_a_text_is_read_where_it_is(datafari: Datafari) -> None:
 
 
 def test_a_title_that_the_collection_does_not_copy_is_found(datafari: Datafari) -> None:
-    writer = writer_for(Settings(solr_url=datafari.url))
+    writer = writer_for(Settings(solr_url=datafari.solr_url))
     manual = {"title": "Frobnicatorium manual", "url": "https://h/twist", "exactContent": "Turn the knob twice."}
     writer.add([{"id": "en", "language": "en", **manual}, {"id": "it", "language": "it", **manual}])
     writer.commit()
