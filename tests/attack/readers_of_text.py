@@ -232,6 +232,7 @@ READERS: dict[str, Reader] = {
     "core.answer.prompt.instructions_for": lambda text: prompt.instructions_for(
         text, language="en", answer_format=None
     ),
+    "core.answer.support_policy.remarked": lambda text: support_policy.remarked(text, "en"),
     "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
     "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
     "core.answer.answer_sentences.AnswerSentences": lambda text: answer_sentences.AnswerSentences().feed(text),
@@ -317,6 +318,7 @@ READERS: dict[str, Reader] = {
     "core.identity.client_address": lambda text: identity.client_address(
         "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
     ),
+    "core.identity.counted_address": identity.counted_address,
     "core.identity.qualified_name": lambda text: identity.qualified_name(text, "corp"),
     "core.citations.labels.labels_for": lambda text: labels.labels_for([document("x", title=text)] * 20),
     "core.citations.labels.plain_label": labels.plain_label,
@@ -468,6 +470,7 @@ READERS: dict[str, Reader] = {
     "core.text.folding.fold": folding.fold,
     "core.text.folding.folded": folding.folded,
     "core.text.language.detect": language.detect,
+    "core.text.language.language_code": language.language_code,
     "core.text.folding.lowered": folding.lowered,
     "core.text.sentences.blocks": lambda text: sentences.blocks(text, 350),
     "core.text.sentences.bounds_around": lambda text: [
