@@ -123,7 +123,8 @@ class VisibleText:
 
     def feed(self, text: str) -> str:
         """Return what may be shown; what the next letter decides about is held back, two characters at most."""
-        if not self._held and _DROPPED_ONLY.search(unusual(text)) is None:
+        is_plain = (text.isascii() and text.isprintable()) or _DROPPED_ONLY.search(unusual(text)) is None
+        if is_plain and not self._held:
             self._before = text[-1:] or self._before
             return text
         whole = self._held + text

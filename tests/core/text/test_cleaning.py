@@ -14,7 +14,6 @@ from datafari_rag.core.text.cleaning import (
     is_invisible,
     unescaped,
     without_directions,
-    without_invisible,
 )
 
 
@@ -149,7 +148,7 @@ def test_only_joiners_and_presentations_are_left_of_what_is_invisible(pieces: li
     shown = "".join(map(visible.feed, pieces))
     assert shown.rstrip(KEPT) == whole.feed("".join(pieces)).rstrip(KEPT)
     assert {one for one in shown if is_invisible(one)} <= set(KEPT)
-    assert without_invisible(shown) == without_invisible("".join(pieces))
+    assert clean(shown, is_full=False)[0] == clean("".join(pieces), is_full=False)[0]
     assert re.search(f"[{KEPT}]{{3}}", shown) is None
 
 
