@@ -11,6 +11,7 @@ from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import ModelBusy, ModelError, ModelGarbled, ModelUnavailable
 from datafari_rag.core.events import ModelFacts
+from datafari_rag.core.model.server_needs import ServerNeeds
 from datafari_rag.llm_templates import openai
 
 NONCE = "k3j9x2m5q8w1z7"
@@ -244,3 +245,56 @@ def test_facts_of_the_wrong_kind_are_left_out() -> None:
 )
 def test_chunks_that_are_none_are_failures_in_the_value(value: dict[str, object], kind: type[ModelError]) -> None:
     assert type(openai.delta(value).failure) is kind
+
+
+class TestWhatAServerNeeds:
+    """Forms of the body for servers that want another one than the papers'."""
+
+    def messages(self, prompt: Prompt, needs: ServerNeeds) -> list[tuple[str, str]]:
+        found = openai.body(prompt, False, needs)["messages"]
+        assert isinstance(found, list)
+        return [(message["role"], message["content"]) for message in found]
+
+    def test_documents_and_question_are_one_message_where_roles_must_alternate(self) -> None:
+        (system, user) = self.messages(PROMPT, ServerNeeds(is_merged=True))
+        assert system == ("system", "Answer from the documents.")
+        assert user[0] == "user"
+        assert user[1].count(f"<data {NONCE}>") == 2
+        assert user[1].endswith(f"</data {NONCE}>\n\nwhen does the plane for Nice take off")
+
+    def test_instructions_head_the_users_first_message_where_there_is_no_system_role(self) -> None:
+        ((role, text),) = self.messages(PROMPT, ServerNeeds(is_merged=True, instructions="user"))
+        assert role == "user"
+        assert text.startswith("Answer from the documents.\n\nDocument 1.")
+
+    def test_instructions_of_a_developer_keep_their_place(self) -> None:
+        roles = [role for role, _ in self.messages(PROMPT, ServerNeeds(instructions="developer"))]
+        assert roles == ["developer", "user", "user", "user"]
+
+    def test_a_conversation_alternates_and_nothing_of_it_is_lost(self) -> None:
+        turns = tuple(
+            ChatMessage(role, text)  # type: ignore[arg-type]
+            for role, text in [("system", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d"), ("system", "e")]
+        )
+        found = self.messages(replace(PROMPT, history=turns), ServerNeeds(is_merged=True))
+        assert [role for role, _ in found] == ["system", "user", "assistant", "user"]
+        assert [text.split("\n\nDocument")[0] for _, text in found] == [
+            "Answer from the documents.\n\na",
+            "assistant: b\n\nc",
+            "d",
+            "e",
+        ]
+
+    def test_length_and_temperature_are_the_servers(self) -> None:
+        body = openai.body(PROMPT, False, ServerNeeds(length="max_completion_tokens", sends_temperature=False))
+        assert list(body) == ["model", "messages", "max_completion_tokens"]
+
+    def test_keys_of_the_settings_are_added_and_win(self) -> None:
+        body = openai.body(PROMPT, False, ServerNeeds(body={"reasoning_effort": "low", "temperature": 1}))
+        assert (body["reasoning_effort"], body["temperature"]) == ("low", 1)
+
+    def test_a_model_that_thinks_has_room_for_it_unless_the_caller_chose(self) -> None:
+        roomy, needs = replace(PROMPT, spare_tokens=1000), ServerNeeds(thinking="apart")
+        assert openai.body(roomy, False, needs)["max_tokens"] == 1250
+        assert openai.body(replace(roomy, chosen=frozenset({"max_tokens"})), False, needs)["max_tokens"] == 250
+        assert openai.body(roomy, False)["max_tokens"] == 250

@@ -8,7 +8,7 @@ import pytest
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import BadRequest, NoDocuments, NoQuery, QueryTooLong, RagError, leaves
-from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources, Thought
+from datafari_rag.core.events import Answer, Delta, Failed, Finished, ModelFacts, Sources, Thought
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.request import Incoming, ReplyContext
@@ -117,6 +117,15 @@ def test_thoughts_come_with_the_trace_and_only_then() -> None:
 
     assert traced["content"]["thoughts"] == [{"title": "Original user query", "description": "when?", "props": None}]
     assert "thoughts" not in ragapi.reply(told, context())["content"]  # type: ignore[operator]
+
+
+def test_a_trace_says_that_the_model_thought_and_how_long() -> None:
+    facts = ModelFacts("m", thought_chars=9, thought_ms=20.0)
+    told = Answer(Sources((), (Thought("Original user query", "when?"),)), Finished("x", facts=facts))
+    traced: Any = ragapi.reply(told, context(wants_trace=True))
+    assert [one["title"] for one in traced["content"]["thoughts"]] == ["Original user query", "Thinking"]
+    hidden: Any = ragapi.reply(Answer(Sources(()), Finished("x", facts=facts)), context(wants_trace=True))
+    assert hidden["content"]["thoughts"] == []
 
 
 def test_a_stream_is_started_sources_deltas_final_completed() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.prompt import FORMATS, document_message, instructions_for
-from datafari_rag.core.ask import ANSWER_FORMATS
+from datafari_rag.core.answer.prompt import FORMATS, Prompt, document_message, instructions_for, texts_of
+from datafari_rag.core.ask import ANSWER_FORMATS, ChatMessage
 from datafari_rag.core.documents import Document, Extract
 
 NONCE = "k3j9x2m5q8w1z7"
@@ -54,3 +54,10 @@ def test_a_text_cannot_close_its_fence_even_if_it_knew_the_nonce() -> None:
 def test_a_text_is_never_a_template() -> None:
     text = "{question} {0} %s ${x} \\1 {language}"
     assert text in document_message(extract(text), NONCE)
+
+
+def test_all_texts_of_a_prompt_are_named() -> None:
+    history = (ChatMessage("user", "earlier"),)
+    prompt = Prompt("now?", (extract("said"),), "Be brief.", "nonce", history)
+    assert texts_of(prompt) == ("Be brief.", "earlier", document_message(extract("said"), "nonce"), "now?")
+    assert texts_of(Prompt("now?", (), None, "nonce")) == ("", "now?")

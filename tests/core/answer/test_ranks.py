@@ -6,7 +6,7 @@ from datafari_rag.core.answer.ranks import LEAST_SCORE, page_in_ranks, ranked, w
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments
-from datafari_rag.core.events import Delta, Event, Failed, Finished, Sources
+from datafari_rag.core.events import Delta, Event, Failed, Finished, ModelFacts, Sources
 
 EXTRACTS = tuple(
     Extract(number, f"L{number}", Document(f"d{number}", "text", score=9.87 / number), (Passage(0, 4, 3.21),), "text")
@@ -60,3 +60,8 @@ def test_a_page_of_hits_has_ranks_where_scores_were_asked_for() -> None:
         "highlighting": {},
     }
     assert page_in_ranks({"responseHeader": {}}, 0) == {"responseHeader": {}}
+
+
+def test_how_long_the_model_thought_is_not_for_everybody() -> None:
+    facts = ModelFacts("m", thought_chars=9, thought_ms=1.5)
+    assert ranked(Finished("a", facts=facts)) == Finished("a", facts=ModelFacts("m"))

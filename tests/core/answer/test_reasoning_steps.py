@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.answer.reasoning_steps import TITLES, SearchAttempt, Trace, thoughts_for
+from datafari_rag.core.answer.reasoning_steps import TITLES, SearchAttempt, Trace, thinking_in, thoughts_for
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage
+from datafari_rag.core.events import ModelFacts
 
 EXTRACT = Extract(1, "Label", Document("id-1", "Stored text", title="T", score=1.23456), (Passage(0, 6),), "Stored")
 PROMPT = Prompt(
@@ -72,3 +73,12 @@ def test_a_prompt_without_instructions_has_no_system_message() -> None:
     description: Any = thoughts_for(Trace(Ask("when?"), "en", (), (), bare), is_admin=True)[3].description
 
     assert description == ["user: when?"]
+
+
+def test_thinking_is_a_step_where_there_was_some() -> None:
+    usage = {"usage": {"completion_tokens_details": {"reasoning_tokens": 70}}}
+    (step,) = thinking_in(ModelFacts("m", thought_chars=300, thought_ms=1234.5, extras=usage))
+    assert (step.title, step.props) == ("Thinking", {"chars": 300, "tokens": 70, "took_ms": 1234})
+    (bare,) = thinking_in(ModelFacts("m", thought_chars=300, extras={"usage": 1}))
+    assert bare.props == {"chars": 300, "tokens": None, "took_ms": 0}
+    assert thinking_in(ModelFacts("m", extras=usage)) == ()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.model.lessons import lesson_in
+from datafari_rag.core.model.lessons import lesson_in, thinking_lesson
 from datafari_rag.core.model.refusal import Rejection
 from datafari_rag.core.model.replies import error_object
-from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds
+from datafari_rag.core.model.server_needs import PAPERS_FORM, ServerNeeds, Thinking
+from datafari_rag.core.model.thinking import ThinkingFilter
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data" / "model_refusals.json").read_text("utf-8"))
 
@@ -136,3 +137,30 @@ def test_the_servers_own_words_count_beside_a_quoted_document() -> None:
     lesson = lesson_in(rejection, PAPERS_FORM, (document,))
     assert lesson is not None
     assert lesson.needs == replace(PAPERS_FORM, length="max_completion_tokens")
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "learned"),
+    [
+        ("a\n</think>\nb", "none", "aloud"),
+        ("a\n</think>\nb", "apart", "aloud"),
+        ("a\n</think>\nb", "aloud", None),
+        ("<think>a</think>b", "none", "apart"),
+        ("<think>a</think>b", "apart", None),
+        ("b", "none", None),
+    ],
+)
+def test_a_reply_teaches_whether_its_model_thinks(text: str, known: Thinking, learned: str | None) -> None:
+    thinking = ThinkingFilter(is_held=True, thinks_aloud=known == "aloud")
+    thinking.feed(text)
+    lessons = list(thinking_lesson(ServerNeeds(thinking=known), thinking))
+    assert [lesson.needs.thinking for lesson in lessons] == ([] if learned is None else [learned])
+
+
+def test_the_same_wish_for_turns_teaches_nothing_twice() -> None:
+    rejection = said("Unsupported: conversation roles must alternate user/assistant")
+    lesson = lesson_in(rejection, PAPERS_FORM, ())
+    assert lesson is not None
+    assert lesson.name == "turns"
+    assert lesson_in(rejection, lesson.needs, ()) is None
+    assert lesson_in(said("Unexpected role 'system'"), ServerNeeds(instructions="user"), ()) is None

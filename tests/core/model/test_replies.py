@@ -15,6 +15,7 @@ from datafari_rag.core.errors import (
     ModelRefused,
     ModelUnavailable,
     NoAnswer,
+    OnlyThoughts,
     RagError,
 )
 from datafari_rag.core.events import ModelFacts
@@ -310,3 +311,32 @@ def test_the_log_has_code_type_and_parameter_and_no_message() -> None:
     error = {"message": SECRET, "code": "c-1", "type": "t", "param": "a b"}
     log = failure_for(Rejection(400, size_bytes=9, error=error), now_s=NOW).log
     assert log == "status=400 bytes=9 code=c-1 type=t"
+
+
+@pytest.mark.parametrize(
+    ("finish", "usage", "reason"),
+    [
+        (
+            "length",
+            {"completion_tokens": 77},
+            "The language model used its 77 tokens for thinking: raise rag.maxTokens.",
+        ),
+        ("length", {}, "The language model used all its tokens for thinking: raise rag.maxTokens."),
+        ("stop", {"completion_tokens": 77}, "The language model thought, and gave no answer."),
+    ],
+)
+def test_nothing_but_thoughts_has_its_own_failure(finish: str, usage: dict[str, object], reason: str) -> None:
+    totals = ReplyTotals("m")
+    totals.add(ReplyChunk("", finish, facts=ModelFacts(extras={"usage": usage})))
+    totals.note_thoughts(9, 120.0)
+    failure = totals.failure()
+    assert isinstance(failure, OnlyThoughts)
+    assert failure.reason == reason
+    assert (totals.facts.thought_chars, totals.facts.thought_ms) == (9, 120.0)
+
+
+@pytest.mark.parametrize(
+    "body", [{"detail": [1]}, {"detail": [{"msg": "m"}]}, {"detail": [{"loc": []}]}, {"detail": []}]
+)
+def test_fields_that_fastapi_names_without_a_place_have_no_parameter(body: object) -> None:
+    assert error_object(body).get("param") is None

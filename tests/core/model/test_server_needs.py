@@ -87,3 +87,11 @@ def test_a_model_is_switched_off_at_its_maker_alone() -> None:
     assert retired(OPENAI, "gpt-3.5-turbo") == "2026-10-23"
     assert retired(LOCAL, "gpt-3.5-turbo") is None
     assert retired(OPENAI, "gpt-4.1-mini") is None
+
+
+def test_a_version_is_added_where_azures_older_path_has_none() -> None:
+    older = "https://x.openai.azure.com/openai/deployments/d/chat/completions"
+    query = SERVERS["azure"].query
+    assert with_query(older, query) == f"{older}?api-version=2024-10-21"
+    assert with_query(f"{older}?a=1", query) == f"{older}?a=1&api-version=2024-10-21"
+    assert with_query(f"{older}?api-version=1", query) == f"{older}?api-version=1"

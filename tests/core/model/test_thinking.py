@@ -138,3 +138,12 @@ def test_white_space_before_an_answer_is_the_answers_and_before_a_thought_is_not
     assert shown([" ", "\n", "a"], ThinkingFilter(is_held=False)) == " \na"
     assert shown([" ", "\n"], ThinkingFilter(is_held=True)) == " \n"
     assert shown([" ", "<think>", " </think>", "\n", "a"], ThinkingFilter(is_held=False)) == "a"
+
+
+def test_nothing_apart_and_text_that_waits_change_nothing() -> None:
+    thinking = ThinkingFilter(is_held=True, thinks_aloud=True)
+    thinking.apart(0)
+    assert thinking.feed("<thi") == ""
+    thinking.apart(3)
+    assert thinking.feed("s is it.") == ""
+    assert thinking.end(is_cut=False) == "<this is it."

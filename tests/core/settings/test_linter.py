@@ -192,3 +192,19 @@ def test_a_contradiction_has_a_line(pairs: list[tuple[str, str]], line: int) -> 
 def test_problems_come_in_the_order_of_lines() -> None:
     _, problems = linted(("rag.maxFiles", "x"), ("oops", "1"), ("rag.operator", "x"), ("rag.operator", "y"))
     assert [problem.line for problem in problems] == [1, 2, 4, 4]
+
+
+def test_a_base_address_and_a_model_that_was_switched_off_are_told() -> None:
+    settings, problems = linted(("rag.api.endpoint", "https://api.openai.com/v1"), ("rag.model", "gpt-4"))
+    assert settings.model_url == "https://api.openai.com/v1/chat/completions"
+    assert [(problem.key, problem.severity, problem.line) for problem in problems] == [
+        ("rag.api.endpoint", "warning", 1),
+        ("rag.model", "warning", 2),
+    ]
+    assert linted(("rag.api.endpoint", "http://a/v1"), ("rag.template", "datafari"))[1] == ()
+    assert linted(("rag.api.endpoint", "builtin:extractive"), ("rag.model", "gpt-4"))[1] == ()
+
+
+def test_a_model_that_is_known_to_think_has_room_kept_for_it() -> None:
+    plain, thinking = (linted(("rag.api.endpoint", "http://a/v1"), ("rag.model", name))[0] for name in ("m", "qwen3"))
+    assert (plain.answer_tokens, thinking.answer_tokens) == (250, 250 + 4096)

@@ -20,6 +20,7 @@ from datafari_rag.core.settings.table import (
     fields_of,
     known_keys,
     row_for,
+    secrets_of,
     without_password,
 )
 
@@ -131,3 +132,9 @@ def test_a_value_is_written_as_a_file_has_it(value: object, text: str) -> None:
 
 def test_a_password_in_an_address_is_hidden() -> None:
     assert without_password("http://a:b@h/x https://c@d/") == "http://***@h/x https://***@d/"
+
+
+def test_the_values_of_all_secrets_are_found_one_by_one() -> None:
+    settings = Settings(rag_api_token="a", llm_fallback_tokens=("b", "", "c"))
+    assert secrets_of(settings) == ("a", "b", "c")
+    assert secrets_of(Settings()) == ()
