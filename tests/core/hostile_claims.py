@@ -31,7 +31,7 @@ WEAKEST = ("contradicted", "unsupported", "near", "supported", "verified")
 PROVED = ("supported", "verified")
 QUOTES = re.compile('["“”«»„]')
 BRACKETS = re.compile(r"[\[\]【】［］]")
-ARTICLES = re.compile(r"(?<= )(?:the|an?) (?!few|little|lot)")
+ARTICLES = re.compile(r"(?<= )the ")
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,10 @@ def _said(kind: str, document: Document, claim: str) -> Iterator[Case]:
     forms = {
         "verbatim": claim,
         "no stop": plain,
-        "wide blanks": claim.replace(" ", "  "),
+        "wide blanks": re.sub(r"(?<!\d) (?!\d)", "  ", claim),
         "as an item": f"- {claim}",
         "other apostrophes": claim.replace("'", "’") if "'" in claim else claim.replace("’", "'"),
-        "in bold": f"**{plain}**.",
+        "in bold": f"**{claim}**",
     }
     if not QUOTES.search(claim):
         forms["quoted"] = f"“{claim}”"
@@ -126,9 +126,8 @@ def altered(texts: Iterable[Text]) -> Iterator[Case]:
     """Yield a sentence of each text altered by each rule, and left as it is; quoted and not."""
     dice = random.Random(17)
     for text in texts:
-        own = [
-            one for one in sentences_of(text.content) if not (QUOTES.search(one) or BRACKETS.search(one) or "。" in one)
-        ]
+        own = [one for one in sentences_of(text.content) if one[0].isalpha() and not one[0].islower()]
+        own = [one for one in own if not (QUOTES.search(one) or BRACKETS.search(one) or "。" in one)]
         document = Document(text.id, text.content, title=text.title)
         if len(own) < 3:
             continue
