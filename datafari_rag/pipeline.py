@@ -54,7 +54,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.activity import Activity
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.pipeline_log import log_model, log_steps
-from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter
+from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
 from datafari_rag.stepping.run import accounted, returned_by, rewritten, stepped
 from datafari_rag.stepping.walk import StepParts
@@ -320,16 +320,16 @@ def spoken(
         yield Failed(ending.failure, ending.facts)
         return
     stopwatch.lap("model")
-    chars = len(output.text) + sum(len(extract.text) for extract in prompt.extracts)
-    verdicts = _verdicts(dependencies.offload(output.take_rest, chars), dependencies)
-    rest = dependencies.offload(partial(output.show_rest, verdicts), chars)
+    units = compared_units(len(output.text), [len(extract.text) for extract in prompt.extracts])
+    verdicts = _verdicts(dependencies.offload(output.take_rest, units), dependencies)
+    rest = dependencies.offload(partial(output.show_rest, verdicts), units)
     log_model(ending, len(output.text), settings)
     if rest:
         yield Delta(rest, ending.facts)
     if output.is_blank:
         yield Failed(NoAnswer(), ending.facts)
         return
-    citations = dependencies.offload(output.citations, chars)
+    citations = dependencies.offload(output.citations, units)
     stopwatch.lap("citations")
     yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
 

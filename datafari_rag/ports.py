@@ -44,6 +44,19 @@ def inline(work: Callable[[], T], units: int) -> T:
     return work()
 
 
+CHARS_OF_CELL = 1_000
+"""A sentence of some hundred characters and a place as long are compared with each other for about this many pairs."""
+
+CHARS_OF_TEXT = 1_000
+"""What a text costs beside its characters."""
+
+
+def compared_units(chars: int, others: Sequence[int]) -> int:
+    """Return the units of looking for each sentence of *chars* characters in texts as long as *others* say."""
+    read = sum(others)
+    return chars + read + chars * (read + CHARS_OF_TEXT * len(others)) // CHARS_OF_CELL
+
+
 class Both(Protocol):
     """Does two works, at the same time where that saves waiting."""
 

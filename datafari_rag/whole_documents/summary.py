@@ -25,7 +25,7 @@ from datafari_rag.core.whole.failures import EmptyDocument
 from datafari_rag.core.whole.pieces import PieceLimit, piece_extract, piece_spans
 from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
 from datafari_rag.core.whole.work import SENTENCES, WorkEstimate
-from datafari_rag.ports import IsWanted
+from datafari_rag.ports import IsWanted, compared_units
 from datafari_rag.whole_documents.run import ModelText, WorkRun
 
 GENERATION = "generation"
@@ -223,8 +223,8 @@ def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[E
     """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
     policy = SupportPolicy.of(run.settings)
     prove = partial(proved, written.text, extracts, language=subject.language, policy=policy)
-    chars = len(written.text) + sum(len(extract.text) for extract in extracts)
-    summary = run.dependencies.offload(prove, chars)
+    units = compared_units(len(written.text), [len(extract.text) for extract in extracts])
+    summary = run.dependencies.offload(prove, units)
     yield SummaryPart(summary, written.finish_reason, written.facts)
     if summary.support.replaced == "extractive":
         seen = replace(subject.document, text="\n".join(extract.text for extract in extracts))

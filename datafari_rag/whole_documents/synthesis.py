@@ -28,6 +28,7 @@ from datafari_rag.core.whole.failures import EmptyDocument
 from datafari_rag.core.whole.pieces import PieceLimit
 from datafari_rag.core.whole.work import EMPTY, NOT_FOUND, OVER_LIMIT, SkippedDocument, WorkEstimate
 from datafari_rag.pipeline import spoken
+from datafari_rag.ports import compared_units
 from datafari_rag.whole_documents.run import WorkRun
 
 RETRIEVAL = "retrieval"
@@ -141,9 +142,9 @@ def _extractive(
         section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
         written += (text := f"\n\n{section}" if written else section)
         yield Delta(text)
-    chars = len(written) + sum(len(extract.text) for extract in extracts)
+    units = compared_units(len(written), [len(extract.text) for extract in extracts])
     prove = partial(resolve, written, extracts, language=language)
-    citations = run.dependencies.offload(prove, chars)
+    citations = run.dependencies.offload(prove, units)
     stopwatch.lap("citations")
     yield Finished(written, citations=citations, timings_ms=stopwatch.ms, extracts=extracts)
 

@@ -16,6 +16,7 @@ from datafari_rag.core.judging.doubtful_claims import doubtful_claims, judged_ag
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
+from datafari_rag.ports import compared_units
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found
 from datafari_rag.protocols.questionless import Questionless
@@ -24,12 +25,6 @@ from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.request_values import whole_request
 from datafari_rag.web.responses import json_response
 from datafari_rag.web.runtime import ServiceSnapshot
-
-CHARS_OF_CELL = 1_000
-"""A sentence of some hundred characters and a place as long are compared with each other for about this many pairs."""
-
-CHARS_OF_FACT = 1_000
-"""What a document costs beside its text."""
 
 UNITS_OF_WORK = 100_000
 """So many units of comparing are one unit of the caller's limit."""
@@ -66,13 +61,11 @@ def _checked(exchange: Exchange) -> Response:
 
 def work_units(text: str, documents: Sequence[Document]) -> int:
     """Return what a check of *text* counts against its caller's limit."""
-    return 1 + compared_units(text, documents) // UNITS_OF_WORK
+    return 1 + _units(text, documents) // UNITS_OF_WORK
 
 
-def compared_units(text: str, documents: Sequence[Document]) -> int:
-    """Return how much work it is to look for each sentence of *text* in each of *documents*: characters and cells."""
-    chars = sum(len(one.text) for one in documents)
-    return len(text) + chars + len(text) * (chars + CHARS_OF_FACT * len(documents)) // CHARS_OF_CELL
+def _units(text: str, documents: Sequence[Document]) -> int:
+    return compared_units(len(text), [len(one.text) for one in documents])
 
 
 def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> tuple[list[Document], list[str]]:
@@ -92,7 +85,7 @@ def documents_for(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> 
 def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapshot) -> Found:
     """Return what *documents* prove of *text*."""
     settings, dependencies = snapshot.settings, snapshot.dependencies
-    units = compared_units(text, documents)
+    units = _units(text, documents)
     check = dependencies.offload(partial(checked_against, text, documents, is_cleaned=settings.rag_clean), units)
     if dependencies.judge is None:
         return Found(check, documents)
