@@ -117,7 +117,7 @@ def test_a_model_behind_the_pair_sees_documents_fenced_anew_and_is_cited(
 def test_a_wrong_token_between_the_two_is_told_as_refused(index: str, fronting: Running, tmp_path: Path) -> None:
     with service(tmp_path, settings(index, fronting, rag__api__token="wrong")) as front:
         reply = front.get(QUESTION)
-    assert (reply.status_code, reply.json()["content"]["error"]["label"]) == (502, "modelRefused")
+    assert (reply.status_code, reply.json()["content"]["error"]["label"]) == (502, "modelKeyRefused")
 
 
 @pytest.mark.parametrize(
