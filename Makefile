@@ -9,7 +9,7 @@ DEV_STAMP := $(VENV)/.dev
 CLIENT_STAMPS := .venvs/.npm .venvs/.langchain .venvs/.mcp .venvs/.litellm .venvs/.llamacpp
 PORT ?= 8080
 
-.PHONY: run test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning rights readme screenshots faults simulate simulate-long index-trials soak attack history
+.PHONY: run test test-quick test-long test-for setup setup-long clients open-webui solr-jars peers programs check fix clean lock bench bench-quick bench-index bench-vectors eval eval-meaning calibrate rights readme screenshots faults simulate simulate-long index-trials soak attack history
 
 run: $(RUN_STAMP)
 	@DATAFARI_RAG_HOME=$(CURDIR)/var exec $(BIN)/datafari-rag demo --port $(PORT)
@@ -232,6 +232,13 @@ SETS ?= ../shared/data
 eval: $(DEV_STAMP)
 	$(BIN)/datafari-rag eval --grounding $(SETS)/grounding --out var/eval --page docs/grounding.md --part claims
 	$(BIN)/datafari-rag eval --sets $(SETS) --out var/eval --page docs/quality.md
+
+# The weights and the threshold of rag.evidence.min=auto, printed to be put into core/passages/evidence_threshold.py, and
+# what they keep and stop, into the same page. Downloads both embedding models; indexes are kept in var/calibrate.
+calibrate: $(DEV_STAMP)
+	$(BIN)/python -m datafari_rag.commands.eval.calibrate --sets $(SETS) --page docs/quality.md \
+	  --model "$$($(BIN)/datafari-rag model get bge-small-en)=en" \
+	  --model "$$($(BIN)/datafari-rag model get e5-small-multilingual)=en,fr"
 
 # Words, meaning and both on the same questions, into the same page: English with one model, English and French with
 # another. Takes two hours of CPU; what is stopped is continued by the next run. EVERY asks a share of the questions alone.

@@ -46,8 +46,8 @@ from datafari_rag.core.events import (
     Thought,
 )
 from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
-from datafari_rag.core.passages.budget_fitting import Selected, evidence_for
-from datafari_rag.core.passages.evidence_threshold import is_passed, stopped
+from datafari_rag.core.passages.budget_fitting import Selected, answering_for
+from datafari_rag.core.passages.evidence_threshold import FEW
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.query.search_request import Browse, SearchResult
 from datafari_rag.core.settings.table import Settings
@@ -212,9 +212,6 @@ def _prompted(
     ask = ask if result.last is None else replace(ask, search_text=result.last.question)
     stopwatch.lap("search")
     selected = _selected(ask, found.documents, language=asked_in, settings=settings, dependencies=dependencies)
-    text, least = ask.search_text or ask.question, settings.rag_evidence_min
-    if not is_passed(text, selected.extracts, language=asked_in, least=least, documents=found.documents):
-        selected = Selected((), stopped(selected.candidates))
     stopwatch.lap("passages")
     trace = Trace(
         ask=ask,
@@ -245,7 +242,8 @@ def _prompted(
         log_steps(found, tried, selected)
     trace = replace(trace, prompt=prompt, extracts=prompt.extracts, timings_ms=stopwatch.ms)
     sources = Sources(prompt.extracts, _thoughts(trace, user, settings), language, stopwatch.ms, skipped=result.skipped)
-    yield replace(sources, is_partial=found.is_partial, found_by=found.by)
+    has_few_words = selected.evidence is not None and selected.evidence < FEW
+    yield replace(sources, is_partial=found.is_partial, found_by=found.by, has_few_words=has_few_words)
     return prompt, steps.activity
 
 
@@ -277,7 +275,7 @@ def _selected(
     if instructed > settings.openai_reserve_tokens:
         settings = replace(settings, openai_reserve_tokens=instructed)
     choose = partial(
-        evidence_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
+        answering_for, ask, documents, language=language, settings=settings, count=dependencies.counter.count
     )
     return dependencies.offload(choose, chars)
 

@@ -65,6 +65,8 @@ class Sources:
     """Milliseconds of each stage before the model, in order."""
     is_partial: bool = False
     """A shard of the collection did not answer, and the settings tolerate that: there may be better documents."""
+    has_few_words: bool = False
+    """There is just enough evidence to answer (`rag.evidence.min`): the documents hold few words of the question."""
     found_by: Retrieval = "words"
     skipped: tuple[SkippedDocument, ...] = ()
     """Documents that the caller named and that are not among the extracts."""

@@ -14,7 +14,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.errors import NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer, Failed, Sources
-from datafari_rag.core.passages.evidence_threshold import evidence_in
+from datafari_rag.core.passages.evidence_threshold import evidence_of, signals_in
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
@@ -86,7 +86,9 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
     by_words = _by_words(ask, memory, setup, dependencies)
     found = _found(ask, by_words, setup, dependencies)
     extracts = whole.sources.extracts if whole else ()
-    weighed = weigh(question.text, found, language=detect(question.text))
+    language = detect(question.text)
+    weighed = weigh(question.text, found, language=language)
+    signals = signals_in(weighed, language=language, most=setup.settings.rag_max_files)
     citations = whole.finished.citations if whole else ()
     return Trial(
         group=question.group,
@@ -101,7 +103,7 @@ def tried(question: Question, setup: TrialSetup) -> Trial:
         citations=len(citations),
         proved=sum(_is_proved(one) for one in citations),
         right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
-        evidence=evidence_in(question.text, extracts, language=_language(whole), documents=found),
+        evidence=evidence_of(signals),
         leaks=_leaks(question, setup),
         is_whole=_is_whole(question, whole if replied else None),
         needs_all=question.needs_all,
@@ -146,10 +148,6 @@ def _replied(ask: Ask, setup: TrialSetup, dependencies: Dependencies) -> tuple[A
     except (NoDocuments, NoAnswer):
         return None, False
     return whole, bool(whole.finished.citations) or setup.settings.rag_api_endpoint != BUILTIN_MODEL
-
-
-def _language(whole: Answer | None) -> str:
-    return whole.sources.language if whole else "en"
 
 
 def _rank(documents: Sequence[Document], question: Question, found: Sequence[Document]) -> int:

@@ -52,8 +52,9 @@ def opening_context(sources: Sources) -> Json:
 
 
 def partial(sources: Sources) -> Json:
-    """Return the key for a shard that did not answer (`solr.shards.tolerant`); nothing where all did."""
-    return {"partial_results": True} if sources.is_partial else {}
+    """Return the keys for what readers should know of the documents: a shard did not answer, or they hold few words."""
+    known = {"partial_results": sources.is_partial, "few_words": sources.has_few_words}
+    return {key: True for key, is_so in known.items() if is_so}
 
 
 def support(finished: Finished) -> Json:

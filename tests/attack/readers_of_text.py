@@ -154,6 +154,11 @@ def new_voice() -> output_filter.OutputFilter:
     return output_filter.OutputFilter(SMALL, wants_followups=True, links="documents")
 
 
+def signals_in(question: str, text: str) -> object:
+    weighed = selection.weigh(question, [document(text)], language="en")
+    return evidence_threshold.signals_in(weighed, language="en")
+
+
 def evidence_for(text: str, *, ask: Ask | None = None, settings: Settings = SETTINGS) -> object:
     found = [document(text + PLAIN), document(PLAIN)]
     return budget_fitting.evidence_for(
@@ -353,12 +358,8 @@ READERS: dict[str, Reader] = {
     "core.passages.budget_fitting.evidence_for, room for most": lambda text: evidence_for(text, settings=LARGE),
     "core.passages.budget_fitting.evidence_for, the question": lambda text: evidence_for(PLAIN, ask=Ask(question=text)),
     "core.passages.candidate_regions.bounds_in": bounds_of,
-    "core.passages.evidence_threshold.evidence_in": lambda text: evidence_threshold.evidence_in(
-        QUESTION, seen(text + PLAIN), language="en"
-    ),
-    "core.passages.evidence_threshold.evidence_in, the question": lambda text: evidence_threshold.evidence_in(
-        text, SMALL, language="en"
-    ),
+    "core.passages.evidence_threshold.signals_in": lambda text: signals_in(QUESTION, text + PLAIN),
+    "core.passages.evidence_threshold.signals_in, the question": lambda text: signals_in(text, PLAIN),
     "core.passages.extractive_answer.answer, both": lambda text: extractive_answer.answer(
         text[:4000], seen(text), language="en"
     ),

@@ -134,7 +134,7 @@ def places(indexing: Indexing, say: Say) -> Iterator[Iterator[IndexedEngine]]:
 
 
 def _places(indexing: Indexing, made: Path, say: Say) -> Iterator[IndexedEngine]:
-    folder, put = indexing.folder, partial(_indexed, say=say, vectors=indexing.vectors)
+    folder, put = indexing.folder, partial(into_index, say=say, vectors=indexing.vectors)
     for name in indexing.wanted:
         sets, suffix = (MERGED, "") if name == COLLECTIONS[0] else ((name,), f", {name} alone")
         beside = PACKAGED.get(name, ())
@@ -158,7 +158,7 @@ def _solr(home: Path, say: Say) -> str:
         raise NoSets(str(error)) from error
 
 
-def _indexed(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapping[str, str]) -> str:
+def into_index(documents: Path, url: str, home: Path, *, say: Say, vectors: Mapping[str, str]) -> str:
     """Index *documents* into *url*, unless the folder *home* holds them already, and return *url*."""
     done = home.with_name(f"{home.name}.indexed")
     if done.exists():

@@ -8,8 +8,9 @@ from functools import partial
 
 from datafari_rag.core.ask import Ask, Attachment, TokenBudget
 from datafari_rag.core.documents import Candidate, Document, Extract, Passage
+from datafari_rag.core.passages.evidence_threshold import evidence_of, least_evidence, signals_in, stopped
 from datafari_rag.core.passages.extracts import extracts_for
-from datafari_rag.core.passages.selection import Limit, Selection, choose, head, nodes, weigh
+from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, nodes, weigh
 from datafari_rag.core.settings.table import Settings
 
 Count = Callable[[str], int]
@@ -46,26 +47,50 @@ class Selected:
     """
     What was chosen and why; *extracts* may be empty, and the caller decides what that means.
 
-    *is_without_room* says that there were texts, and that the model's window had no room for any of them.
+    *is_without_room* says that there were texts, and that the model's window had no room for any of them. *evidence*
+    is how much there is for the question, 0 to 1; None where `rag.evidence.min` asks for none.
     """
 
     extracts: tuple[Extract, ...]
     candidates: tuple[Candidate, ...] = ()
     is_without_room: bool = False
+    evidence: float | None = None
+
+
+def answering_for(
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+) -> Selected:
+    """Return what `evidence_for` returns, nothing where there is less evidence than `rag.evidence.min` wants."""
+    least = least_evidence(settings)
+    if least <= 0:
+        return evidence_for(ask, documents, language=language, settings=settings, count=count)
+    candidates = _candidates(ask, documents)
+    weighed = weigh(ask.search_text or ask.question, candidates, language=language)
+    most = _max_documents(ask, settings.rag_max_files)
+    evidence = evidence_of(signals_in(weighed, language=language, most=most))
+    if evidence < least:
+        return Selected((), stopped(candidates), evidence=evidence)
+    selected = evidence_for(ask, documents, language=language, settings=settings, count=count, weighed=weighed)
+    return replace(selected, evidence=evidence)
 
 
 def evidence_for(
-    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
+    ask: Ask,
+    documents: Sequence[Document],
+    *,
+    language: str,
+    settings: Settings,
+    count: Count,
+    weighed: WeighedDocuments | None = None,
 ) -> Selected:
     """
     Return the extracts of the best documents, best first.
 
     Files sent along come before what was found and count like it. What does not fit `rag.maxJsonLength`, or the
-    window with the answer's space kept free, is cut or left out, the weakest first.
+    window with the answer's space kept free, is cut or left out, the weakest first. *weighed* are all of them where
+    their texts were read already.
     """
-    best = max((document.score for document in documents), default=0.0)
-    sent_along = [_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)]
-    candidates = [*sent_along, *documents]
+    candidates = _candidates(ask, documents)
     if ask.token_budget is not None:
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
         asked = replace(ask, question_language=language)
@@ -75,7 +100,10 @@ def evidence_for(
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
     max_chars = min(settings.rag_max_json_length, _chars_in(framed, candidates, count))
     limit = Limit(max_chars=max_chars, max_documents=most)
-    choose_within = _chooser(ask, candidates, language=language, is_head=settings.rag_extract == "head")
+    choose_within: Callable[[Limit], Selection] = partial(head, candidates)
+    if settings.rag_extract != "head":
+        weighed = weighed or weigh(ask.search_text or ask.question, candidates, language=language)
+        choose_within = partial(choose, weighed)
     while True:
         selection = choose_within(limit)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
@@ -90,13 +118,6 @@ def evidence_for(
 def _tokens(extract: Extract, count: Count) -> int:
     headings = "\n".join(path for _, path in extract.paths)
     return count(extract.text) + FRAME_TOKENS + (count(headings) + 2 * len(extract.paths) if headings else 0)
-
-
-def _chooser(ask: Ask, documents: Sequence[Document], *, language: str, is_head: bool) -> Callable[[Limit], Selection]:
-    """Return what chooses within a limit; the texts are read once, however many limits are tried."""
-    if is_head:
-        return partial(head, documents)
-    return partial(choose, weigh(ask.search_text or ask.question, documents, language=language))
 
 
 def _room(ask: Ask, settings: Settings, count: Count) -> int:
@@ -136,6 +157,11 @@ def _narrowed(limit: Limit, extracts: Sequence[Extract], *, taken: int, room: in
 def _max_documents(ask: Ask, max_files: int) -> int:
     wanted = max_files if ask.max_documents is None else ask.max_documents
     return wanted + len(ask.attachments)
+
+
+def _candidates(ask: Ask, documents: Sequence[Document]) -> list[Document]:
+    best = max((document.score for document in documents), default=0.0)
+    return [*(_attached(file, rank, score=best + 1.0) for rank, file in enumerate(ask.attachments)), *documents]
 
 
 def _attached(file: Attachment, rank: int, *, score: float) -> Document:

@@ -1,101 +1,167 @@
 """
-Whether the passages speak to the question at all: a number, and the threshold of `rag.evidence.min`.
+Whether the documents speak to the question at all: a number, and the threshold of `rag.evidence.min`.
 
-No evidence, no guess: below the threshold the model is not asked. Words cannot tell a good passage from one that names
-the same things and says something else, so the gate is off unless set; docs/quality.md has the curve of calls saved
-against answers lost. Where passages were compared by meaning, that counts as much as the words: a question in other
-words than its answer has evidence, too.
+No evidence, no guess: below the threshold nothing is answered. The number is the chance, fitted to questions with
+known answers and to questions about other subjects, that the documents are about what is asked. It looks at which words
+of the question the best place of a document lacks, at words that follow each other there as in the question, at the
+languages, and where passages were compared by meaning at how far the nearest one stands out. A question of the same
+subject that the documents happen not to answer looks like one that they do: that is beyond a threshold
+(docs/quality.md).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, dataclass
+from operator import mul
 from statistics import median
 
-from datafari_rag.core.documents import Candidate, Document, Extract
-from datafari_rag.core.passages.selection import CHOSEN
-from datafari_rag.core.passages.term_matching import TermPositions, terms_of, traces_of
+from datafari_rag.core.documents import Candidate, Document, stored_span
+from datafari_rag.core.passages.reranking import MAX_EVENTS, NEAR_CHARS, Ranked, events_of, followed, fullest
+from datafari_rag.core.passages.selection import WeighedDocuments
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
 
 NO_EVIDENCE = "no evidence"
-"""Verdict on passages that were chosen and did not pass."""
+"""Verdict on documents that were found and did not pass."""
 
-NEAR_CHARS = 250
-NEAR_SHARE = 0.7
-"""What the best few lines count; the rest is for the words being there at all."""
+UNIT_CHARS, LEAST_UNITS = 120.0, 50
+"""
+Length of the stretches in which a word is rare or frequent among what was found, and how many there are at least: less
+text says little of which words are rare.
+"""
+
+_ONCE = (1.0, *[0.0] * (MAX_EVENTS + 1))
+"""A word that is there again says nothing more of whether the question is answered."""
 
 
-OUTSTANDING = 5.0
-"""By how many spreads of the model the nearest passage stands out among all that were compared to be full evidence."""
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each of `Signals` counts, on the scale of a logarithm of chance."""
+
+    base: float
+    missing: float
+    held: float
+    pairs: float
+    other_language: float
+    compared: float
+    outstanding: float
 
 
-def evidence_in(
-    question: str, extracts: Sequence[Extract], *, language: str, documents: Sequence[Document] = ()
-) -> float:
+WEIGHTS = Weights(
+    base=1.86, missing=-1.29, held=1.08, pairs=1.62, other_language=-1.87, compared=-0.55, outstanding=0.51
+)
+AUTO, FEW = 0.22, 0.7
+"""
+The fitted numbers, by `make calibrate`, which prints them and writes into docs/quality.md what they keep and stop.
+`auto` is the threshold *AUTO*, one for all sets and languages; below *FEW* an answer says that there are few words.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
     """
-    Return how much evidence for *question* the best of *extracts* gives, 0 to 1.
+    What is looked at of the documents that an answer is made of.
 
-    By words: all of them, and close together; names count as much as other words, a passage about another person is no
-    evidence. By meaning: how far a passage of the extracts stands out among all those of *documents*, the
-    candidates; the mean of both where these were compared with the question.
+    *held* is what the best `NEAR_CHARS` characters of a document hold of the question's words: a word that nothing
+    found has counts 1, a frequent one little. *share* is the share of the question that they lack, 0 to 1. *units* is
+    how many stretches of text were looked through. *pairs* counts neighbours of the question that follow each other in
+    a document. *is_other_language* says that no document is known to be in the question's language, and all are known
+    to be in another. *outstanding* is how far the nearest passage stands out among all that were compared by meaning,
+    in spreads of the model; None where none was.
     """
-    worded, near = _worded(question, extracts, language), _outstanding(extracts, documents)
-    return worded if near is None else (worded + near) / 2
+
+    held: float
+    share: float
+    units: float
+    pairs: float
+    is_other_language: bool = False
+    outstanding: float | None = None
 
 
-def _outstanding(extracts: Sequence[Extract], documents: Sequence[Document]) -> float | None:
-    compared = [near.cosine for document in documents for near in document.near]
-    if not compared:
+def signals_in(weighed: WeighedDocuments, *, language: str, most: int = 0) -> Signals | None:
+    """
+    Return what the *most* best of the documents *weighed* (0: all) hold of the question in *language*.
+
+    None without a document or without a word to look for: there is no evidence.
+    """
+    shown = weighed.order[:most] if most else weighed.order
+    if not shown or not weighed.terms:
         return None
-    shown = (
-        near.cosine
-        for extract in extracts
-        for near in extract.document.near
-        if any(passage.start < near.end and near.start < passage.end for passage in extract.passages)
+    units = max(LEAST_UNITS, sum(_extent(one.document) for one in weighed.order) / UNIT_CHARS)
+    rarity = _rarity(weighed, units)
+    held, total = max(_held(one, rarity) for one in shown), sum(rarity)
+    languages = [one.document.language for one in shown]
+    return Signals(
+        held=held,
+        share=1 - held / total,
+        units=units,
+        pairs=max(_pairs(one, weighed) for one in shown),
+        is_other_language=all(known is not None and known != language for known in languages),
+        outstanding=_outstanding([one.document for one in weighed.order]),
     )
-    best = max(shown, default=0.0)
-    return min(1.0, max(0.0, best - median(compared)) / OUTSTANDING)
 
 
-def _worded(question: str, extracts: Sequence[Extract], language: str) -> float:
-    terms = terms_of(question, language)
-    if not terms:
+def evidence_of(signals: Signals | None, weights: Weights = WEIGHTS) -> float:
+    """Return how much evidence *signals* are, 0 to 1; a question all of whose words stand together passes `auto`."""
+    if signals is None:
         return 0.0
-    worth = [term.share for term in terms]
-    best = 0.0
-    for extract in extracts:
-        traces = traces_of(terms, extract.text, language)
-        there = sum(weight for weight, hits in zip(worth, traces.hits, strict=True) if hits) / sum(worth)
-        near = _nearest(traces, worth) / sum(worth)
-        best = max(best, NEAR_SHARE * near + (1 - NEAR_SHARE) * there)
-    return best
+    return 1 / (1 + math.exp(-sum(map(mul, parts_of(signals), astuple(weights)))))
 
 
-def is_passed(
-    question: str, extracts: Sequence[Extract], *, language: str, least: float, documents: Sequence[Document] = ()
-) -> bool:
-    """Say whether *extracts* give at least *least* evidence for *question*; 0 lets everything through."""
-    return least <= 0 or evidence_in(question, extracts, language=language, documents=documents) >= least
+def parts_of(signals: Signals) -> tuple[float, ...]:
+    """Return what each of `Weights` is multiplied with, in their order."""
+    is_compared = signals.outstanding is not None
+    return (
+        1.0,
+        # The more text there is, the likelier some of the words stand in it by chance.
+        signals.share * math.log(signals.units),
+        signals.held,
+        signals.pairs,
+        signals.share * signals.is_other_language,
+        float(is_compared),
+        signals.outstanding or 0.0,
+    )
 
 
-def stopped(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Return *candidates* as the trace shows them when the gate is shut: what was chosen is out, and why."""
-    return tuple(replace(one, verdict=NO_EVIDENCE) if one.verdict == CHOSEN else one for one in candidates)
+def least_evidence(settings: Settings) -> float:
+    """Return the threshold of *settings*, 0 where everything passes: without a number it is the model that guesses."""
+    wanted = settings.rag_evidence_min
+    if wanted is None:
+        wanted = "auto" if settings.rag_api_endpoint == BUILTIN_MODEL else 0.0
+    return AUTO if wanted == "auto" else wanted
 
 
-def _nearest(traces: TermPositions, worth: Sequence[float]) -> float:
-    """Return the most that any `NEAR_CHARS` characters hold, each term counted once."""
-    events = sorted((offset, term) for term, hits in enumerate(traces.hits) for offset in hits)
-    counts = [0] * len(worth)
-    best = held = 0.0
-    first = 0
-    for offset, term in events:
-        held += worth[term] if counts[term] == 0 else 0.0
-        counts[term] += 1
-        while offset - events[first][0] > NEAR_CHARS:
-            gone = events[first][1]
-            counts[gone] -= 1
-            held -= worth[gone] if counts[gone] == 0 else 0.0
-            first += 1
-        best = max(best, held)
-    return best
+def stopped(documents: Sequence[Document]) -> tuple[Candidate, ...]:
+    """Return *documents* as the trace shows them when the gate is shut: all are out, and why."""
+    return tuple(Candidate(one.id, rank, one.score, NO_EVIDENCE) for rank, one in enumerate(documents, 1))
+
+
+def _rarity(weighed: WeighedDocuments, units: float) -> list[float]:
+    """Return what each term is worth: BM25's idf over the stretches of all that was found, 1 for what is nowhere."""
+    counts = [min(units, sum(len(one.traces.hits[at]) for one in weighed.order)) for at in range(len(weighed.terms))]
+    return [
+        term.share * math.log(1 + (units - count + 0.5) / (count + 0.5)) / math.log(1 + (units + 0.5) / 0.5)
+        for term, count in zip(weighed.terms, counts, strict=True)
+    ]
+
+
+def _extent(document: Document) -> int:
+    """Return how long the stored text of *document* is at least: of a long one only parts may have been read."""
+    return stored_span(document, 0, len(document.text))[1]
+
+
+def _held(one: Ranked, rarity: Sequence[float]) -> float:
+    return fullest(events_of(one.traces, rarity), rarity, NEAR_CHARS, _ONCE)
+
+
+def _pairs(one: Ranked, weighed: WeighedDocuments) -> float:
+    shares = [term.share for term in weighed.terms]
+    pairs = range(len(shares) - 1)
+    return sum(min(shares[at : at + 2]) for at in pairs if followed(one.traces, at, weighed.terms))
+
+
+def _outstanding(documents: Sequence[Document]) -> float | None:
+    compared = [near.cosine for document in documents for near in document.near]
+    return max(compared) - median(compared) if compared else None

@@ -51,6 +51,11 @@ under a heading, beginning in lower case, ending with a colon.
 LENGTH = 0.8
 """How much of its chance a sentence gives back for being e times as long."""
 
+CUT = 4.0
+"""
+How far below the best sentence another one may be: what is farther below only fills the answer (docs/quality.md).
+"""
+
 SHORT_CHARS = 40
 """What is shorter gains nothing by that: numbers of lists, single words."""
 
@@ -140,7 +145,7 @@ def best(
     """
     Return what to say, the likeliest first; neighbours are one, nothing is said twice.
 
-    Headings and questions are only said when there is nothing else.
+    Headings and questions are only said when there is nothing else, and no sentence far below the best one.
 
     *texts* are what `Sentence` offsets count in; *overhead* is the characters that each quotation costs beside its
     words. Empty when nothing holds a word of the question.
@@ -149,8 +154,9 @@ def best(
     room = MAX_CHARS
     chosen: list[Sentence] = []
     said: set[str] = set()
-    for one in sorted(_scored(question, extracts, texts, language, terms), key=_rate, reverse=True):
-        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS:
+    likeliest = sorted(_scored(question, extracts, texts, language, terms), key=_rate, reverse=True)
+    for one in likeliest:
+        if len(chosen) == MAX_SENTENCES or room < LEAST_CLIP_CHARS or _rate(one) < _rate(likeliest[0]) - CUT:
             break
         text = texts[one.place][one.start : one.end]
         words = " ".join(text.casefold().split())

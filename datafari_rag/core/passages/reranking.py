@@ -124,17 +124,24 @@ def best_row(text: str, tables: Sequence[Table], traces: TermPositions, rarity: 
     return best
 
 
-def _fullest(events: Sequence[tuple[int, int]], rarity: Sequence[float], window_chars: int) -> float:
+def fullest(
+    events: Sequence[tuple[int, int]], rarity: Sequence[float], window_chars: int, gains: Sequence[float] = _GAINS
+) -> float:
+    """
+    Return the most that *window_chars* characters hold of the terms, of which each counts its *rarity*.
+
+    *events* are offset and term, in order; each hit of a term counts its share of *gains*.
+    """
     counts = [0] * len(rarity)
     best = held = 0.0
     first = 0
     for offset, term in events:
-        held += rarity[term] * _GAINS[counts[term]]
+        held += rarity[term] * gains[counts[term]]
         counts[term] += 1
         while offset - events[first][0] > window_chars:
             gone = events[first][1]
             counts[gone] -= 1
-            held -= rarity[gone] * _GAINS[counts[gone]]
+            held -= rarity[gone] * gains[counts[gone]]
             first += 1
         if held > best:
             best = held
@@ -157,14 +164,14 @@ def _ranked(document: Document, traces: TermPositions, said: float, field: _Fiel
     there = [weight for weight, hits in zip(field.rarity, traces.hits, strict=True) if hits]
     if document.rated is not None:
         return Ranked(document, document.rated, traces, sum(there) / total)
-    events = _events(traces, field.rarity)
+    events = events_of(traces, field.rarity)
     heading, tables = heading_at(field.letters, document.text, traces), tables_in(document.text)
     score = (
         ENGINE * (document.score / field.best if field.best > 0 else 0.0)
         + NEAR
-        * max(_fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, tables, traces, field.rarity))
+        * max(fullest(events, field.rarity, NEAR_CHARS), ROWS * best_row(document.text, tables, traces, field.rarity))
         / total
-        + AROUND * _fullest(events, field.rarity, AROUND_CHARS) / total
+        + AROUND * fullest(events, field.rarity, AROUND_CHARS) / total
         + PAIRS * _pairs(traces, field) / total
         + TITLE * _in_title(document, field) / total
         + said
@@ -220,7 +227,8 @@ def rarity_of(terms: Sequence[Term], traces: Sequence[TermPositions]) -> tuple[f
     )
 
 
-def _events(traces: TermPositions, rarity: Sequence[float]) -> list[tuple[int, int]]:
+def events_of(traces: TermPositions, rarity: Sequence[float]) -> list[tuple[int, int]]:
+    """Return offset and term of the hits in order, at most about `MAX_EVENTS`: the most frequent terms go first."""
     events: list[tuple[int, int]] = []
     for term in sorted(range(len(rarity)), key=lambda index: len(traces.hits[index])):
         if events and len(events) + len(traces.hits[term]) > MAX_EVENTS:
@@ -234,15 +242,16 @@ def _pairs(traces: TermPositions, field: _Field) -> float:
     """Return what neighbours of the question that follow each other closely in the text are worth."""
     worth, rarity = 0.0, field.rarity
     for index in range(len(field.terms) - 1):
-        first, second = traces.hits[index][:MAX_EVENTS], traces.hits[index + 1]
-        if first and second:
-            count = _followed(first, second, len(field.terms[index].stem) + _GAP_CHARS)
+        if traces.hits[index] and traces.hits[index + 1]:
+            count = followed(traces, index, field.terms)
             worth += min(rarity[index], rarity[index + 1]) * _SATURATED[count]
     return worth
 
 
-def _followed(first: Sequence[int], second: Sequence[int], reach: int) -> int:
-    """Count the offsets of *first* that have one of *second* after them within *reach*."""
+def followed(traces: TermPositions, index: int, terms: Sequence[Term]) -> int:
+    """Count the hits of the term at *index* that have one of the next term close after them; at most `MAX_EVENTS`."""
+    first, second = traces.hits[index][:MAX_EVENTS], traces.hits[index + 1]
+    reach = len(terms[index].stem) + _GAP_CHARS
     count = at = 0
     for offset in first:
         while at < len(second) and second[at] <= offset:

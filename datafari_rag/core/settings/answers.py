@@ -181,12 +181,12 @@ class AnswerSettings:
         "best) or head (the beginning).",
         browser=True,
     )
-    rag_evidence_min: float = setting(
+    rag_evidence_min: float | Literal["auto"] | None = setting(
         "rag.evidence.min",
-        0.0,
-        check=checks.number(0, 1),
-        help="Minimum evidence in the passages, from 0 to 1, for the question to be sent to the model; below it, the "
-        "answer says that no documents were found. 0: off.",
+        None,
+        check=checks.number_or("auto", 0, 1),
+        help="Minimum evidence in the documents, from 0 to 1, for a question to be answered; below it, the reply says "
+        "that no document answers. 0: off. auto: the measured threshold. Empty: auto without a language model, else 0.",
         browser=True,
     )
     answer_unsupported: UnsupportedPolicy = setting(

@@ -102,6 +102,24 @@ def number(low: float, high: float, *, is_optional: bool = False) -> Check:
     return Check("number", read, _between(low, high), low=low, high=high, is_optional=is_optional)
 
 
+def number_or(word: str, low: float, high: float) -> Check:
+    """Return the check for a number of *low* to *high* or *word*; an empty one is None."""
+    plain = number(low, high, is_optional=True)
+    wanted = message(
+        '"{word}" or a number between {low} and {high} is expected.', word=word, low=f"{low:g}", high=f"{high:g}"
+    )
+
+    def read(text: str, folder: str) -> object:
+        if text == word:
+            return word
+        try:
+            return plain.read(text, folder)
+        except ValueError:
+            raise ValueError(wanted) from None
+
+    return Check("text", read, wanted, low=low, high=high, is_optional=True)
+
+
 def text(phrase: str = _TEXTS, pattern: re.Pattern[str] | None = None) -> Check:
     """Return the check for one line of text, empty or matching *pattern*; *phrase* says which texts are meant."""
     wanted = valid(phrase)

@@ -120,13 +120,13 @@ function take(line, answer) {
   const { type, data } = line;
   if (type === "sources.final") {
     answer.content.documents = data.items;
-    if (data.partial_results) answer.content.partial_results = true;
+    note(data, answer);
   } else if (type === "message.delta") {
     answer.content.message += data.text;
   } else if (type === "message.final") {
     const { text, citations, thoughts, finish_reason, spent, support } = data;
     Object.assign(answer.content, { message: text, citations, thoughts, finish_reason, spent, support });
-    if (data.partial_results) answer.content.partial_results = true;
+    note(data, answer);
     answer.followups = data.followup_questions;
     return "held";
   } else if (type === "phase") {
@@ -135,6 +135,12 @@ function take(line, answer) {
   else if (type === "stream.completed") return "end";
   else return "held";
   return "more";
+}
+
+/** Notes what readers should know of the documents. @param {any} data @param {Answer} answer */
+function note({ partial_results, few_words }, answer) {
+  if (partial_results) answer.content.partial_results = true;
+  if (few_words) answer.content.few_words = true;
 }
 
 /** Notes how far work on whole documents is, what it leaves out, and that no model writes. @param {any} data @param {Answer} answer */

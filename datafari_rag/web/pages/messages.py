@@ -189,6 +189,7 @@ def _card_words(_: Translate) -> Mapping[str, object]:
         "open_document": _("Open the document"),
         "close": _("Close"),
         "extractive": _("No language model was used: these sentences are quoted word for word from the documents."),
+        "few_words": _("The documents hold few words of your question."),
         "partial": _("A part of the collection did not answer: documents may be missing here."),
         "fallback": _("The usual language model did not answer; a fallback model did."),
         "model": _("Model"),

@@ -134,6 +134,7 @@ def _answer(worker: WorkerContext, response: Response, reader: PageReader) -> di
         "counts": _counts(content),
         "request_id": kept["id"],
         "is_extractive": kept["model"].startswith(BUILTIN_MODEL),
+        "has_few_words": content.get("few_words", False),
         "is_partial": content.get("partial_results", False),
         "support": content.get("support"),
         "replacements": replacements(reader.translate),

@@ -1,82 +1,135 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
 import pytest
 
-from datafari_rag.core.documents import Candidate, Document, Extract, Nearness, Passage
-from datafari_rag.core.passages.evidence_threshold import NO_EVIDENCE, evidence_in, is_passed, stopped
-from datafari_rag.core.passages.selection import CHOSEN, RANK
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Document, Nearness
+from datafari_rag.core.passages.budget_fitting import answering_for
+from datafari_rag.core.passages.evidence_threshold import (
+    AUTO,
+    FEW,
+    NO_EVIDENCE,
+    Signals,
+    evidence_of,
+    least_evidence,
+    signals_in,
+)
+from datafari_rag.core.passages.selection import weigh
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.parsing import parse
+from datafari_rag.core.settings.table import Settings
 
 QUESTION = "What is the fare of the island ferry?"
+TOGETHER = "The fare of the ferry to the island is nine euros."
+APART = "The ferry is blue." + " Nothing is said." * 40 + " The fare is due. It is an island."
+OTHERS = tuple(
+    Document(f"o{number}", f"The garden has {number} roses and a wall of old bricks.") for number in range(5)
+)
+WORDLESS = replace(Settings(), rag_api_endpoint=BUILTIN_MODEL)
 
 
-def extract(text: str) -> Extract:
-    return Extract(1, "label", Document("d", text), (), text)
+def signals(*documents: Document, question: str = QUESTION, language: str = "en", most: int = 0) -> Signals | None:
+    return signals_in(weigh(question, documents, language=language), language=language, most=most)
+
+
+def evidence(text: str, *, question: str = QUESTION, language: str | None = "en") -> float:
+    return evidence_of(signals(Document("d", text, language=language), *OTHERS, question=question))
+
+
+def test_evidence_is_the_words_there_and_close_together() -> None:
+    together, apart, one, none = map(evidence, (TOGETHER, APART, "The ferry is blue.", "Nothing at all."))
+    assert 1 >= together > apart > one > none >= 0
+    assert together >= AUTO > none
+
+
+@pytest.mark.parametrize("question", ["ferry", "ferry fare", "Is it the island ferry's fare?", QUESTION])
+@pytest.mark.parametrize("language", ["en", "fr", None])
+def test_a_question_all_of_whose_words_stand_together_passes(question: str, language: str | None) -> None:
+    assert evidence(TOGETHER, question=question, language=language) >= AUTO
+
+
+def test_a_word_that_is_frequent_in_what_was_found_is_missed_less_than_a_rare_one() -> None:
+    fare = Document("e", "Its fare is low.", rated=9.0)
+    shares = []
+    for text in ("The ferry number {} has a captain.", "The train number {} has a driver."):
+        others = [Document(f"d{number}", text.format(number), rated=1.0) for number in range(9)]
+        found = signals(fare, *others, question="ferry fare", most=1)
+        assert found is not None
+        shares.append(found.share)
+    assert shares[0] < shares[1]
+
+
+def test_words_in_their_order_are_more_evidence_than_the_same_in_another() -> None:
+    assert evidence("The island ferry.", question="Any island ferry tunnel?") > evidence(
+        "A ferry, an island.", question="Any island ferry tunnel?"
+    )
+
+
+def test_documents_in_another_language_need_more_words_and_unknown_languages_none() -> None:
+    english, french, unknown = (
+        evidence_of(signals(Document("d", "The ferry fare.", language=code))) for code in ("en", "fr", None)
+    )
+    assert english == unknown > french
+
+
+def test_the_documents_that_are_answered_from_are_looked_at_and_no_others() -> None:
+    far, near = Document("d", "The wall.", score=9.0, rated=9.0), Document("e", TOGETHER, score=1.0, rated=1.0)
+    assert evidence_of(signals(far, near, most=1)) < evidence_of(signals(far, near))
+
+
+def test_without_document_or_word_there_is_no_evidence() -> None:
+    assert signals() is None and signals(Document("d", "text"), question="?!") is None
+    assert evidence_of(None) == 0
+
+
+def compared(text: str, *cosines: float) -> Document:
+    near = tuple(Nearness(10 * number, 10 * number + 10, cosine) for number, cosine in enumerate(cosines))
+    return Document("d", text, near=near)
+
+
+def test_a_passage_that_stands_out_by_meaning_is_evidence_in_other_words() -> None:
+    flat, outstanding = compared("A crossing is nine euros.", 5.0, 5.0, 5.0), compared("A crossing.", 12.0, 5.0, 5.0)
+    assert evidence_of(signals(flat)) < AUTO <= evidence_of(signals(outstanding))
 
 
 @pytest.mark.parametrize(
-    ("text", "low", "high"),
+    ("text", "endpoint", "least"),
     [
-        ("The fare of the ferry to the island is nine euros.", 0.99, 1.0),
-        ("The ferry is blue." + " Nothing is said." * 40 + " The fare is due. It is an island.", 0.5, 0.9),
-        ("The ferry is blue.", 0.3, 0.4),
-        ("Nothing at all.", 0.0, 0.0),
-        ("", 0.0, 0.0),
+        pytest.param("", BUILTIN_MODEL, AUTO, id="no number, without a model"),
+        pytest.param("", "https://llm.example/v1", 0.0, id="no number, with one"),
+        pytest.param("auto", "https://llm.example/v1", AUTO, id="the measured one, with a model"),
+        pytest.param("0.7", "https://llm.example/v1", 0.7, id="a number, with one"),
+        pytest.param("0", BUILTIN_MODEL, 0.0, id="off, without one"),
     ],
-    ids=["all words together", "all words far apart", "one word of three", "no word", "empty"],
 )
-def test_evidence_is_the_words_there_and_close_together(text: str, low: float, high: float) -> None:
-    assert low <= evidence_in(QUESTION, [extract(text)], language="en") <= high
+def test_the_threshold_is_the_measured_one_without_a_model_and_off_with_one(
+    text: str, endpoint: str, least: float
+) -> None:
+    settings, problems = parse({"rag.evidence.min": text, "rag.api.endpoint": endpoint})
+    assert (least_evidence(settings), problems) == (least, ())
 
 
-def test_the_best_extract_counts() -> None:
-    poor, good = extract("Nothing."), extract("The fare of the island ferry.")
-    assert evidence_in(QUESTION, [poor, good], language="en") == evidence_in(QUESTION, [good], language="en")
+@pytest.mark.parametrize("text", ["automatic", "1.1", "-1", "nan", "AUTO"])
+def test_what_is_neither_a_number_nor_auto_is_refused(text: str) -> None:
+    settings, problems = parse({"rag.evidence.min": text})
+    assert [one.key for one in problems] == ["rag.evidence.min"]
+    assert problems[0].sentence.endswith('"auto" or a number between 0 and 1 is expected.')
+    assert settings.rag_evidence_min is None
 
 
-def test_without_extract_or_word_there_is_no_evidence() -> None:
-    assert evidence_in(QUESTION, [], language="en") == 0
-    assert evidence_in("?!", [extract("text")], language="en") == 0
+def test_a_shut_gate_leaves_all_out_and_says_why() -> None:
+    selected = answering_for(Ask("Who won the cup?"), OTHERS, language="en", settings=WORDLESS, count=len)
+    assert selected.extracts == () and selected.evidence is not None and selected.evidence < AUTO <= FEW
+    assert {one.verdict for one in selected.candidates} == {NO_EVIDENCE}
 
 
-@pytest.mark.parametrize(("least", "passes"), [(0.0, True), (0.3, True), (0.5, False)])
-def test_the_gate_is_open_at_zero_and_shut_below_its_threshold(least: float, passes: bool) -> None:
-    assert is_passed(QUESTION, [extract("The ferry is blue.")], language="en", least=least) is passes
-
-
-def test_a_shut_gate_says_so_of_what_was_chosen() -> None:
-    candidates = (Candidate("a", 1, 1.0, CHOSEN, 0, 5), Candidate("b", 2, 0.5, RANK))
-    assert [one.verdict for one in stopped(candidates)] == [NO_EVIDENCE, RANK]
-
-
-def compared(text: str, *cosines: float, shown: int = 0) -> Extract:
-    """Return an extract of the passage number *shown* of those of ten characters that were compared."""
-    near = tuple(Nearness(10 * n, 10 * n + 10, cosine) for n, cosine in enumerate(cosines))
-    passages = (Passage(10 * shown, 10 * shown + 10),)
-    return Extract(1, "label", Document("d", text, near=near), passages, text)
-
-
-def evidence(one: Extract, *documents: Document) -> float:
-    return evidence_in(QUESTION, [one], language="en", documents=[one.document, *documents])
-
-
-def test_meaning_counts_as_much_as_words_where_passages_were_compared() -> None:
-    worded, other = "The fare of the ferry to the island is nine euros.", "A crossing costs nine euros in summer now."
-    out = (10.0, 5.0, 5.0)
-    assert evidence(compared(worded, *out)) == pytest.approx(1.0)
-    assert evidence(compared(other, *out)) == pytest.approx(0.5)
-    assert evidence(compared(worded, 5.0, 5.0, 5.0)) == pytest.approx(0.5)
-    assert evidence(compared(other, 7.5, 5.0, 5.0)) == pytest.approx(0.25)
-
-
-def test_only_a_passage_that_is_shown_is_evidence() -> None:
-    assert evidence(compared("A crossing costs nine euros.", 5.0, 10.0, 5.0, shown=0)) == 0.0
-    assert evidence(compared("A crossing costs nine euros.", 5.0, 10.0, 5.0, shown=1)) == pytest.approx(0.5)
-
-
-def test_what_stands_out_stands_out_among_all_candidates() -> None:
-    near = tuple(Nearness(10 * n, 10 * n + 10, 10.0) for n in range(9))
-    assert evidence(compared("A crossing.", 10.0, 5.0, 5.0), Document("e", "", near=near)) == 0.0
-
-
-def test_a_question_in_other_words_than_its_answer_passes_the_gate() -> None:
-    one = compared("A crossing costs nine euros.", 10.0, 5.0, 5.0)
-    assert not is_passed(QUESTION, [one], language="en", least=0.4)
-    assert is_passed(QUESTION, [one], language="en", least=0.4, documents=[one.document])
+def test_an_open_gate_changes_nothing_of_what_is_chosen() -> None:
+    documents = (Document("d", TOGETHER, language="en"), *OTHERS)
+    gated, free = (
+        answering_for(Ask(QUESTION), documents, language="en", settings=settings, count=len)
+        for settings in (WORDLESS, replace(WORDLESS, rag_evidence_min=0.0))
+    )
+    assert gated.extracts == free.extracts and gated.candidates == free.candidates
+    assert gated.evidence is not None and free.evidence is None

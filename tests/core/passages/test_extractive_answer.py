@@ -113,6 +113,14 @@ def test_of_a_very_long_text_the_parts_with_the_words_are_looked_at() -> None:
     assert "opened in 1932" in answer("When was the Nine Arch bridge opened?", extracts(text), language="en")
 
 
+def test_no_sentence_far_below_the_best_one_fills_the_answer() -> None:
+    mail = (
+        "The office chair Nordic costs 189 euros and is supplied by Ergo SARL.\n\nThe date of the office party is open."
+    )
+    assert answer("Who supplies the office chair Nordic?", extracts(mail), language="en").count("[1]") == 1
+    assert answer("office", extracts(mail), language="en").count("[1]") == 2
+
+
 def test_neighbours_are_one_quotation() -> None:
     said = answer("nine arches, trains twice a day", extracts("It has nine arches. Trains use it."), language="en")
     assert said == "“It has nine arches. Trains use it.” [1]"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.passages.reranking import MAX_EVENTS, Ranked, _events, _fullest, ranked, rarity_of
+from datafari_rag.core.passages.reranking import MAX_EVENTS, Ranked, events_of, fullest, ranked, rarity_of
 from datafari_rag.core.passages.term_matching import TermPositions, terms_of, traces_of
 
 FILLER = "Nothing of interest is said in this sentence at all. " * 40
@@ -66,7 +66,7 @@ def test_coverage_says_how_much_of_the_question_is_there() -> None:
 
 
 def best_window(traces: TermPositions, rarity: Sequence[float], window_chars: int) -> float:
-    return _fullest(_events(traces, rarity), rarity, window_chars)
+    return fullest(events_of(traces, rarity), rarity, window_chars)
 
 
 def test_the_best_window_counts_a_repeated_term_ever_less() -> None:
