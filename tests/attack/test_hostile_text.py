@@ -178,13 +178,10 @@ THROUGH = {
     "core.identity.mapped_name": "core.identity.believed_name",
     "core.identity.networks": "core.identity.client_address",
     "core.query.dates.iso_of": "core.query.dates.moment_of",
-<<<<<<< HEAD
     "core.query.dates.date_math_at": "core.query.dates.moment_of",
     "core.query.dates.date_math_of": "core.query.dates.moment_of",
-    "core.passages.evidence_threshold.is_passed": "core.passages.evidence_threshold.evidence_in",
-=======
+    "core.passages.evidence_threshold.stopped": "core.passages.budget_fitting.evidence_for, a document",
     "core.passages.budget_fitting.answering_for": "core.passages.budget_fitting.evidence_for, a document",
->>>>>>> 6edd47d (Tell without a model when the documents do not hold a question, by one fitted rating, and leave filling sentences out)
     "core.documents.stored_span": "core.meaning.stored_parts.with_parts",
     "core.meaning.cutting.context_of": "core.meaning.cutting.pieces_of",
     "core.meaning.passage_records.model_mark": "core.meaning.passage_records.cuts_of",
