@@ -48,7 +48,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 """Each set, and the sets of other subjects whose questions are asked over its documents."""
 
 CHOSEN_ON: Mapping[str, str] = {"squad": "en", "demo": "en", "piaf-fr": "fr"}
-"""The sets on each of which the threshold keeps the same share, with words alone and with vectors; their languages."""
+"""The sets that weights and threshold are fitted to, with words alone and with vectors, and their languages."""
 
 OWN_QUESTIONS, OTHER_QUESTIONS = 160, 40
 """At most so many questions of the set itself, and of each of the others, evenly out of all."""
@@ -91,8 +91,8 @@ def calibrate(folder: Path, models: Sequence[str], out: Path, page: Path | None,
         left = {name: language for name, language in left.items() if name not in known}
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         asked = list(chain.from_iterable(pool.map(_asked, places)))
-    weights = fitted(asked)
     chosen_on = [place.name for place in places if place.name.partition(",")[0] in CHOSEN_ON]
+    weights = fitted([one for one in asked if one.place in chosen_on])
     least, few = thresholds(asked, weights, chosen_on)
     click.echo(f"WEIGHTS = {weights}\nAUTO, FEW = {least}, {few}")
     found = table(asked, weights, least)
