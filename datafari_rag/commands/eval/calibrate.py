@@ -19,6 +19,7 @@ from datafari_rag.answer_streams import collect
 from datafari_rag.commands.demo.index import CORPUS
 from datafari_rag.commands.eval.collections import into_index, rights_of
 from datafari_rag.commands.eval.runs import EvaluationPlan, Variant, bench_for
+from datafari_rag.commands.eval.threshold_fit import FOREIGN, OWN, SIMILAR, Asked, fitted, table, thresholds
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import NoAnswer, NoDocuments
 from datafari_rag.core.passages.evidence_threshold import Signals, signals_in
@@ -27,7 +28,6 @@ from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.evaluation.markdown_report import placed
 from datafari_rag.evaluation.measures import holds
 from datafari_rag.evaluation.questions import Question, questions_in
-from datafari_rag.evaluation.threshold_fit import FOREIGN, OWN, SIMILAR, Asked, fitted, table, thresholds
 from datafari_rag.evaluation.trial import TrialSetup
 from datafari_rag.pipeline import answer, found_for
 
@@ -58,7 +58,7 @@ PART = "evidence"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IndexedSet:
     """A set in an index of its own: its *name* in the table, the *settings* to ask it with, and what is asked."""
 
     name: str
@@ -81,14 +81,7 @@ class Place:
 def calibrate(folder: Path, models: Sequence[str], out: Path, page: Path | None, jobs: int) -> None:
     """Fit the evidence of `rag.evidence.min` to the sets, print the numbers, and write the table into a page."""
     out.mkdir(parents=True, exist_ok=True)
-    places = [_place(folder, name, out, {}) for name in OTHERS if name == DEMO or (folder / name).is_dir()]
-    left = dict(CHOSEN_ON)
-    for model in models:
-        endpoint, _, languages = model.rpartition("=")
-        vectors = {"embeddings.endpoint": endpoint, "embeddings.languages": languages}
-        known = [name for name, language in left.items() if language in languages.split(",")]
-        places += [_place(folder, name, out, vectors) for name in known]
-        left = {name: language for name, language in left.items() if name not in known}
+    places = _places(folder, out, models)
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         asked = list(chain.from_iterable(pool.map(_asked, places)))
     chosen_on = [place.name for place in places if place.name.partition(",")[0] in CHOSEN_ON]
@@ -101,7 +94,20 @@ def calibrate(folder: Path, models: Sequence[str], out: Path, page: Path | None,
         page.write_text(placed(page.read_text("utf-8"), PART, found), "utf-8")
 
 
-def _place(folder: Path, name: str, out: Path, vectors: Mapping[str, str]) -> Place:
+def _places(folder: Path, out: Path, models: Sequence[str]) -> list[IndexedSet]:
+    """Return every set with words alone, then those that each of *models* knows."""
+    places = [_place(folder, name, out, {}) for name in OTHERS if name == DEMO or (folder / name).is_dir()]
+    left = dict(CHOSEN_ON)
+    for model in models:
+        endpoint, _, languages = model.rpartition("=")
+        vectors = {"embeddings.endpoint": endpoint, "embeddings.languages": languages}
+        known = [name for name, language in left.items() if language in languages.split(",")]
+        places += [_place(folder, name, out, vectors) for name in known]
+        left = {name: language for name, language in left.items() if name not in known}
+    return places
+
+
+def _place(folder: Path, name: str, out: Path, vectors: Mapping[str, str]) -> IndexedSet:
     """Return the set *name*, indexed into a folder below *out* unless it is there already."""
     model = Path(vectors.get("embeddings.endpoint", "words")).name
     documents = folder / name / "docs.jsonl"
@@ -116,7 +122,7 @@ def _place(folder: Path, name: str, out: Path, vectors: Mapping[str, str]) -> Pl
     path = folder / name / "unanswerable.jsonl"
     similar = [(SIMILAR, one) for one in (questions_in(path) if path.exists() else ())]
     title = f"{name}, {model}"
-    return Place(title, {"solr.url": url, **vectors}, tokens, (*own, *others, *similar))
+    return IndexedSet(title, {"solr.url": url, **vectors}, tokens, (*own, *others, *similar))
 
 
 def _questions(folder: Path, name: str) -> tuple[Question, ...]:
@@ -127,7 +133,7 @@ def _some(questions: Sequence[Question], most: int) -> Sequence[Question]:
     return questions[:: -(-len(questions) // most)]
 
 
-def _asked(place: Place) -> list[Asked]:
+def _asked(place: IndexedSet) -> list[Asked]:
     """Return what each question of *place* gives, in a process of its own."""
     variant = Variant(place.name, Path(os.devnull), {**place.settings, "rag.evidence.min": "0"})
     setup = bench_for(variant, EvaluationPlan((), place.tokens), baselines=False)

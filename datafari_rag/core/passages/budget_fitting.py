@@ -70,31 +70,31 @@ def answering_for(
     evidence = evidence_of(signals_in(weighed, language=language, most=most))
     if evidence < least:
         return Selected((), stopped(candidates), evidence=evidence)
-    selected = evidence_for(ask, documents, language=language, settings=settings, count=count, weighed=weighed)
-    return replace(selected, evidence=evidence)
+    asked = replace(ask, question_language=language)
+    return replace(_evidence(asked, documents, weighed, settings=settings, count=count), evidence=evidence)
 
 
 def evidence_for(
-    ask: Ask,
-    documents: Sequence[Document],
-    *,
-    language: str,
-    settings: Settings,
-    count: Count,
-    weighed: WeighedDocuments | None = None,
+    ask: Ask, documents: Sequence[Document], *, language: str, settings: Settings, count: Count
 ) -> Selected:
     """
     Return the extracts of the best documents, best first.
 
     Files sent along come before what was found and count like it. What does not fit `rag.maxJsonLength`, or the
-    window with the answer's space kept free, is cut or left out, the weakest first. *weighed* are all of them where
-    their texts were read already.
+    window with the answer's space kept free, is cut or left out, the weakest first.
     """
+    return _evidence(replace(ask, question_language=language), documents, None, settings=settings, count=count)
+
+
+def _evidence(
+    ask: Ask, documents: Sequence[Document], weighed: WeighedDocuments | None, *, settings: Settings, count: Count
+) -> Selected:
+    """Return what `evidence_for` returns; *weighed* are all candidates where their texts were read already."""
+    language = ask.question_language or "en"
     candidates = _candidates(ask, documents)
     if ask.token_budget is not None:
         shown = _shown_elsewhere(ask, documents, language=language, settings=settings, count=count)
-        asked = replace(ask, question_language=language)
-        return _nodes(asked, shown or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
+        return _nodes(ask, shown or candidates, budget=ask.token_budget, is_cleaned=settings.rag_clean, count=count)
     room = _room(ask, settings, count)
     most = _max_documents(ask, settings.rag_max_files)
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
