@@ -80,6 +80,8 @@ BESIDES: dict[str, set[str]] = {
 OF_ONE_PLACE: dict[str, set[str]] = {
     # Vectors, where their library is installed.
     "core/meaning/": {"numpy"},
+    # The fit of the threshold, where the libraries of `eval` are installed.
+    "commands/eval/": {"numpy"},
     # An agent's side of /mcp, which speaks HTTP to the service from outside; no other part is such a client.
     "commands/mcp/probe.py": {"requests"},
 }

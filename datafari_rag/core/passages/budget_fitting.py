@@ -100,10 +100,7 @@ def _evidence(
     framed = room - FRAME_TOKENS * min(most or len(candidates), len(candidates))
     max_chars = min(settings.rag_max_json_length, _chars_in(framed, candidates, count))
     limit = Limit(max_chars=max_chars, max_documents=most)
-    choose_within: Callable[[Limit], Selection] = partial(head, candidates)
-    if settings.rag_extract != "head":
-        weighed = weighed or weigh(ask.search_text or ask.question, candidates, language=language)
-        choose_within = partial(choose, weighed)
+    choose_within = _chooser(ask, candidates, weighed, is_head=settings.rag_extract == "head")
     while True:
         selection = choose_within(limit)
         extracts = extracts_for(selection.chosen, is_cleaned=settings.rag_clean)
@@ -113,6 +110,16 @@ def _evidence(
             is_narrow = limit.max_chars < min(LEAST_CHARS, settings.rag_max_json_length)
             return Selected(extracts, selection.candidates, not extracts and has_texts and is_narrow)
         limit = _narrowed(limit, extracts, taken=taken, room=room)
+
+
+def _chooser(
+    ask: Ask, candidates: Sequence[Document], weighed: WeighedDocuments | None, *, is_head: bool
+) -> Callable[[Limit], Selection]:
+    """Return what chooses within a limit; the texts are read once, however many limits are tried."""
+    if is_head:
+        return partial(head, candidates)
+    text, language = ask.search_text or ask.question, ask.question_language or "en"
+    return partial(choose, weighed or weigh(text, candidates, language=language))
 
 
 def _tokens(extract: Extract, count: Count) -> int:
