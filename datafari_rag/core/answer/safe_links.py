@@ -25,9 +25,9 @@ MAX_TEXT_CHARS = 300
 MAX_TARGET_CHARS = 2000
 """How far the end of a bracket or tag, and of a target, is waited for; longer ones are broken up and pass as text."""
 
-MAX_MARGIN = 4
+MAX_MARGIN = 8
 MIN_FENCE = 3
-"""A block of code begins and ends with three backticks or more, behind fewer than four blanks (CommonMark, 4.5)."""
+"""A block of code ends with so many backticks or more behind fewer than four blanks (CommonMark, 4.5)."""
 
 MAX_DEPTH = 8
 MAX_OPEN = 32
@@ -37,12 +37,12 @@ MAX_BRACKETS = 2000
 """So many brackets and tags of an answer are looked at; behind these there are no square brackets and no tags."""
 
 # A "!" is text unless a bracket follows, or may follow. The class comes first, so that the engine can skip ahead.
-_SPECIAL = re.compile(r"[!\[\]<`【［](?:(?<!!)|(?=\[)|\Z)")
+_SPECIAL = re.compile(r"[!\[\]<`~【［](?:(?<!!)|(?=\[)|\Z)")
 _HARMLESS = str.maketrans("[]<【】［］", "()‹()()")
 # What begins a line in any reader: JavaScript's patterns (snarkdown) know two ends of lines more than Markdown.
 _LINE_ENDS = "\n\r\u2028\u2029"
 _LINE_END = re.compile(f"[{_LINE_ENDS}]")
-_PLAIN = re.compile(rf"[^!\[\]<`【［{_LINE_ENDS}]+")
+_PLAIN = re.compile(rf"[^!\[\]<`~【［{_LINE_ENDS}]+")
 _CLASHING = frozenset("]<!")
 _CLOSERS = {"[": "]", "【": "】", "［": "］"}
 _BLANK_LINE = r"(?:\n|\r)[ \t]*(?:\n|\r)"
@@ -60,13 +60,18 @@ _AWAITED = {_BRACKETS[opener]: re.compile(rf"[\{opener}\{closer}\n\r]") for open
     _PARENTHESES: re.compile(r"[()\n\r]"),
     _TAG_END: re.compile(r"[>\n\r]"),
 }
-_TICKS_AWAITED = re.compile(r"[`\n\r]")
+_TICKS_AWAITED = re.compile(r"[`\[\]【】［］|\n\r]")
+_DOUBTED, _LOST = 1, 2
+"""Which backticks belong together is not sure for the rest of the paragraph, and of the answer."""
 _SPACES = re.compile(r"\s*")
 _WORDS = re.compile(r"[^\s()]+\s+[^\s\"'()]")
 _WORDS_BEGUN = re.compile(r"[^\s()]*\s*")
 _BEGINS_TAG = re.compile(r"[A-Za-z/!?]")
 _TAG_NAME = re.compile(r"/?\s*([A-Za-z][A-Za-z0-9]*)")
-_TICKS = re.compile(rf"`++|{_BLANK_LINE}")
+_TICKS = re.compile(r"`++|[\[\]【】［］|\n\r]")
+_MARGIN = re.compile(r"\n {0,3}")
+_TILDES = re.compile(r"\n {0,3}~~")
+_EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _LINE_BEGUN = re.compile(r"[^`\n]*+\Z")
 _FENCE_LINE = re.compile(r"([^`\n]*+)\n")
 _PROSE = re.compile(r"[^\s:/<>\\#?=&@%]+\s+[^\s:/<>\\#?=&@%\"'(][^:/<>\\#?=&@%]*")
@@ -104,6 +109,7 @@ class SafeLinks:
         self._urls = {url: spelled for url in urls if (spelled := _spelled(url)) is not None}
         self._marks = DocumentLabels(labels)
         self._left = MAX_BRACKETS
+        self._doubt = 0
         self._fence = 0
         """How many backticks at least close the block of code that is open; 0: none is."""
         self._begin(0)
@@ -117,7 +123,7 @@ class SafeLinks:
         self._is_label = False
         self._is_bracket_line = False
         self._is_behind_bracket = False
-        self._margin = ""
+        self._margin = "\n"
         self._code_end = 0
         self._scanned: dict[int, tuple[int, int]] = {}
         # What a piece must hold to end the waiting, and how much may be held until then.
@@ -173,6 +179,7 @@ class SafeLinks:
             step = self._step(text, at, is_end=is_end)
             if step is None:
                 break
+            self._doubt_ticks(text[at : at + step.taken])
             shown.append(self._put(step.shown, is_label=step.is_label))
             at += step.taken
             self._scanned.clear()
@@ -206,8 +213,10 @@ class SafeLinks:
             first = begins if leads is None else leads.end()
             self._is_lead = first == len(shown)
             self._is_bracket_line = shown[first : first + 1] == "["
-        line = shown.rfind("\n") + 1
-        self._margin = (shown[line:] if line else self._margin + shown)[:4]
+        margin = self._margin + shown
+        if self._doubt == _DOUBTED and _EMPTY_LINE.search(margin):
+            self._doubt = 0
+        self._margin = margin[max(0, margin.rfind("\n")) :][:MAX_MARGIN]
         self._last = shown[-1]
         if ink := shown.rstrip():
             self._is_behind_bracket = ink[-1] == "]"
@@ -231,6 +240,8 @@ class SafeLinks:
                 return (self._code_tag if self._is_code(at) else self._autolink)(text, at, is_end=is_end)
             case "<":
                 return _Step("<", 1)
+            case "~":
+                return self._tilde()
             case "`":
                 return self._ticks(text, at, is_end=is_end)
             case "]":
@@ -252,7 +263,7 @@ class SafeLinks:
         target = self._target(text, close + 2, is_end=is_end) if has_target else None
         if has_target and target is None:
             return None
-        inner = self._inner(text[opened + 1 : close], is_code=self._is_code(at))
+        inner = self._inner(text[opened + 1 : close])
         whole = _Step(_apart(text[at : opened + 1]) + inner + text[close], close + 1 - at, text[close] == "]")
         return whole if target is None else self._linked(whole, inner, target, is_image=opened > at)
 
@@ -301,50 +312,68 @@ class SafeLinks:
         # Without the link that it holds, a tag could be something else.
         return _Step("< ", 1) if is_open or "](" in inside or _is_loading(inside) else _Step(text[at : at + 2], 2)
 
+    def _tilde(self) -> _Step:
+        """Take a tilde; behind three that begin a line code may hold backticks, so that none is sure."""
+        if _TILDES.fullmatch(self._margin):
+            self._doubt = _LOST
+        return _Step("~", 1)
+
+    def _doubt_ticks(self, taken: str) -> None:
+        """Note that pairs of backticks are not sure where some are in a bracket or a link that was *taken*."""
+        if taken[0] != "`" and "`" in taken:
+            self._doubt = max(self._doubt, _LOST if self._fence else _DOUBTED)
+
     def _ticks(self, text: str, at: int, *, is_end: bool) -> _Step | None:
-        """Take a run of backticks, and note the code that it begins or ends."""
+        """Take a run of backticks, and note the code that it begins or ends: none that a reader may see otherwise."""
         run = text[at : at + MAX_TICKS + 1]
         run = run[: len(run) - len(run.lstrip("`"))]
-        end = at + len(run)
-        if self._last == "`" or len(run) > MAX_TICKS or at < self._code_end:
-            return _Step(run, len(run))
+        step, end = _Step(run, len(run)), at + len(run)
+        if at < self._code_end or self._depth:
+            return step
+        if len(run) > MAX_TICKS or self._last == "`":
+            self._doubt = _LOST
+            return step
         if end == len(text) and not is_end:
             return None
-        if self._may_be_fence(len(run)):
+        if len(run) >= max(MIN_FENCE, self._fence) and _MARGIN.fullmatch(self._margin):
             if not is_end and len(text) < end + MAX_TEXT_CHARS and _LINE_BEGUN.match(text, end):
                 return None
-            if self._is_fence(text, end):
-                self._fence = 0 if self._fence else len(run)
-                return _Step(run, len(run))
-        return _Step(run, len(run)) if self._fence else self._span(text, _Step(run, len(run)), end, is_end=is_end)
+            self._fence_line(text, end, len(run))
+        elif not self._fence:
+            return self._span(text, step, end, is_end=is_end)
+        return step
 
-    def _may_be_fence(self, ticks: int) -> bool:
-        is_first = not self._depth and not self._margin.strip(" ") and len(self._margin) < MAX_MARGIN
-        return is_first and ticks >= max(MIN_FENCE, self._fence)
-
-    def _is_fence(self, text: str, end: int) -> bool:
-        """Say whether the backticks before *end*, first of a line, begin a block of code or end the open one."""
+    def _fence_line(self, text: str, end: int, ticks: int) -> None:
+        """Note whether so many *ticks* before *end*, the first of a line, begin a block of code or end the open one."""
         line = _FENCE_LINE.match(text, end, end + MAX_TEXT_CHARS)
-        return line is not None and not (self._fence and line[1].strip())
+        if self._fence:
+            self._fence = self._fence if line is None or line[1].strip() else 0
+        elif line is not None and self._margin == "\n":
+            self._fence = ticks
+        else:
+            self._doubt = _LOST
 
     def _span(self, text: str, run: _Step, end: int, *, is_end: bool) -> _Step | None:
-        """Take the backticks before *end*, which begin code within a line where as many close it."""
+        """Take the backticks before *end*: they begin code where as many close it on the line, no bracket between."""
         limit = end + MAX_TEXT_CHARS
         for match in _TICKS.finditer(text, end, limit):
             if match.end() == len(text) < limit and not is_end:
                 return None
-            if match.group()[0] != "`":
-                return run
-            if match.end() - match.start() == run.taken:
+            if match.group()[0] == "`" and match.end() - match.start() != run.taken:
+                continue
+            if match.group()[0] == "`" and self._last != "\\" and not self._doubt:
                 self._code_end = match.end()
-                return run
-        if len(text) >= limit or is_end:
+            else:
+                self._doubt = max(self._doubt, _DOUBTED)
             return run
-        self._awaited = _TICKS_AWAITED, limit
-        return None
+        if len(text) < limit and not is_end:
+            self._awaited = _TICKS_AWAITED, limit
+            return None
+        self._doubt = max(self._doubt, _DOUBTED)
+        return run
 
     def _is_code(self, at: int) -> bool:
-        return self._fence > 0 or at < self._code_end
+        return self._doubt < _LOST and (self._fence > 0 or at < self._code_end)
 
     def _target(self, text: str, start: int, *, is_end: bool) -> _Target | None:
         close = self._close(_PARENTHESES, text, start, MAX_TARGET_CHARS)
@@ -378,13 +407,12 @@ class SafeLinks:
         self._awaited = _AWAITED[pattern], start + limit
         return None
 
-    def _inner(self, text: str, *, is_code: bool) -> str:
+    def _inner(self, text: str) -> str:
         """Return the text between two brackets without the links in it."""
         if _SPECIAL.search(text) is None and ":" not in text:
             return text
         filter_ = copy(self)
         filter_._begin(self._depth + 1)
-        filter_._code_end = len(text) if is_code else 0
         inner = filter_.feed(text) + filter_._run(is_end=True)
         self._left = filter_._left
         return inner
