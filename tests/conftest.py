@@ -7,10 +7,15 @@ from pathlib import Path
 
 import gevent.monkey
 import pytest
+from hypothesis import HealthCheck, settings
 
 from datafari_rag.commands.demo.index import build_demo_index
 from tests.datafari_solr import put_datafari
 from tests.real_solr import Collection, put_other_collection, running
+
+# A slow machine is no fault of what is tested: an example may take as long as it takes, and so may its making.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("any machine")
 
 pytest.register_assert_rewrite("tests.adapters.retriever_suite")
 

@@ -36,7 +36,9 @@ from datafari_rag.core.citations.proof.wording import Wording
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.judging import doubtful_claims
 from datafari_rag.core.meaning import cutting, passage_records, stored_parts
-from datafari_rag.core.model import caller_errors, replies, sse
+from datafari_rag.core.model import caller_errors, lessons, replies, server_words, sse
+from datafari_rag.core.model.refusal import Rejection
+from datafari_rag.core.model.server_needs import ServerNeeds
 from datafari_rag.core.passages import (
     answer_types,
     budget_fitting,
@@ -204,6 +206,10 @@ def bounds_of(text: str) -> list[tuple[int, int]]:
     return candidate_regions.bounds_in(text, traces, term_matching.weights_in(TERMS, traces), 3000)
 
 
+def refusal_of(text: str) -> Rejection:
+    return Rejection(400, error={"message": text})
+
+
 def claimed(text: str) -> object:
     found = claims.marks_in(text, markers.DocumentLabels(["Public handbook"]), lambda words_: False)
     return claims.claims_of(text, found, lambda words_: bool(words_.strip()))
@@ -227,6 +233,9 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 
 
 READERS: dict[str, Reader] = {
+    "core.model.lessons.lesson_in": lambda text: lessons.lesson_in(refusal_of(text), ServerNeeds(), [text]),
+    "core.model.server_words.words_of": lambda text: server_words.words_of(refusal_of(text), [text], ["secret"]),
+    "core.text.cleaning.visible": cleaning.visible,
     "core.answer.followup_questions.Followups": lambda text: fed(followup_questions.Followups(), text, len(text)),
     "core.answer.followup_questions.Followups, by characters": lambda text: fed(
         followup_questions.Followups(), text, 1

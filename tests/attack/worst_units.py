@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 WORST = {
+    "core.answer.support_policy.remarked": "'[^1]'",
+    "core.identity.counted_address": "'.\\u4e2d'",
+    "core.model.lessons.lesson_in": "'[' up to '\\u201d'",
+    "core.model.server_words.words_of": "marks",
+    "core.text.cleaning.visible": "'\\U0001f468\\u200d\\U0001f469\\u200d'",
+    "core.text.language.language_code": "compatible",
     "core.whole.central_sentences.weigh": "'\\u4e2d\\n'",
     "core.whole.central_sentences.chosen": "'\\n\\u4e2d'",
     "core.whole.central_sentences.condensed": "'\\n\\u4e2d'",
