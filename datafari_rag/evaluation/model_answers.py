@@ -14,10 +14,10 @@ from typing import Literal
 
 from datafari_rag.answer_streams import collect
 from datafari_rag.core.ask import Ask
-from datafari_rag.core.citations.statements import is_negation
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import ModelError, NoAnswer, NoDocuments
 from datafari_rag.core.events import Answer
+from datafari_rag.core.text.language import spoken
 from datafari_rag.core.text.sentences import first_spans
 from datafari_rag.evaluation.measures import folded, holds, quantile, share
 from datafari_rag.evaluation.questions import Question
@@ -128,8 +128,8 @@ def _outcome(question: Question, whole: Answer) -> Outcome:
         return "right"
     if _is_refusal(whole):
         return "refused"
-    words = _words(text)
-    is_near = any(wanted and wanted <= words for wanted in map(_words, question.answers))
+    words = set(_words(text))
+    is_near = any(wanted and words.issuperset(wanted) for wanted in map(_words, question.answers))
     return "near" if question.is_answerable and is_near else "wrong"
 
 
@@ -139,11 +139,12 @@ def _is_refusal(whole: Answer) -> bool:
     if any(_is_of_a_document(one) for one in finished.citations):
         return False
     first = next((finished.text[start:end] for start, end in first_spans(finished.text, 1)), "")
-    return any(is_negation(word, whole.sources.language) for word in _words(first))
+    words = _words(first)
+    return any(spoken(whole.sources.language).denial.at(words, place) for place in range(len(words)))
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(folded(text).replace("’", "'")))
+def _words(text: str) -> list[str]:
+    return _WORD.findall(folded(text).replace("’", "'"))
 
 
 def _is_of_a_document(citation: Citation) -> bool:

@@ -19,20 +19,16 @@ from datafari_rag.core.answer import (
 from datafari_rag.core.answer import safe_links as links
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
-    altered_copies,
     claims,
-    contradiction,
     labels,
     markers,
     quotations,
     resolution,
-    statements,
-    term_relations,
     text_check,
+    units,
     verification,
 )
 from datafari_rag.core.citations import links as links_of_citations
-from datafari_rag.core.citations.proof.wording import Wording
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.judging import doubtful_claims
 from datafari_rag.core.meaning import cutting, passage_records, stored_parts
@@ -83,6 +79,7 @@ from datafari_rag.core.text import (
     tokenizer,
     truncation,
 )
+from datafari_rag.core.text.language import spoken
 from datafari_rag.core.whole import central_sentences, pieces, proved_summary
 from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
 from datafari_rag.protocols.ai import asking
@@ -282,44 +279,24 @@ READERS: dict[str, Reader] = {
     "core.citations.resolution.resolve, the end of a claim": lambda text: resolution.resolve(
         text + " [1]. " + CLAIM, SMALL, language="en"
     ),
-    "core.citations.statements.beginnings": lambda text: statements.beginnings(
-        statements.facts_of(text, "en").words, "en"
-    ),
-    "core.citations.statements.carries": lambda text: statements.carries(
-        statements.facts_of(text[:700], "en"), statements.facts_of(text[:1400], "en"), statements.Terms("en")
-    ),
-    "core.citations.altered_copies.is_altered": lambda text: altered_copies.is_altered(
-        statements.tokens_of(text[:300], "en"), statements.tokens_of(text[:1400], "en"), "en"
-    ),
-    "core.citations.altered_copies.is_scattered": lambda text: altered_copies.is_scattered(
-        statements.tokens_of(text[:300], "en"), statements.tokens_of(text[:1400], "en"), "en"
-    ),
-    "core.citations.contradiction.contradicts": lambda text: contradiction.contradicts(
-        Wording(text[:1400], "en"), Wording(text[:700], "en"), "en"
-    ),
     "core.citations.text_check.checked_against": lambda text: text_check.checked_against(
         text[:2000], [Document("d", PLAIN)], is_cleaned=True
     ),
-    "core.citations.statements.facts_of": lambda text: statements.facts_of(text, "en"),
-    "core.citations.statements.facts_of, in French": lambda text: statements.facts_of(text, "fr"),
-    "core.citations.statements.tokens_of": lambda text: statements.tokens_of(text, "de"),
-    "core.citations.term_relations.agrees": lambda text: term_relations.agrees(
-        Wording(text[:700], "en"), [Wording(text[:700], "en"), Wording(text[700:1400], "en")], "en"
-    ),
     "core.citations.text_check.checked": lambda text: text_check.checked(text[:MAX_CHECKED_CHARS], SMALL),
     "core.citations.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
-    "core.citations.verification.CheckedExtract.carrying": lambda text: verification.CheckedExtract(
+    "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
+    "core.citations.units.spelled": lambda text: units.spelled(text[:700]),
+    "core.citations.units.root": lambda text: units.root(text[:700], spoken("en")),
+    "core.citations.verification.states": lambda text: verification.states(text[:700], "en"),
+    "core.citations.verification.CheckedExtract.finding": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
-    ).carrying("The ferry leaves at nine"),
-    "core.citations.verification.CheckedExtract.carrying, its own words": lambda text: verification.CheckedExtract(
+    ).finding("The ferry leaves at nine"),
+    "core.citations.verification.CheckedExtract.finding, its own words": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
-    ).carrying(text[:700]),
-    "core.citations.verification.CheckedExtract.quoted": lambda text: verification.CheckedExtract(
+    ).finding(text[:700]),
+    "core.citations.verification.CheckedExtract.nearest": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
-    ).quoted(text[:600]),
-    "core.citations.verification.CheckedExtract.spelled": lambda text: verification.CheckedExtract(
-        seen(text + PLAIN)[0], "en"
-    ).spelled(text[:2000]),
+    ).nearest(text[:700]),
     "core.judging.doubtful_claims.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
         text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
     ),

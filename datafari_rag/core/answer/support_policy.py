@@ -17,6 +17,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS
 from datafari_rag.core.citations.resolution import resolve
 from datafari_rag.core.citations.text_check import SentenceProof
+from datafari_rag.core.citations.verification import PROVED
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
 from datafari_rag.core.judging.doubtful_claims import likely_places, texts_of
@@ -180,7 +181,8 @@ class SupportedOutput:
 
     def _weighed(self, sentences: Iterable[str]) -> tuple[Doubt, ...]:
         """Note what the documents prove of *sentences*, and return the doubts that are left."""
-        self._taken = [(one, self._proof.of(one)) for one in sentences]
+        found = [(one, self._proof.of(one)) for one in sentences]
+        self._taken = [(one, None if status is None else status in PROVED) for one, status in found]
         self._doubts = {}
         for number, (sentence, is_proved) in enumerate(self._taken):
             doubt = self._doubt_of(sentence) if is_proved is False and self._left_doubts else None
@@ -191,8 +193,8 @@ class SupportedOutput:
 
     def _doubt_of(self, sentence: str) -> Doubt | None:
         """Return what a second judge is asked: one claim that is neither proved nor contradicted, and no quotation."""
-        claims = self._proof.unproved(sentence)
-        if len(claims) != 1 or claims[0].quotes or any(one.contradicting(claims[0].text) for one in self._proof.seen):
+        claims = self._proof.doubtful(sentence)
+        if len(claims) != 1 or claims[0].quotes:
             return None
         places = likely_places(claims[0].text, self._proof.seen)
         return Doubt(claims[0].text, texts_of(places)) if places else None

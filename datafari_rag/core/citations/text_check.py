@@ -7,36 +7,36 @@ nothing here: each sentence is looked for in every document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 
-from datafari_rag.core.citations.claim_facts import ClaimFacts
 from datafari_rag.core.citations.claims import Claim, Mark, stated_in
-from datafari_rag.core.citations.resolution import (
+from datafari_rag.core.citations.resolution import citation_at, seen_of
+from datafari_rag.core.citations.verification import (
     CONTRADICTED,
+    NEAR,
+    PROVED,
+    SUPPORTED,
     UNSUPPORTED,
     VERIFIED,
-    citation_at,
-    proof_for,
-    proves,
-    seen_of,
+    CheckedExtract,
+    ClaimFinding,
+    Work,
+    states,
 )
-from datafari_rag.core.citations.verification import CheckedExtract
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.text.language import detect
-from datafari_rag.core.text.sentences import spans
 
 MAX_COMPARED = 20_000
 """Each sentence is looked for in each text: so many pairs are the most, however short both are."""
 
-MAX_COMPARISONS = 30_000
+MAX_WORK = 2_000_000
 """
-So many comparisons with a place, as `ClaimFacts` counts them, for one text: about a second of work (measured). A
-text of 20,000 characters that was copied from twelve documents takes about 1,500 of them.
+So much work, as `Work` counts it, is done for one text: about a second. A text of 20,000 characters that was copied
+from twelve documents takes about a tenth of it.
 """
 
 MAX_SENTENCES = 500
@@ -44,11 +44,14 @@ MAX_SENTENCES = 500
 MAX_PROOFS = 3
 """So many documents that prove a sentence, or contradict it, are named: the strongest, the first of those alike."""
 
-QUOTED, IN_ONE, IN_TWO = 1.0, 0.8, 0.6
-"""How strong a proof is: words that are quoted, facts in one sentence, facts in two that stand together."""
+STRENGTHS = {VERIFIED: 1.0, SUPPORTED: 0.8}
+"""How strong a proof is: all in one stretch, or with something left out."""
 
 JUDGED = 0.6
-"""How strong the word of a second judge is: as the weakest proof."""
+"""How strong the word of a second judge is: less than any comparison of words."""
+
+_ORDER = (VERIFIED, SUPPORTED, CONTRADICTED, NEAR, UNSUPPORTED)
+"""What counts when documents say different things: a proof, then a contradiction, then a likeness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class CheckedSentence:
     """
     A sentence of the text from *start* to *end*: *status*, and the place of each document that proves it.
 
-    *status* None: it states nothing that a document could prove.
+    *status* None: it states nothing that a document could prove. Where it is near, *proofs* is empty and *close* has
+    the places that it is like; *likeness* says how much, 0 to 1, and is 1 for what is proved.
     """
 
     start: int
@@ -66,13 +70,20 @@ class CheckedSentence:
     against: tuple[Citation, ...] = ()
     """The places that say the same otherwise, when none proves it."""
     claim: Claim | None = None
-    """What it states, without marks; None where it states nothing."""
+    """What it states, without marks; None where it states nothing, empty for a name or a fragment."""
     is_by_second: bool = False
     """Whether the second judge says so, and not a comparison of words."""
+    close: tuple[Citation, ...] = ()
+    likeness: float = 0.0
+
+    @property
+    def is_proved(self) -> bool:
+        """Say whether it is verified or supported."""
+        return self.status in PROVED
 
     def strength(self, proof: Citation) -> float:
         """Return how strong *proof*, one of the sentence's, is: 0 to 1."""
-        return JUDGED if self.is_by_second else strength_of(proof)
+        return JUDGED if self.is_by_second else STRENGTHS[proof.status]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +99,11 @@ class TextCheck:
         return tuple(one for one in self.sentences if one.status is not None)
 
 
-def checked(text: str, extracts: Sequence[Extract], *, language: str = "en") -> tuple[CheckedSentence, ...]:
+def checked(text: str, extracts: Sequence[Extract], *, language: str = "") -> tuple[CheckedSentence, ...]:
     """
-    Return every sentence of *text* that states something, with what *extracts* prove of it.
+    Return every sentence of *text* that states something, with what *extracts* say of it.
 
-    A sentence is verified when the words that it quotes stand in a document, supported when its facts do, and
-    contradicted when no document proves it and one says the same with another number, unit, date, name or a negation.
+    *language* is what the caller says that the text is in; what its words show counts as well.
 
     Raises:
         BadRequest: the text has too many sentences, or comparing them with the documents takes too much work.
@@ -101,108 +111,121 @@ def checked(text: str, extracts: Sequence[Extract], *, language: str = "en") -> 
     return tuple(one for one in _sentences(text, extracts, language) if one.status is not None)
 
 
-def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: bool) -> TextCheck:
+def checked_against(text: str, documents: Sequence[Document], *, is_cleaned: bool, language: str = "") -> TextCheck:
     """
-    Return what the whole of *documents* proves of *text*, in the language that the text seems to be in.
+    Return what the whole of *documents* proves of *text*.
 
-    *is_cleaned* is `rag.clean`.
+    *is_cleaned* is `rag.clean`; *language* is as in `checked`.
 
     Raises:
         BadRequest: the text has too many sentences, or comparing them with the documents takes too much work.
     """
     chosen = [(document, (Passage(0, len(document.text)),)) for document in documents]
     extracts = extracts_for(chosen, is_cleaned=is_cleaned, has_paths=False)
-    return TextCheck(_sentences(text, extracts, detect(text)), extracts)
+    return TextCheck(_sentences(text, extracts, language), extracts)
+
+
+def work_of(text: str, documents: Iterable[Document]) -> int:
+    """Return the work of `checked_against` as far as it is known before: characters that are read, at the most."""
+    chars = sum(len(document.text) for document in documents)
+    return len(text) + chars + len(text) * chars // 20_000
 
 
 class SentenceProof:
-    """Says of the sentences of one answer, one by one, whether any of the documents that the model saw proves them."""
+    """Says of the sentences of one answer, one by one, what any of the documents that the model saw says of them."""
 
     def __init__(self, extracts: Sequence[Extract], language: str) -> None:
-        """Look into nothing yet; *language* is the answer's."""
-        self._extracts, self._facts = extracts, ClaimFacts(language)
+        """Look into nothing yet; *language* is what the caller says that the answer is in."""
+        self._extracts, self._language, self._work = extracts, language, Work(MAX_WORK)
         self._labels = [extract.label for extract in extracts]
         self._left = MAX_SENTENCES
 
     @cached_property
     def seen(self) -> Sequence[CheckedExtract]:
         """Return the documents as they are looked into; made when first needed, for they hold texts."""
-        return seen_of(self._extracts, self._facts)
+        return seen_of(self._extracts, self._language, self._work)
 
-    def of(self, sentence: str) -> bool | None:
+    def of(self, sentence: str) -> str | None:
         """
-        Return whether all that *sentence* states is proved, None where it states nothing.
+        Return the status of *sentence*, the worst of all that it states; None where it states nothing.
 
-        Behind `MAX_SENTENCES` sentences, and behind `MAX_COMPARISONS` comparisons, nothing is proved any more.
+        Behind `MAX_SENTENCES` sentences, and behind `MAX_WORK`, nothing is proved any more.
         """
         self._left -= 1
         if self._left < 0:
-            return False
-        stated = stated_in(sentence, self._labels, self._facts.has_content)
-        claims = [claim for _, claim in stated if claim is not None]
-        return all(self._is_proved(claim) for claim in claims) if claims else None
+            return UNSUPPORTED
+        found = [self._status(claim) for claim in self._claims(sentence)]
+        return max(found, key=_ORDER.index) if found else None
 
-    def unproved(self, sentence: str) -> list[Claim]:
-        """Return the claims of *sentence*, of which `of` has said that it is not proved, that are not."""
-        stated = stated_in(sentence, self._labels, self._facts.has_content)
-        return [claim for _, claim in stated if claim is not None and not self._is_proved(claim)]
+    def doubtful(self, sentence: str) -> list[Claim]:
+        """Return the claims of *sentence* that are not proved; none where one of them is contradicted."""
+        found = [(claim, self._status(claim)) for claim in self._claims(sentence)]
+        if any(status == CONTRADICTED for _, status in found):
+            return []
+        return [claim for claim, status in found if status not in PROVED]
 
-    def _is_proved(self, claim: Claim) -> bool:
-        return any(self._facts.compared <= MAX_COMPARISONS and proves(claim, one) for one in self.seen)
+    def _claims(self, sentence: str) -> list[Claim]:
+        stated = stated_in(sentence, self._labels, lambda words: states(words, self._language))
+        return [claim for _, claim in stated if claim is not None]
 
-
-def strength_of(proof: Citation) -> float:
-    """Return how strong *proof*, the place of a document that proves a sentence, is: 0 to 1."""
-    if proof.status == VERIFIED:
-        return QUOTED
-    return IN_ONE if len(spans(proof.quote or "")) < 2 else IN_TWO
+    def _status(self, claim: Claim) -> str:
+        found = {one.finding(claim.text).status for one in self.seen}
+        return min(found, key=_ORDER.index, default=UNSUPPORTED)
 
 
 def _sentences(text: str, extracts: Sequence[Extract], language: str) -> tuple[CheckedSentence, ...]:
-    facts = ClaimFacts(language, most_compared=MAX_COMPARISONS)
-    seen = seen_of(extracts, facts)
-    stated = stated_in(text, [extract.label for extract in extracts], facts.has_content)
+    seen = seen_of(extracts, language, Work(MAX_WORK))
+    # A few words show no language: "See [1]." is in that of the text around it.
+    spoken_there = language or detect(text)
+    stated = stated_in(text, [extract.label for extract in extracts], lambda words: states(words, spoken_there))
     if len(stated) > MAX_SENTENCES:
         raise BadRequest(f"The text has {len(stated)} sentences: at most {MAX_SENTENCES}.")
     if len(stated) * len(seen) > MAX_COMPARED:
         raise BadRequest(
             f"{len(stated)} sentences against {len(seen)} texts are too many: at most {MAX_COMPARED} pairs."
         )
-    return tuple(_checked(place, claim, seen, facts) for place, claim in stated)
+    found = tuple(_checked(place, claim, seen, language) for place, claim in stated)
+    if any(one.is_over for one in seen):
+        raise BadRequest("The text and the documents take too much work to compare: send less at a time.")
+    return found
 
 
 def _checked(
-    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], facts: ClaimFacts
+    place: tuple[int, int], claim: Claim | None, seen: Sequence[CheckedExtract], language: str
 ) -> CheckedSentence:
     if claim is None:
         return CheckedSentence(*place, None)
-    language = facts.language
+    if not any(one.is_claim(claim.text) for one in seen):
+        return CheckedSentence(*place, UNSUPPORTED, claim=Claim(""))
+    found = _findings(claim.text, seen)
+    status = min((one.status for _, one in found), key=_ORDER.index, default=UNSUPPORTED)
     mark = Mark(*place, inside="", places=())
-    most = QUOTED if claim.quotes else IN_ONE
-    proofs = _strongest((proof_for(mark, claim, one, language) for one in seen), most)
-    if proofs:
-        return CheckedSentence(*place, proofs[0].status, proofs, claim=claim)
-    if facts.is_open(claim.text):
-        return CheckedSentence(*place, UNSUPPORTED, claim=claim)
-    against = tuple(islice(_against(mark, claim, seen, language), MAX_PROOFS))
-    return CheckedSentence(*place, CONTRADICTED if against else UNSUPPORTED, against=against, claim=claim)
+    counting = PROVED if status in PROVED else (status,)
+    said = [(one, finding) for one, finding in found if finding.status in counting and finding.place is not None]
+    places = tuple(
+        replace(citation_at(mark, one, finding, language), claim=claim.text) for one, finding in said[:MAX_PROOFS]
+    )
+    return CheckedSentence(
+        *place,
+        status,
+        proofs=places if status in PROVED else (),
+        against=places if status == CONTRADICTED else (),
+        claim=claim,
+        close=places if status == NEAR else (),
+        likeness=max((finding.likeness for _, finding in found), default=0.0),
+    )
 
 
-def _strongest(proofs: Iterable[Citation | None], most: float) -> tuple[Citation, ...]:
-    """Return the strongest of *proofs*; no more are worked out when enough are as strong as *most*."""
-    found: list[tuple[float, Citation]] = []
-    for one in proofs:
-        if one is None:
-            continue
-        found.append((strength_of(one), one))
-        if sum(strength >= most for strength, _ in found) == MAX_PROOFS:
-            break
-    found.sort(key=lambda one: -one[0])
-    return tuple(one for _, one in found[:MAX_PROOFS])
-
-
-def _against(mark: Mark, claim: Claim, seen: Sequence[CheckedExtract], language: str) -> Iterator[Citation]:
+def _findings(claim: str, seen: Sequence[CheckedExtract]) -> list[tuple[CheckedExtract, ClaimFinding]]:
+    """Return what each document says of *claim*: only enough that prove it, strongest first, where any does."""
+    proofs: list[tuple[CheckedExtract, ClaimFinding]] = []
     for one in seen:
-        there = one.contradicting(claim.text)
-        if there is not None:
-            yield citation_at(mark, one, (CONTRADICTED, there), language)
+        finding = one.proving(claim)
+        if finding.status in PROVED:
+            proofs.append((one, finding))
+        if sum(found.status == VERIFIED for _, found in proofs) == MAX_PROOFS:
+            break
+    if proofs:
+        return sorted(proofs, key=lambda found: _ORDER.index(found[1].status))
+    found = [(one, one.finding(claim)) for one in seen]
+    return sorted(found, key=lambda found: -found[1].likeness)

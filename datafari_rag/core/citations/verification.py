@@ -1,145 +1,385 @@
 """
-Where the text that the model saw of one document says what an answer claims.
+What one document says of a claim: proved, close to it, the contrary, or nothing.
 
-Three questions, each answered by a place or by None: are these quoted words there; does a sentence, or two that stand
-together, carry this claim; does one say the contrary. Places are stretches of the stored text. In doubt the answer is
-None.
+*verified*: all of the claim is one stretch of a place. *supported*: the same, with something left out between that may
+be. *contradicted*: one difference, of a kind that contradicts. *near*: neither, and most of its words are together in
+the document, with all its numbers; it is a likeness, never a proof.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 
-from datafari_rag.core.citations.altered_copies import is_altered, is_scattered
-from datafari_rag.core.citations.claim_facts import ClaimFacts
-from datafari_rag.core.citations.contradiction import contradicts
-from datafari_rag.core.citations.proof.candidate_places import CandidatePlaces
-from datafari_rag.core.citations.proof.quoted_words import QuotedWords
-from datafari_rag.core.citations.proof.seen_text import SeenText, Span, Window
-from datafari_rag.core.citations.proof.wording import Wording
-from datafari_rag.core.citations.statements import Terms, carries, facts_of
-from datafari_rag.core.citations.term_relations import agrees
+from rapidfuzz.distance import LCSseq
+
+from datafari_rag.core.citations.alignment import Alignment, UnitRow, aligned, cells
+from datafari_rag.core.citations.places import SourceSentence, SourceText
+from datafari_rag.core.citations.units import BULLET, Unit, root, units_in
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.text.folding import folded
+from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in
+from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.stopwords import FUNCTION_WORDS
 
-MAX_ALIGNED = 12
-"""How many places that have all the words of a claim are compared with it word for word."""
+VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
+CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"
+PROVED = frozenset((VERIFIED, SUPPORTED))
 
-ALIGNING = 10
-"""What comparing word for word costs, in comparisons of what is stated (measured: about 20 and 200 microseconds)."""
+LEAST_UNITS = 3
+"""A claim of fewer is a name or a fragment: it states nothing."""
 
-LEAST_DIGITS = 3
-"""A claim of nothing but numbers is only looked for when one of them is not just any number."""
+NEAR_LIKENESS = 0.6
+"""The least likeness that is called near: at most one in twelve wrong claims has it (docs/grounding.md)."""
+
+ALTERED = 0.7
+"""From this share of a claim's units in the order of one sentence on, it is that sentence with something altered."""
+
+WINDOW = 3
+"""So many sentences are looked at together for a likeness."""
+
+MAX_WORDS = 40
+"""So many words of a claim, the longest, lead to its places."""
+
+MAX_LOOKED = 40
+"""So many places of a document are aligned with a claim, and MAX_WINDOWS compared for a likeness."""
+
+MAX_WINDOWS = 8
+
+RAREST = 6
+"""So many of a claim's words, those that the document has least often, lead to what is like it."""
+
+Span = tuple[int, int]
 
 
-def is_statement(words: str, language: str) -> bool:
-    """Say whether *words* state anything, and do not only point at a source."""
-    return bool(facts_of(words, language))
+@dataclass(frozen=True, slots=True)
+class ClaimFinding:
+    """What a document says of a claim: a status, the *place* in its stored text, and the *likeness*, 0 to 1."""
+
+    status: str
+    place: Span | None = None
+    likeness: float = 0.0
+
+
+NOTHING = ClaimFinding(UNSUPPORTED)
+
+
+class WorkIsOver(Exception):
+    """The work of a text is done: nothing more of it is compared."""
+
+
+class Work:
+    """Counts the work of one text, in characters looked through and cells aligned, up to *most*."""
+
+    def __init__(self, most: int | None = None) -> None:
+        """Count from nothing; None: without a bound."""
+        self.done, self._most = 0, most
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether no more may be done."""
+        return self._most is not None and self.done > self._most
+
+    def add(self, units: int) -> None:
+        """Count *units* of work. Raises: WorkIsOver, where no more may be done."""
+        self.done += units
+        if self.is_over:
+            raise WorkIsOver
+
+
+class ClaimText:
+    """One sentence of a text as it is compared: its units in each language that documents are in."""
+
+    def __init__(self, text: str, language: str) -> None:
+        """Hold *text*, without the sign of a list; *language* is what the caller says of it, and may be empty."""
+        bullet = BULLET.match(text)
+        self.text = text[bullet.end() :] if bullet else text
+        self.codes = (language_code(language), spoken_in(text))
+        self._rows: dict[tuple[str, ...], UnitRow] = {}
+
+    def row(self, language: Language, names: tuple[str, ...]) -> UnitRow:
+        """Return the units, without a frame that only says where something is written: "according to the manual"."""
+        key = (language.code, *names)
+        if key not in self._rows:
+            units = units_in(self.text, 0, len(self.text), language)
+            named = [[one.word for one in units_in(name, 0, len(name), language)] for name in names]
+            self._rows[key] = UnitRow(unframed(units, language, [name for name in named if name]), language)
+        return self._rows[key]
 
 
 class CheckedExtract:
-    """What the model saw of one document, made ready once for all the marks of an answer."""
+    """What the model saw of one document, made ready once for all the claims of a text."""
 
-    def __init__(self, extract: Extract, language: str, claims: ClaimFacts | None = None) -> None:
-        """
-        Remember *extract*, which is folded when first looked into; *language* is the answer's.
-
-        *claims* is shared by all the extracts of an answer.
-        """
+    def __init__(self, extract: Extract, language: str, work: Work | None = None) -> None:
+        """Remember *extract*; *language* is what the caller says that the text is in. *work* is shared by all."""
         self.extract = extract
-        self._claims = ClaimFacts(language) if claims is None else claims
-        self._language = language
-        self._seen = SeenText(extract, language)
-        self._places = CandidatePlaces(self._seen, self._claims)
-        self._quotes = QuotedWords(self._seen, self._claims)
+        self._source = SourceText(extract)
+        self._code = language
+        self._work = work or Work()
+        self._claims: dict[str, list[ClaimText]] = {}
+        self._proofs: dict[str, ClaimFinding] = {}
+        self._names = tuple(dict.fromkeys((extract.label, extract.document.title or extract.label)))
 
     @property
     def stored(self) -> str:
         """Return the text that places are of."""
-        return self._seen.stored
-
-    def quoted(self, quote: str, *, around: str = "") -> Span | None:
-        """Return where the stored text has the words *quote*, as `QuotedWords.quoted` does."""
-        return self._quotes.quoted(quote, around=around)
-
-    def spelled(self, quote: str, *, around: str = "") -> Span | None:
-        """Return where the stored text has the words of *quote* with other signs, as `QuotedWords.spelled` does."""
-        return self._quotes.spelled(quote, around=around)
-
-    def carrying(self, claim: str) -> Span | None:
-        """Return the sentence of the stored text, or the two neighbours, that carry *claim*; None when none do."""
-        words = self._without_label(claim)
-        stated = self._claims.of(words)
-        if not stated.words and not stated.pairs and max(map(len, stated.numbers), default=0) < LEAST_DIGITS:
-            return None
-        left = MAX_ALIGNED
-        for window in self._places.holding(claim, words):
-            self._claims.compare()
-            terms = Terms(self._language, self._seen.known, is_pair=len(window) > 1)
-            if not carries(stated, self._seen.wording(window).facts, terms):
-                continue
-            if not left:
-                self._claims.leave_open(claim)
-                break
-            left -= 1
-            self._claims.compare(ALIGNING)
-            if self._agrees(claim, words, window):
-                return self._seen.place_of(window)
-        return None
-
-    def contradicting(self, claim: str) -> Span | None:
-        """Return the sentence of the stored text that says *claim* with one thing otherwise; None when none does."""
-        words = self._claims.wording(self._without_label(claim))
-        left = MAX_ALIGNED
-        # One word may be another there, no more: few documents have all the others, and fewer sentences.
-        for sentence in self._places.nearly_holding(words.text):
-            self._claims.compare(ALIGNING)
-            if contradicts(self._seen.wording((sentence,)), words, self._language):
-                return sentence
-            left -= 1
-            if not left:
-                break
-        return None
-
-    def likely(self, claim: str) -> list[tuple[int, Span]]:
-        """Return stretches of the stored text with words of *claim*, each with how many of them; in no order."""
-        return self._places.likely(self._without_label(claim))
-
-    def is_statement(self, words: str) -> bool:
-        """Say whether *words* state anything that the document's text would have to carry."""
-        return self._claims.has_content(self._without_label(words))
-
-    def is_row(self, place: Span) -> bool:
-        """Say whether *place* is the whole row of a table, however few words that has."""
-        return self._seen.is_whole_row(place)
-
-    def is_name(self, words: str) -> bool:
-        """Say whether *words* are the document's label or its title."""
-        return self._claims.wording(words).folded in self._seen.folded_names
+        return self._source.text
 
     def has(self, words: str) -> bool:
-        """Say whether the text seen has *words*, folded, at whatever place."""
-        return folded(words) in self._seen.folded.text
+        """Say whether the text has *words*, at whatever place, but for case and typography."""
+        return self._source.has(words)
 
-    def _agrees(self, claim: str, words: str, window: Window) -> bool:
-        is_cell = self._seen.is_cell(window)
-        # A cell and its names belong together in any order; the words of two sentences do not.
-        apart: list[Window] = [window] if is_cell else [(span,) for span in window]
-        sentences = [self._seen.wording(part) for part in apart]
-        return (is_cell or self._is_whole(claim, sentences)) and agrees(
-            self._claims.wording(words), sentences, self._language
+    @property
+    def is_over(self) -> bool:
+        """Say whether something was not looked for, since the work was too much."""
+        return self._work.is_over
+
+    def is_claim(self, text: str) -> bool:
+        """Say whether *text* states something that can be proved: a bare name and a fragment do not."""
+        return any(not self._is_fragment(self._row(part)) for part in self._parts(text))
+
+    def finding(self, claim: str) -> ClaimFinding:
+        """
+        Return what the document says of *claim*, one or more sentences: proved only if each of them is.
+
+        The place is that of the longest of them. Where the work was too much, the document says nothing.
+        """
+        return self._weakest(claim, self._finding)
+
+    def proving(self, claim: str) -> ClaimFinding:
+        """Return `finding` where it is a proof, and else `NOTHING`: what is no proof is not looked for."""
+        return self._weakest(claim, self._proof)
+
+    def nearest(self, claim: str) -> list[tuple[float, Span]]:
+        """Return stretches of neighbouring sentences with words of *claim*, each with its likeness; the best first."""
+        try:
+            return sorted((one for part in self._parts(claim) for one in self._windows(part)), reverse=True)
+        except WorkIsOver:
+            return []
+
+    def _weakest(self, claim: str, finding_of: Callable[[ClaimText], ClaimFinding]) -> ClaimFinding:
+        try:
+            found = [finding_of(part) for part in self._parts(claim)]
+        except WorkIsOver:
+            return NOTHING
+        weakest = max(found, key=lambda one: _RANK[one.status], default=NOTHING)
+        if len(found) < 2 or weakest.place is None:
+            return weakest
+        place = max((one.place for one in found if one.place), key=lambda one: one[1] - one[0])
+        return ClaimFinding(weakest.status, place, min(one.likeness for one in found))
+
+    def _is_fragment(self, row: UnitRow) -> bool:
+        return len(row.units) < LEAST_UNITS
+
+    @cached_property
+    def _document_code(self) -> str | None:
+        return spoken_in(self._source.text)
+
+    def _parts(self, claim: str) -> list[ClaimText]:
+        if claim not in self._claims:
+            self._claims[claim] = [ClaimText(claim[a:b], self._code) for a, b in spans(claim)]
+        return self._claims[claim]
+
+    def _row(self, claim: ClaimText) -> UnitRow:
+        return claim.row(spoken(*claim.codes, self._document_code), self._names)
+
+    def _finding(self, claim: ClaimText) -> ClaimFinding:
+        proof = self._proof(claim)
+        row = self._row(claim)
+        if proof.status in PROVED or self._is_fragment(row):
+            return proof
+        against = self._aligned(row, edits=1)
+        if against is not None:
+            return ClaimFinding(CONTRADICTED, against[1])
+        likeness, place = next(iter(self._windows(claim)), (0.0, None))
+        is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row)
+        return ClaimFinding(NEAR, place, likeness) if is_near else ClaimFinding(UNSUPPORTED, None, likeness)
+
+    def _proof(self, claim: ClaimText) -> ClaimFinding:
+        """Return the proof of *claim*, `NOTHING` without one; looked for once."""
+        if claim.text not in self._proofs:
+            row = self._row(claim)
+            found = None if self._is_fragment(row) else self._aligned(row, edits=0)
+            status = SUPPORTED if found is not None and found[0].gaps else VERIFIED
+            self._proofs[claim.text] = NOTHING if found is None else ClaimFinding(status, found[1], 1.0)
+        return self._proofs[claim.text]
+
+    def _aligned(self, claim: UnitRow, *, edits: int) -> tuple[Alignment, Span] | None:
+        """Return the best alignment of *claim* with a place of the document, and that place; None without one."""
+        best: tuple[Alignment, Span] | None = None
+        for block, number in self._candidates(claim, edits):
+            rows = self._source.rows(block, number, claim.language)
+            for row in (*rows, *(self._source.pairs(block, number, claim.language) if not edits else ())):
+                if len(row.units) < len(claim.units) - edits:
+                    continue
+                self._work.add(cells(claim, row))
+                found = aligned(claim, row, edits=edits)
+                if found is None or (best is not None and found.gaps >= best[0].gaps):
+                    continue
+                place = self._place(row, found, self._source.sentences(block)[number])
+                if place is not None:
+                    best = found, place
+            if best is not None and not best[0].gaps:
+                break
+        return best
+
+    def _place(self, row: UnitRow, found: Alignment, sentence: SourceSentence) -> Span | None:
+        """Return the stretch that *found* covers of what the model saw; a row of a table as a whole."""
+        is_whole = found.first == 0 and found.last + 1 == len(row.units) and not row.is_pair
+        if is_whole or sentence.is_row:
+            start, end = sentence.mark, sentence.end
+        else:
+            covered = row.units[found.first : found.last + 1]
+            start, end = min(one.start for one in covered), max(one.end for one in covered)
+            start = max(start, sentence.start) if not row.is_pair else start
+        return (start, end) if self._source.is_seen(start, end) else None
+
+    def _roots(self, row: UnitRow) -> list[str]:
+        """Return what the document must have to say what *row* says: the beginnings of its words, the longest first."""
+        found = {root(word, row.language): word for word in row.words}
+        return sorted(found, key=len, reverse=True)[:MAX_WORDS]
+
+    def _candidates(self, row: UnitRow, edits: int) -> Iterator[tuple[int, int]]:
+        """Yield the sentences that may say what *row* does: those with its rarest words."""
+        there, lacking = [], 0
+        for one in self._roots(row):
+            if self._find(one):
+                there.append(one)
+            elif one[0].isalpha() and one not in row.language.numbers.values():
+                lacking += 1
+                if lacking > edits:
+                    return
+        counted = sorted(there, key=lambda one: (len(self._find(one)) or 999, one))[: 1 + edits]
+        seen: set[tuple[int, int]] = set()
+        for one in counted:
+            for at in self._find(one):
+                place = self._source.sentence_at(at)
+                if place not in seen and len(seen) < MAX_LOOKED:
+                    seen.add(place)
+                    yield place
+
+    def _find(self, word: str) -> tuple[int, ...]:
+        """Return where the document has *word*: to look for it is work once."""
+        self._work.add(1 if self._source.has_found(word) else len(self._source.text) // 100 + 1)
+        return self._source.find(word)
+
+    def _windows(self, claim: ClaimText) -> list[tuple[float, Span]]:
+        """Return the stretches of up to `WINDOW` sentences that are most like *claim*, the best first."""
+        row = self._row(claim)
+        wanted = content(row)
+        found: dict[Span, float] = {}
+        for block, number in self._richest(wanted):
+            sentences = self._source.sentences(block)[max(0, number - WINDOW // 2) : number + WINDOW // 2 + 1]
+            start, end = sentences[0].start, sentences[-1].end
+            if (start, end) not in found and self._source.is_seen(start, end):
+                self._work.add(end - start)
+                found[start, end] = likeness(row, wanted, units_in(self._source.text, start, end, row.language))
+        return sorted(((grade, place) for place, grade in found.items()), reverse=True)
+
+    def _richest(self, words: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the sentences with most of *words* in or beside them, counting the rarest."""
+        rare = sorted(words, key=lambda one: (len(self._find(one)) or MAX_WORDS, one))[:RAREST]
+        votes: Counter[tuple[int, int]] = Counter()
+        for one in rare:
+            for block, number in {self._source.sentence_at(at) for at in self._find(one)}:
+                for neighbour in range(max(0, number - WINDOW // 2), number + WINDOW // 2 + 1):
+                    votes[block, neighbour] += 1 + (neighbour == number)
+        there = (
+            (block, number) for (block, number), _ in votes.most_common() if number < len(self._source.sentences(block))
         )
+        return list(islice(there, MAX_WINDOWS))
 
-    def _is_whole(self, claim: str, sentences: list[Wording]) -> bool:
-        """Say whether *claim* is not one of *sentences* with a word exchanged, nor pieces of two of them."""
-        said = self._claims.wording(claim).tokens
-        if any(is_altered(said, one.tokens, self._language) for one in sentences):
-            return False
-        place = [token for one in sentences for token in one.tokens]
-        return len(sentences) < 2 or not is_scattered(said, place, self._language)
+    def _is_altered(self, claim: UnitRow) -> bool:
+        """Say whether *claim* is a sentence of the document with something altered: it is no likeness then."""
+        words = [root(word, claim.language) for word in claim.words]
+        for block, number in self._richest(content(claim)):
+            for row in self._source.rows(block, number, claim.language):
+                self._work.add(len(row.words) + len(words))
+                if LCSseq.similarity(words, [root(word, claim.language) for word in row.words]) >= ALTERED * len(words):
+                    return True
+        return False
 
-    def _without_label(self, text: str) -> str:
-        """Return *text* without the label, which may be a number: of a longer one nothing is taken out."""
-        if self._seen.label not in text.casefold():
-            return text
-        return re.sub(rf"(?<!\w){re.escape(self.extract.label)}(?!\w)", " ", text, flags=re.IGNORECASE)
+
+_RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
+
+
+def content(row: UnitRow) -> list[str]:
+    """Return the roots of the words of *row* that say something by themselves, each once."""
+    common = frozenset().union(*(FUNCTION_WORDS.get(code, ()) for code in row.language.code.split("+")))
+    is_content = (word not in common and word[0].isalnum() and (len(word) > 1 or word >= "0") for word in row.words)
+    return list(
+        dict.fromkeys(root(word, row.language) for word, counts in zip(row.words, is_content, strict=True) if counts)
+    )
+
+
+def likeness(claim: UnitRow, wanted: Sequence[str], place: Sequence[Unit]) -> float:
+    """
+    Return how much of *claim* is in *place*, 0 to 1; 0 where a number of it is not.
+
+    Half of it is the share of *wanted*, its words by their length, and half the share of all its units in their order.
+    """
+    keys = {unit.key for unit in place}
+    if any(one.is_number and one.key not in keys for one in claim.units):
+        return 0.0
+    roots = [root(one.word, claim.language) for one in place]
+    there = set(roots)
+    words = sum(len(one) for one in wanted if one in there) / sum(map(len, wanted))
+    in_order = LCSseq.similarity([root(word, claim.language) for word in claim.words], roots) / len(claim.words)
+    return (words + in_order) / 2
+
+
+def states(text: str, language: str) -> bool:
+    """Say whether *text* states anything: a word that only names a source, and a question, do not; a denial does."""
+    spoken_here = spoken(language_code(language), spoken_in(text))
+    row = UnitRow(unframed(units_in(text, 0, len(text), spoken_here), spoken_here, ()), spoken_here)
+    if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
+        return False
+    if any(spoken_here.denial.at(row.words, place) for place in range(len(row.words))):
+        return True
+    pointing = {word for phrase in spoken_here.sources.all for word in phrase} | spoken_here.pointers
+    return any(one not in pointing for one in content(row))
+
+
+def unframed(units: Sequence[Unit], language: Language, names: Sequence[Sequence[str]]) -> list[Unit]:
+    """Return *units* without what only says where something is written, and without the document's name beside it."""
+    units = _without_source(units, language, names)
+    words = [one.word for one in units]
+    for frame in language.frames:
+        size = _framed(units, frame, language, names)
+        # A frame that names no source is a word of assent: "Yes, …".
+        if size and size < len(units) and ("*" in frame or units[size].before):
+            return [units[size]._replace(before="", is_first=True), *units[size + 1 :]]
+    for name in names:
+        size = len(name)
+        if size < len(units) and words[:size] == name and units[size].before:
+            return [units[size]._replace(before="", is_first=True), *units[size + 1 :]]
+    return list(units)
+
+
+def _without_source(units: Sequence[Unit], language: Language, names: Sequence[Sequence[str]]) -> list[Unit]:
+    """Return *units* without brackets at their end that only name a source: "(see the handbook)"."""
+    start = len(units)
+    while start and units[start - 1].is_aside:
+        start -= 1
+    naming = language.pointers.union(*language.sources.all, *names)
+    return list(units[:start] if start and all(one.word in naming for one in units[start:]) else units)
+
+
+def _framed(units: Sequence[Unit], frame: Sequence[str], language: Language, names: Sequence[Sequence[str]]) -> int:
+    """Return how many of *units* the *frame* has at their beginning; 0 where they begin otherwise."""
+    words, at = [one.word for one in units], 0
+    for one in frame:
+        if one == "*":
+            sizes = [len(name) for name in names if list(words[at : at + len(name)]) == name]
+            size = max((*sizes, language.sources.at(words, at) if at < len(words) else 0))
+            # The mark that named the source is taken out already: "According to [1], …".
+            if not size and not (at and at < len(units) and units[at].before == ","):
+                return 0
+            at += size
+        elif at < len(words) and words[at] == one:
+            at += 1
+        else:
+            return 0
+    return at

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 
-from datafari_rag.core.citations.claim_facts import ClaimFacts
 from datafari_rag.core.citations.claims import Mark
-from datafari_rag.core.citations.resolution import CONTRADICTED, SUPPORTED, UNSUPPORTED, citation_at, seen_of
-from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck
-from datafari_rag.core.citations.verification import CheckedExtract
+from datafari_rag.core.citations.resolution import CONTRADICTED, NEAR, SUPPORTED, UNSUPPORTED, citation_at, seen_of
+from datafari_rag.core.citations.text_check import MAX_WORK, CheckedSentence, TextCheck
+from datafari_rag.core.citations.verification import CheckedExtract, ClaimFinding, Work
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, JudgeReport, SecondJudge, Verdict
 
@@ -47,18 +46,18 @@ class DoubtfulClaim:
     def citations(self, numbers: Sequence[int], status: str, language: str) -> tuple[Citation, ...]:
         """Return the places with *numbers* as citations with *status*."""
         chosen = [self.places[number] for number in numbers]
-        found = (citation_at(_NOWHERE, seen, (status, place), language) for seen, place in chosen)
+        found = (citation_at(_NOWHERE, seen, ClaimFinding(status, place), language) for seen, place in chosen)
         return tuple(replace(one, claim=self.claim) for one in found)
 
 
 def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[DoubtfulClaim, ...]:
     """Return the first *most* claims of *check* that are neither proved, contradicted nor wrong quotations."""
     found: list[DoubtfulClaim] = []
-    seen = seen_of(check.extracts, ClaimFacts(language))
+    seen = seen_of(check.extracts, language, Work(MAX_WORK))
     for number, one in enumerate(check.sentences):
         if len(found) == most:
             break
-        if one.status == UNSUPPORTED and one.claim is not None and not one.claim.quotes:
+        if one.status in (NEAR, UNSUPPORTED) and one.claim is not None and one.claim.text and not one.claim.quotes:
             places = likely_places(one.claim.text, seen)
             if places:
                 found.append(DoubtfulClaim(number, one.claim.text, places))
@@ -67,7 +66,7 @@ def doubtful_claims(check: TextCheck, language: str, most: int) -> tuple[Doubtfu
 
 def likely_places(claim: str, seen: Sequence[CheckedExtract]) -> LikelyPlaces:
     """Return the places that hold most of the words of *claim*, the best first; none where no word is anywhere."""
-    counted = [(count, one, place) for one in seen for count, place in one.likely(claim)]
+    counted = [(count, one, place) for one in seen for count, place in one.nearest(claim)]
     best = sorted(counted, key=itemgetter(0), reverse=True)[:MAX_PREMISES]
     return tuple((one, (start, min(end, start + MAX_PREMISE_CHARS))) for _, one, (start, end) in best)
 

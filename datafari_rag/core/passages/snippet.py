@@ -6,10 +6,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from datafari_rag.core.citations.statements import DENYING_WORD, is_negation
 from datafari_rag.core.passages.answer_types import Cue
 from datafari_rag.core.passages.term_matching import Term, traces_of
 from datafari_rag.core.text.folding import folded
+from datafari_rag.core.text.language import spoken
 
 CUE_WORTH, CLAUSE_WORTH, CENTRE_WORTH = 0.5, 0.15, 0.2
 """What counts beside the question's words: the kind of thing asked for, a clause's beginning, words in the middle."""
@@ -20,7 +20,7 @@ MAX_BEGINNINGS = 5000
 _BLANKS = re.compile(r"\s+|(?<=[\u0e00-\u0e7f\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])")
 """Where one word ends and the next begins; in scripts without spaces behind every character."""
 
-_WORDS = re.compile(DENYING_WORD)
+_WORDS = re.compile(r"[^\W\d_]+(?:['’]t)?")
 _CLAUSE = re.compile(r"[,;:()\[\]–—]\s+|\s(?=[–—(])|\n")
 
 
@@ -67,9 +67,10 @@ def _clauses(text: str) -> list[int]:
 
 def _denials(text: str, language: str) -> list[int]:
     """Return where *text* denies something."""
-    # Of scripts without spaces nothing is said here: one and the same character denies, or is a part of "very".
-    denying = {word for word in set(_WORDS.findall(text)) if is_negation(folded(word), language)}
-    return [word.start() for word in _WORDS.finditer(text) if word.group() in denying]
+    # Of scripts without spaces nothing is found here: one and the same character denies, or is a part of "very".
+    words, denial = list(_WORDS.finditer(text)), spoken(language).denial
+    plain = [folded(word.group()) for word in words]
+    return [word.start() for place, word in enumerate(words) if denial.at(plain, place)]
 
 
 def _has_any(places: Sequence[int], start: int, end: int) -> bool:

@@ -1,17 +1,27 @@
 """
-The language of a text, guessed from its script and its stop words; no model, no table of n-grams.
+The language of a text as a value: guessed from its script and its stop words, with the words that a proof needs.
 
-Good for a question or a document of one language; a text of several gets the one with most stop words at its start.
+The words are data, one file a language in `resources/languages`, which a speaker can correct without Python. They are
+read once, as the code itself is. A language without a file is a language of which nothing is known.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from datafari_rag.core.text.stopwords import ASKING_WORDS, FUNCTION_WORDS
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""
+
+LEAST_COMMON = 0.12
+"""The least share of stop words in a text of its language: four in ten are usual in most of them."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"(?P<language>[A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{1,8}){0,3}")
@@ -27,8 +37,113 @@ _SCRIPTS = (
     ("hi", re.compile(r"[\u0900-\u097f]")),
 )
 _SCRIPT_SHARE = {"ja": 0.05, "ko": 0.2, "zh": 0.2}
+_UNSPACED = frozenset(("ja", "ko", "th", "zh"))
 _LETTERS = {"de": "äöüß", "fr": "éèêàçùœ", "es": "ñ¿¡ó", "pt": "ãõç", "it": "òìù"}
 _LATIN = ("en", "fr", "de", "es", "it", "pt", "nl")
+_MORE_LATIN = ("pl",)
+"""Languages whose common words are in their data file."""
+
+
+Phrase = tuple[str, ...]
+"""Words in small letters, in their order; "-ing" is any word that ends so, "non-" one that begins so."""
+
+
+class Phrases:
+    """Phrases to be found in a row of words: a look-up for each word, however many phrases there are."""
+
+    def __init__(self, phrases: Sequence[Phrase] = ()) -> None:
+        """Hold *phrases*; empty ones are left out."""
+        self.all = tuple(filter(None, phrases))
+        self.longest = max(map(len, self.all), default=0)
+        self._tails: dict[str, list[Phrase]] = {}
+        for first, *rest in self.all:
+            self._tails.setdefault(first, []).append(tuple(rest))
+        self._affixes = tuple(one for one in self._tails if len(one) > 1 and (one[0] == "-" or one[-1] == "-"))
+
+    def __add__(self, other: Phrases) -> Phrases:
+        """Return the phrases of both."""
+        return Phrases((*self.all, *other.all))
+
+    def at(self, words: Sequence[str], place: int) -> int:
+        """Return how many of *words* the longest phrase at *place* has; 0 where none begins."""
+        word = words[place]
+        found = max(
+            (1 + len(rest) for rest in self._tails.get(word, ()) if _goes_on(words, place + 1, rest)), default=0
+        )
+        if found or not self._affixes:
+            return found
+        return int(any(word.endswith(one[1:]) if one[0] == "-" else word.startswith(one) for one in self._affixes))
+
+    def before(self, words: Sequence[str], end: int) -> Iterator[int]:
+        """Yield of how many words the phrases are that end before *end*."""
+        for size in range(1, min(self.longest, end) + 1):
+            if self.at(words, end - size) == size:
+                yield size
+
+
+def _goes_on(words: Sequence[str], place: int, rest: Phrase) -> bool:
+    return not rest or tuple(words[place : place + len(rest)]) == rest
+
+
+NO_PHRASES = Phrases()
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """
+    A language by its *code*, in small letters and without a region, and what its data file says of its words.
+
+    *is_known*: a speaker has read the words that turn a sentence. Until then nothing may be left out of one.
+    *denial* are those of them that deny; *turning* all of them. *endings* are pairs that make no other word of a word.
+    *frames* have "*" where a source is named.
+    """
+
+    code: str
+    is_known: bool = False
+    common: frozenset[str] = frozenset()
+    articles: frozenset[str] = frozenset()
+    whole: Phrases = NO_PHRASES
+    """Phrases that mean something else without their article: a few."""
+    endings: tuple[tuple[str, str], ...] = ()
+    pronouns: frozenset[str] = frozenset()
+    anywhere: Phrases = NO_PHRASES
+    openers: Phrases = NO_PHRASES
+    denial: Phrases = NO_PHRASES
+    turning: Phrases = NO_PHRASES
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    """What is written as a word by what it is in digits."""
+    months: Mapping[str, int] = field(default_factory=dict)
+    """The number of each month by its name."""
+    frames: tuple[Phrase, ...] = ()
+    sources: Phrases = NO_PHRASES
+    pointers: frozenset[str] = frozenset()
+    """Words that only point at a source: see."""
+
+    def __add__(self, other: Language) -> Language:
+        """Return what is true of a text in both languages: known where both are, with the words of both."""
+        return self if other == self else _both(self.code, other.code)
+
+
+def spoken(*codes: str | None) -> Language:
+    """Return the language that *codes* are together: known where each of them is, unknown where there is none."""
+    return _all_of(tuple(sorted({code for code in codes if code})) or ("",))
+
+
+def spoken_in(text: str) -> str | None:
+    """
+    Return the code of the language that the script and the words of *text* show, None where they show none.
+
+    A script that several languages share, and a few common words of another language, show none: `detect` guesses.
+    """
+    sample = text[:SAMPLE_CHARS]
+    code = _by_script(sample) or _by_words(sample)
+    if code is None or code in _UNSPACED:
+        return code
+    known = _language(code).common | frozenset(FUNCTION_WORDS.get(code, ()))
+    if not known:
+        return code
+    words = _WORD.findall(sample.lower())
+    return code if sum(word in known for word in words) >= LEAST_COMMON * len(words) else None
 
 
 def language_code(text: str) -> str | None:
@@ -44,7 +159,81 @@ def language_code(text: str) -> str | None:
 def detect(text: str, default: str = "en") -> str:
     """Return the two-letter code of the language of *text*, *default* when there is no evidence for any."""
     sample = text[:SAMPLE_CHARS]
-    return _by_script(sample) or _by_words(sample, default)
+    return _by_script(sample) or _by_words(sample, default) or default
+
+
+@cache
+def _all_of(codes: tuple[str, ...]) -> Language:
+    first, *others = (_language(code) for code in codes)
+    return sum(others, start=first)
+
+
+@cache
+def _both(one: str, other: str) -> Language:
+    a, b = _named(one), _named(other)
+    return Language(
+        "+".join(sorted({*one.split("+"), *other.split("+")})),
+        a.is_known and b.is_known,
+        a.common | b.common,
+        a.articles | b.articles,
+        a.whole + b.whole,
+        tuple(dict.fromkeys((*a.endings, *b.endings))),
+        a.pronouns | b.pronouns,
+        a.anywhere + b.anywhere,
+        a.openers + b.openers,
+        a.denial + b.denial,
+        a.turning + b.turning,
+        {**a.numbers, **b.numbers},
+        {**a.months, **b.months},
+        (*a.frames, *b.frames),
+        a.sources + b.sources,
+        a.pointers | b.pointers,
+    )
+
+
+def _named(code: str) -> Language:
+    return _all_of(tuple(code.split("+")))
+
+
+@cache
+def _language(code: str) -> Language:
+    file = files("datafari_rag.resources") / "languages" / f"{code}.toml"
+    if not code or not file.is_file():
+        return Language(code)
+    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    turning = ("denial", "doubt", "condition", "bound", "report")
+    return Language(
+        code,
+        data.get("read_by_a_speaker") is True,
+        frozenset(_listed(data, "common")),
+        frozenset(_listed(data, "articles")),
+        Phrases(_phrases(data, "whole")),
+        tuple(_ending(pair) for pair in _listed(data, "endings")),
+        frozenset(_listed(data, "pronouns")),
+        Phrases(_phrases(data, "anywhere")),
+        Phrases(_phrases(data, "openers")),
+        Phrases(_phrases(data, "denial")),
+        Phrases([phrase for name in turning for phrase in _phrases(data, name)]),
+        {word: str(number) for number, word in enumerate(_listed(data, "numbers")) if word},
+        {word: number for number, word in enumerate(_listed(data, "months"), 1)},
+        _phrases(data, "frames"),
+        Phrases(_phrases(data, "sources")),
+        frozenset(_listed(data, "pointers")),
+    )
+
+
+def _listed(data: Mapping[str, Any], name: str) -> list[str]:
+    text = " ".join(data.get(name, "").split())
+    return [one.strip() for one in text.split(",")] if text else []
+
+
+def _phrases(data: Mapping[str, Any], name: str) -> tuple[Phrase, ...]:
+    return tuple(tuple(one.split()) for one in _listed(data, name))
+
+
+def _ending(pair: str) -> tuple[str, str]:
+    one, _, other = pair.partition("/")
+    return one, other
 
 
 def _by_script(sample: str) -> str | None:
@@ -59,28 +248,29 @@ def _by_script(sample: str) -> str | None:
     return None
 
 
-def _by_words(sample: str, default: str) -> str:
+def _by_words(sample: str, default: str | None = None) -> str | None:
     lowered = sample.lower()
-    votes = dict.fromkeys(_LATIN, 0.0)
+    votes = dict.fromkeys((*_LATIN, *_MORE_LATIN), 0.0)
     for word in _WORD.findall(lowered):
-        for code in _SPOKEN_IN.get(word, ()):
+        for code in _languages_of_words().get(word, ()):
             votes[code] += 1
     # A letter that only some languages have counts less than a word, since names and loan words contain it too.
     for code, letters in _LETTERS.items():
         votes[code] += 0.5 * sum(map(lowered.count, letters))
     best = max(votes.values())
-    if best <= 0 or votes.get(default) == best:
+    if best <= 0 or (default is not None and votes.get(default) == best):
         return default
     return max(votes, key=lambda code: votes[code])
 
 
+@cache
 def _languages_of_words() -> dict[str, list[str]]:
     """Return the languages in which each word is a function word or asks, twice where it is both."""
     found: dict[str, list[str]] = {}
     for code in _LATIN:
         for word in (*FUNCTION_WORDS[code], *ASKING_WORDS[code]):
             found.setdefault(word, []).append(code)
+    for code in _MORE_LATIN:
+        for word in _language(code).common:
+            found.setdefault(word, []).append(code)
     return found
-
-
-_SPOKEN_IN = _languages_of_words()

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from datafari_rag.core.answer.support_policy import SupportPolicy, remarked
 from datafari_rag.core.citations.claims import Mark, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
-from datafari_rag.core.citations.resolution import SUPPORTED, UNSUPPORTED, VERIFIED, citation_at
+from datafari_rag.core.citations.resolution import UNSUPPORTED, citation_at
 from datafari_rag.core.citations.text_check import CheckedSentence, checked
-from datafari_rag.core.citations.verification import CheckedExtract
+from datafari_rag.core.citations.verification import NOTHING, CheckedExtract
 from datafari_rag.core.documents import Citation, Extract
 from datafari_rag.core.events import Support
 from datafari_rag.core.passages.extractive_answer import nothing_found
@@ -64,13 +64,11 @@ def proved(text: str, extracts: Sequence[Extract], *, language: str, policy: Sup
     a summary has.
     """
     text = _unmarked(text, extracts)
-    unproved = citation_at(
-        Mark(0, 0, inside="", places=()), CheckedExtract(extracts[0], language), (UNSUPPORTED, None), language
-    )
+    unproved = citation_at(Mark(0, 0, inside="", places=()), CheckedExtract(extracts[0], language), NOTHING, language)
     written = _Written()
     at = checked_sentences = proved_sentences = 0
     for one in checked(text, extracts, language=language):
-        is_good = is_proved(one)
+        is_good = one.is_proved
         checked_sentences, proved_sentences = checked_sentences + 1, proved_sentences + is_good
         sign = _END.search(text, one.start, one.end)
         end = sign.start() if sign else one.end
@@ -127,26 +125,9 @@ def provable(sentences: Sequence[str], extracts: Sequence[Extract], *, language:
     Where facts cannot be read, a sentence is put into quotation marks: it is in the document word for word. Each is
     proved for itself, for a quotation mark in one may be taken for the other half of one in the next.
     """
-    found = [proved(_quoted_where_unproved(one, extracts, language), extracts, language=language) for one in sentences]
+    found = [proved(one, extracts, language=language) for one in sentences]
     good = [one for one in found if all(citation.status != UNSUPPORTED for citation in one.citations)]
     return tuple(good or found)
-
-
-def is_proved(one: CheckedSentence) -> bool:
-    """Say whether a sentence is verified or supported."""
-    return one.status in (VERIFIED, SUPPORTED)
-
-
-def _quoted_where_unproved(text: str, extracts: Sequence[Extract], language: str) -> str:
-    written, at = "", 0
-    for one in checked(text, extracts, language=language):
-        if not is_proved(one):
-            # The sign at the end stays outside, or the next sentence would be taken for more of this one.
-            sign = _END.search(text, one.start, one.end)
-            end = sign.start() if sign else one.end
-            written += f"{text[at : one.start]}“{text[one.start : end]}”"
-            at = end
-    return written + text[at:]
 
 
 def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
@@ -160,5 +141,5 @@ def _unmarked(text: str, extracts: Sequence[Extract]) -> str:
 
 
 def _proof_of(one: CheckedSentence, unproved: Citation, text: str) -> Citation:
-    proof = next(proof for proof in one.proofs if proof.status == one.status) if is_proved(one) else unproved
+    proof = next(proof for proof in one.proofs if proof.status == one.status) if one.is_proved else unproved
     return replace(proof, claim=text[one.start : one.end])

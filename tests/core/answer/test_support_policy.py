@@ -17,7 +17,7 @@ from datafari_rag.core.judging.second_judge import Doubt, Verdict
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.table import Settings
 
-FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros.\nDogs are not allowed on deck."
+FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, on deck."
 TRUE, FALSE, ALSO = "The ferry leaves at nine [1]. ", "Cats travel free of charge [1]. ", "A ticket costs 12 euros."
 NOTHING = "I found no answer to this question in the documents."
 
@@ -80,7 +80,7 @@ def test_hold_says_in_the_sentence_that_it_is_not_proved(sentence: str, language
 
 def test_hold_changes_no_proof_of_what_follows() -> None:
     output, _ = shown(SupportPolicy("hold"), f"Cats travel free. [1] {TRUE}")
-    assert [one.status for one in output.citations()] == ["unsupported", "supported"]
+    assert [one.status for one in output.citations()] == ["unsupported", "verified"]
 
 
 @pytest.mark.parametrize(
@@ -164,16 +164,6 @@ def test_behind_so_many_sentences_nothing_is_proved() -> None:
     text, support = told(SupportPolicy("drop"), f"{ALSO} " * (MAX_SENTENCES + 20), size=4000)
     assert support == Support(MAX_SENTENCES + 20, MAX_SENTENCES, "drop", dropped=20)
     assert text.count("12") == MAX_SENTENCES
-
-
-def test_an_answer_that_takes_too_many_comparisons_is_not_proved_to_its_end() -> None:
-    """Each sentence and each place hold the same words, and never in the same relation."""
-    documents = "".join(f"Ferry gate harbour hall not lamp {'x' * place} ticket. " for place in range(3, 93))
-    _, support = told(
-        SupportPolicy("drop"), "Lamp hall ticket harbour gate ferry. " * 300 + ALSO, text=documents + ALSO
-    )
-    assert support is not None
-    assert (support.proved, support.replaced) == (0, "nothing")
 
 
 REWORDED = "You pay 12 euros for each ticket. "

@@ -46,7 +46,7 @@ REWORDED = "Small children ride on the ferry free of charge."
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        pytest.param("The ferry leaves at nine on Sundays.", "supported", id="proved"),
+        pytest.param("The ferry leaves at nine on Sundays.", "verified", id="proved"),
         pytest.param("The page says “the ferry leaves at nine on Sundays”.", "verified", id="quoted"),
         pytest.param("A ticket costs 15 euros.", "contradicted", id="contradicted"),
         pytest.param("The page says “the ferry sinks at nine on Sundays”.", "unsupported", id="a wrong quotation"),

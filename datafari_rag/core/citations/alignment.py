@@ -1,0 +1,232 @@
+"""
+Whether a place of a document says a claim: unit by unit, and closed by default.
+
+A difference between the two is no proof, whatever it is, unless it is one that is known to be harmless. There is no
+list of what is wrong here, and none is needed: the only question is what has been shown to be the same.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from datafari_rag.core.citations.units import Unit, root, same
+from datafari_rag.core.text.language import Language
+
+UNIT_CHARS = 3
+"""The longest word behind a number that is taken for its unit, so that another one contradicts: mg, km, USD."""
+
+
+class UnitRow:
+    """
+    A row of units of one place, with what is asked of it for every claim.
+
+    *begins* and *ends* say whether its first and its last unit are edges: a cut text has none there. *is_pair*: it is
+    two sentences, out of which nothing is left.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        language: Language,
+        *,
+        begins: bool = True,
+        ends: bool = True,
+        is_pair: bool = False,
+    ) -> None:
+        """Hold *units*, in *language*."""
+        self.units, self.language = units, language
+        self.begins, self.ends, self.is_pair = begins, ends, is_pair
+        self.words = [one.word for one in units]
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Return where the units of each root are."""
+        found: dict[str, list[int]] = {}
+        for place, word in enumerate(self.words):
+            found.setdefault(root(word, self.language), []).append(place)
+        return found
+
+    def of(self, unit: Unit) -> Iterator[int]:
+        """Yield where *unit* stands."""
+        for place in self.places.get(root(unit.word, self.language), ()):
+            if same(unit, self.units[place], self.language):
+                yield place
+
+    def is_start(self, place: int) -> bool:
+        """
+        Say whether a clause begins at *place*, or behind a word or two that may be left out at its beginning.
+
+        What is behind a colon or in a cell belongs to what is before it.
+        """
+        if place == 0:
+            return self.begins
+        if self.units[place].before:
+            return self.units[place].before == ","
+        leading = (self.language.openers, self.language.anywhere) if self.language.is_known else ()
+        return any(self.is_start(place - size) for phrases in leading for size in phrases.before(self.words, place))
+
+    def is_end(self, place: int) -> bool:
+        """Say whether a clause ends behind *place*."""
+        if place + 1 == len(self.units):
+            return self.ends
+        if self.units[place + 1].before:
+            return True
+        opener = self.language.openers.at(self.words, place + 1)
+        beyond = place + 1 + opener
+        # "five euros and 50 cents" is one amount.
+        return opener > 0 and not (beyond < len(self.units) and self.units[beyond].is_number)
+
+    def turns(self, start: int, end: int) -> bool:
+        """Say whether the units from *start* to *end* have a word that turns what stands beside them."""
+        return bisect_left(self._turning, start) < bisect_left(self._turning, end)
+
+    @cached_property
+    def _turning(self) -> list[int]:
+        return [place for place in range(len(self.words)) if self.language.turning.at(self.words, place)]
+
+    @cached_property
+    def skipped(self) -> list[tuple[int, ...]]:
+        """Return for each unit those that may come before it in a claim: the one before it, or the one before a gap."""
+        return [tuple(self._before(place)) for place in range(len(self.units))]
+
+    def _before(self, place: int) -> Iterator[int]:
+        found, waiting = {place}, [(place, False)]
+        while waiting:
+            at, is_shortened = waiting.pop()
+            if at > 0:
+                yield at - 1
+            for start, is_stretch in self._left_out(at) if self.language.is_known and not self.is_pair else ():
+                if start > 0 and start not in found and not (is_stretch and is_shortened):
+                    found.add(start)
+                    waiting.append((start, is_shortened or is_stretch))
+
+    def _left_out(self, end: int) -> Iterator[tuple[int, bool]]:
+        """Yield where what may be left out before *end* begins, and whether it is a stretch of a clause."""
+        for size in self.language.anywhere.before(self.words, end):
+            yield end - size, False
+        if not end:
+            return
+        is_aside = self.units[end - 1].is_aside and not self.units[end].is_aside
+        if is_aside or self.units[end].before in (",", "|"):
+            start = end - 1
+            while start > 0 and (self.units[start].is_aside if is_aside else not self._parts_at(start)):
+                start -= 1
+            start += is_aside
+            if start > 0 and not self.turns(start, end):
+                yield start, not is_aside
+
+    def _parts_at(self, place: int) -> bool:
+        return bool(self.units[place].before) and not self.units[place].is_aside
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """
+    A claim beside the units *first* to *last* of a place.
+
+    *gaps* is how often something was left out of the place, *edits* how many differences there are that are not
+    harmless: with one of them it is a contradiction, and no proof.
+    """
+
+    first: int
+    last: int
+    gaps: int = 0
+    edits: int = 0
+
+
+def aligned(claim: UnitRow, place: UnitRow, *, edits: int = 0) -> Alignment | None:
+    """
+    Return how *place* says the whole of *claim* with at most *edits* (0 or 1) contradicting differences; None if not.
+
+    What *place* says besides begins and ends at the edge of a clause and turns nothing; in a language of which nothing
+    is known it says nothing besides. The best alignment has the fewest edits, then the fewest gaps.
+    """
+    states = dict(_begun(claim, place, edits))
+    for number in range(1, len(claim.units)):
+        if not states:
+            return None
+        states = _next(states, claim, place, number, edits)
+    found = [one for one in states.values() if _is_whole(one, place)]
+    return min(found, key=lambda one: (one.edits, one.gaps), default=None)
+
+
+def cells(claim: UnitRow, place: UnitRow) -> int:
+    """Return how much work it is to align the two, in cells: pairs of equal units, and the units themselves."""
+    counted = sum(len(place.places.get(root(word, place.language), ())) for word in claim.words)
+    return 3 * counted + len(claim.units) + len(place.units)
+
+
+def _begun(claim: UnitRow, place: UnitRow, edits: int) -> Iterator[tuple[int, Alignment]]:
+    first = claim.units[0]
+    for at in place.of(first):
+        if place.is_start(at):
+            yield at, Alignment(at, at)
+    if not edits:
+        return
+    for at, unit in enumerate(place.units):
+        if place.is_start(at) and not same(first, unit, place.language) and _contradicts(claim, 0, place, at):
+            yield at, Alignment(at, at, edits=1)
+
+
+def _next(
+    states: dict[int, Alignment], claim: UnitRow, place: UnitRow, number: int, edits: int
+) -> dict[int, Alignment]:
+    found: dict[int, Alignment] = {}
+    for at in place.of(claim.units[number]):
+        for before in place.skipped[at]:
+            if (state := states.get(before)) is not None:
+                _keep(found, at, Alignment(state.first, at, state.gaps + (before + 1 < at), state.edits))
+    if edits:
+        for before, state in states.items():
+            _edited(found, state, (claim, number), (place, before))
+    return found
+
+
+def _edited(
+    found: dict[int, Alignment], state: Alignment, claim_at: tuple[UnitRow, int], place_at: tuple[UnitRow, int]
+) -> None:
+    """Add to *found* what follows *state* with one difference that contradicts; words that deny count as one."""
+    (claim, number), (place, before) = claim_at, place_at
+    at = before + 1
+    if at >= len(place.units):
+        return
+    if not same(claim.units[number], place.units[at], place.language):
+        if not state.edits and _contradicts(claim, number, place, at):
+            _keep(found, at, Alignment(state.first, at, state.gaps, 1))
+        if place.language.denial.at(claim.words, number) == 1:
+            _keep(found, before, Alignment(state.first, before, state.gaps, 1))
+    denied = place.language.denial.at(place.words, at)
+    beyond = at + denied
+    if denied and beyond < len(place.units) and same(claim.units[number], place.units[beyond], place.language):
+        _keep(found, beyond, Alignment(state.first, beyond, state.gaps, 1))
+
+
+def _keep(found: dict[int, Alignment], at: int, one: Alignment) -> None:
+    known = found.get(at)
+    if known is None or (one.edits, one.gaps) < (known.edits, known.gaps):
+        found[at] = one
+
+
+def _is_whole(one: Alignment, place: UnitRow) -> bool:
+    last = len(place.units) - 1
+    if not place.is_end(one.last) or not (place.language.is_known or (one.first == 0 and one.last == last)):
+        return False
+    return not place.turns(0, one.first) and not place.turns(one.last + 1, last + 1)
+
+
+def _contradicts(claim: UnitRow, number: int, place: UnitRow, at: int) -> bool:
+    """Say whether the two units, which differ, cannot both be true: other numbers, units or names."""
+    one, other = claim.units[number], place.units[at]
+    if one.is_number and other.is_number:
+        return _is_one_reading(one.key) and _is_one_reading(other.key)
+    if number and at and claim.units[number - 1].is_number and place.units[at - 1].is_number:
+        return max(len(one.key), len(other.key)) <= UNIT_CHARS
+    return one.is_name and other.is_name
+
+
+def _is_one_reading(number: str) -> bool:
+    """Say whether the digits of *number* can only be read in one way: 1,500 and 12 500 can be in two."""
+    return not (len(number) > 4 and not number[-4].isdigit())

@@ -1,0 +1,306 @@
+"""
+The places of one document: sentences, items of lists, rows of tables, each with what belongs to it.
+
+A document is cut around the words that are looked for, never as a whole where it is long. What a place says begins at
+its own beginning: a label before a colon belongs to every item behind it, the first cell to every cell of its row, and
+neighbours are only joined where they are sentences of one paragraph.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+
+from datafari_rag.core.citations.alignment import UnitRow
+from datafari_rag.core.citations.units import BULLET, Unit, units_in
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.passages.extracts import HIGHLIGHTING
+from datafari_rag.core.text.folding import Folded, aligned, fold, folded
+from datafari_rag.core.text.language import Language
+from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.structure import headings_in, path_among
+from datafari_rag.core.text.tables import cells_of, is_row, named_cells
+
+BLOCK_CHARS = 4_000
+"""So much of a text is cut into its places together; a paragraph begins a block where one is near."""
+
+MAX_BLOCK_CHARS = 6_000
+
+SHORT_LINE_CHARS = 30
+"""A line that ends sooner, before its sentence does, was not wrapped: what follows is something else."""
+
+MAX_FOUND = 60
+"""So many occurrences of a word are looked at in one document."""
+
+MAX_SCAN_CHARS = 20_000
+"""So much text is looked through in one call, which nothing can interrupt."""
+
+MAX_MARKS = 4
+"""A letter may have so many accents and vowel signs apart from it, less one."""
+
+_FIRST_UNSPACED = "\u0e00"
+"""From here on there are scripts in which a word may begin anywhere."""
+
+MAX_LABEL_UNITS = 40
+HEADING_REACH_CHARS = 4_000
+
+_NUMBERED = re.compile(r"\(?[^\W_]{1,3}[.)]\s")
+_LINE_END = re.compile(r"[ \t\r]*\n+[ \t]*")
+_CUT = ("…", "...")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSentence:
+    """A sentence, an item or a row from *start* to *end*; *mark* is where its words begin, behind a bullet."""
+
+    start: int
+    end: int
+    mark: int
+    is_item: bool = False
+    is_row: bool = False
+
+
+class SourceText:
+    """One document as it is looked into: its stored *text*, and the words and places that were found so far."""
+
+    def __init__(self, extract: Extract) -> None:
+        """Remember *extract*; nothing is read yet."""
+        self.extract = extract
+        self.text = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
+        self._found: dict[str, tuple[int, ...]] = {}
+        self._cut: dict[int, list[SourceSentence]] = {}
+        self._rows: dict[tuple[int, int, str, str], list[UnitRow]] = {}
+
+    def has(self, words: str) -> bool:
+        """Say whether the text has *words*, at whatever place, but for case and typography."""
+        wanted = folded(words)
+        return bool(wanted) and next(_occurrences(wanted, self._folded.text), None) is not None
+
+    def find(self, word: str) -> tuple[int, ...]:
+        """Return where a word begins with *word*, which is in small letters: the first `MAX_FOUND` places."""
+        if word not in self._found:
+            self._found[word] = tuple(islice(self._find(folded(word)), MAX_FOUND))
+        return self._found[word]
+
+    def has_found(self, word: str) -> bool:
+        """Say whether *word* was looked for before."""
+        return word in self._found
+
+    def sentence_at(self, at: int) -> tuple[int, int]:
+        """Return the number of the block and of the sentence in it that *at* is in or behind."""
+        block = max(0, bisect_right(self._blocks, at) - 1)
+        return block, max(0, bisect_right(self.sentences(block), at, key=lambda one: one.start) - 1)
+
+    def sentences(self, block: int) -> list[SourceSentence]:
+        """Return the sentences of a block, in order."""
+        if block not in self._cut:
+            ends = [*self._blocks[1:], len(self.text)]
+            self._cut[block] = list(self._sentences(self._blocks[block], ends[block]))
+        return self._cut[block]
+
+    def is_seen(self, start: int, end: int) -> bool:
+        """Say whether the model saw all from *start* to *end*."""
+        return any(low <= start and end <= high for low, high in self._stretches)
+
+    def rows(self, block: int, number: int, language: Language) -> list[UnitRow]:
+        """Return what the sentence says, as rows of units: alone, as cells, with its label, under its heading."""
+        key = (block, number, "own", language.code)
+        if key not in self._rows:
+            self._rows[key] = [one for one in self._own_rows(block, number, language) if one.units]
+        return self._rows[key]
+
+    def pairs(self, block: int, number: int, language: Language) -> list[UnitRow]:
+        """Return the sentence together with each neighbour in its paragraph, two sentences a row."""
+        key = (block, number, "pair", language.code)
+        if key not in self._rows:
+            sentences = self.sentences(block)
+            pairs = pairwise(range(max(0, number - 1), min(len(sentences), number + 2)))
+            self._rows[key] = [
+                self._joined(sentences[one], sentences[other], language)
+                for one, other in pairs
+                if self._are_neighbours(sentences[one], sentences[other])
+            ]
+        return self._rows[key]
+
+    def own_units(self, one: SourceSentence, language: Language) -> list[Unit]:
+        """Return the units of one sentence, item or row."""
+        return units_in(self.text, one.mark, one.end, language)
+
+    @cached_property
+    def _folded(self) -> Folded:
+        return aligned(self.text) or fold(self.text)
+
+    @cached_property
+    def _stretches(self) -> tuple[Span, ...]:
+        if self.extract.document.field == HIGHLIGHTING:
+            return ((0, len(self.text)),)
+        return self.extract.origins.stretches()
+
+    @cached_property
+    def _blocks(self) -> list[int]:
+        """Return where the blocks begin."""
+        found, at = [0], 0
+        while len(self.text) - at > MAX_BLOCK_CHARS:
+            low, high = at + BLOCK_CHARS, at + MAX_BLOCK_CHARS
+            cuts = (self.text.find(sign, low, high) for sign in ("\n\n", "\n", ". ", " "))
+            at = next((cut + 1 for cut in cuts if cut >= 0), high)
+            found.append(at)
+        return found
+
+    def _find(self, word: str) -> Iterator[int]:
+        text = self._folded.text
+        for at in _occurrences(word, text):
+            if at and word[0].isalnum() and word[0] < _FIRST_UNSPACED and text[at - 1].isalnum():
+                continue
+            spans_ = (self._folded.span(at, end) for end in range(at + 1, at + MAX_MARKS + 1))
+            span = next((one for one in spans_ if one is not None), None)
+            if span is not None:
+                yield span[0]
+
+    def _sentences(self, low: int, high: int) -> Iterator[SourceSentence]:
+        for start, end in spans(self.text[low:high]):
+            start, end = start + low, end + low
+            if is_row(self.text[start:end]):
+                yield SourceSentence(start, end, start, is_row=True)
+                continue
+            for first, last in self._lines(start, end):
+                bullet = BULLET.match(self.text, first, last)
+                mark = bullet.end() if bullet else first
+                yield SourceSentence(first, last, mark, bool(bullet) or self._is_numbered(first, last))
+
+    def _is_numbered(self, start: int, end: int) -> bool:
+        return _NUMBERED.match(self.text, start, end) is not None
+
+    def _lines(self, start: int, end: int) -> Iterator[Span]:
+        """Yield the parts of a sentence that stand on lines of their own: those of wrapped lines are one."""
+        begin = line = start
+        for match in _LINE_END.finditer(self.text, start, end):
+            is_short = match.start() - line < SHORT_LINE_CHARS
+            line = match.end()
+            if is_short or BULLET.match(self.text, line, end) or self._is_numbered(line, end):
+                yield begin, match.start()
+                begin = line
+        if begin < end:
+            yield begin, end
+
+    def _own_rows(self, block: int, number: int, language: Language) -> Iterator[UnitRow]:
+        one = self.sentences(block)[number]
+        if self.text[one.mark : one.end].rstrip("\"'»”’) ")[-1:] in (
+            "?",
+            "？",
+            "؟",
+            ";" if language.code == "el" else "?",
+        ):
+            return
+        if one.is_row:
+            for cells in self._cells(one, language):
+                yield UnitRow(cells, language)
+            return
+        own = self.own_units(one, language)
+        begins, ends = self._edges(one)
+        label = self._label(block, number, language) if own else []
+        if label:
+            yield UnitRow([*label, own[0]._replace(before=":", is_first=True), *own[1:]], language, ends=ends)
+            return
+        yield UnitRow(own, language, begins=begins, ends=ends)
+        subject = self._subject(block, number, own, language)
+        if subject:
+            yield UnitRow(
+                [*subject, *own[1:]] if own[0].word in language.pronouns else [*subject, *own], language, ends=ends
+            )
+
+    def _cells(self, row: SourceSentence, language: Language) -> Iterator[list[Unit]]:
+        """Yield the cells of a row as units, without and with the names of their columns."""
+        cells = cells_of(self.text, row.start, row.end)
+        yield [unit for span in cells for unit in _begun(units_in(self.text, *span, language), "|")]
+        named = named_cells(self.text, row.start, row.end)
+        if named:
+            key = units_in(self.text, *named[0][1], language)
+            rest = [
+                unit
+                for *_, name, cell in named
+                for unit in (
+                    *_begun(units_in(self.text, *name, language), "|"),
+                    *_begun(units_in(self.text, *cell, language), ":"),
+                )
+            ]
+            yield [*key, *rest]
+
+    def _edges(self, one: SourceSentence) -> tuple[bool, bool]:
+        """Say whether *one* begins and ends where its sentence does: a snippet may be cut out of one."""
+        begins = not self.text[max(0, one.start - 5) : one.start].rstrip().endswith(_CUT)
+        ends = not self.text[one.start : one.end].rstrip(" )]\"'»”’").endswith(_CUT)
+        if self.extract.document.field == HIGHLIGHTING:
+            first, last = self.text[one.mark], self.text[one.end - 1]
+            return begins and not first.islower(), ends and not last.isalnum()
+        return begins, ends
+
+    def _label(self, block: int, number: int, language: Language) -> list[Unit]:
+        """Return the units of the label that the sentence stands under, empty where there is none."""
+        sentences = self.sentences(block)
+        above = number - 1
+        if sentences[number].is_item:
+            while above >= 0 and sentences[above].is_item:
+                above -= 1
+        if above < 0 or not self.text[sentences[above].start : sentences[above].end].rstrip("*_ ").endswith(
+            (":", "：")
+        ):
+            return []
+        return self.own_units(sentences[above], language)[-MAX_LABEL_UNITS:]
+
+    def _subject(self, block: int, number: int, own: Sequence[Unit], language: Language) -> list[Unit]:
+        """
+        Return the units of the heading, else of the title, that says what the sentence is about; empty for most.
+
+        A sentence has one that begins with a pronoun right behind the heading, and so has a line "key: value".
+        """
+        if not own:
+            return []
+        one = self.sentences(block)[number]
+        is_value = any(unit.before == ":" for unit in own) and "\n" not in self.text[one.start : one.end]
+        if not is_value and own[0].word not in language.pronouns:
+            return []
+        low = max(0, one.start - HEADING_REACH_CHARS)
+        low = self.text.find("\n", low, one.start) + 1 if low else 0
+        path = path_among(headings_in(self.text, low, one.start), one.start)
+        above = self.text[path[-1].end if path else 0 : one.start].strip(" \n#")
+        if above and not is_value:
+            return []
+        title = self.extract.document.title or ""
+        found = (
+            units_in(self.text, path[-1].start, path[-1].end, language)
+            if path
+            else units_in(title, 0, len(title), language)
+        )
+        return [unit._replace(start=one.start, end=one.start) for unit in found]
+
+    def _joined(self, one: SourceSentence, other: SourceSentence, language: Language) -> UnitRow:
+        first, second = self.own_units(one, language), self.own_units(other, language)
+        begins, ends = self._edges(one)[0], self._edges(other)[1]
+        return UnitRow([*first, *_begun(second, ",")], language, begins=begins, ends=ends, is_pair=True)
+
+    def _are_neighbours(self, one: SourceSentence, other: SourceSentence) -> bool:
+        between = self.text[one.end : other.start]
+        is_prose = not (one.is_row or other.is_row or one.is_item or other.is_item)
+        return is_prose and "\n" not in between and self.text[one.end - 1] not in ":?："
+
+
+def _occurrences(word: str, text: str) -> Iterator[int]:
+    """Yield where *word* stands in *text*; no more than `MAX_SCAN_CHARS` are gone over at once."""
+    at = 0
+    while at < len(text):
+        found = text.find(word, at, at + MAX_SCAN_CHARS + len(word))
+        if found >= 0:
+            yield found
+        at = found + 1 if found >= 0 else at + MAX_SCAN_CHARS + 1
+
+
+def _begun(units: Sequence[Unit], before: str) -> list[Unit]:
+    """Return *units* with *before* in front of the first."""
+    return [units[0]._replace(before=before), *units[1:]] if units else []

@@ -1,1 +1,0 @@
-"""Where the text of one document says what an answer claims: its words and sentences, and the search for them."""
