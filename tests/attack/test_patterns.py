@@ -46,7 +46,6 @@ AT_ONE_PLACE = {
     "core.answer.safe_links._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
     "core.answer.safe_links._WORDS": "matched behind a parenthesis, up to 300 characters of it",
     "core.citations.places._NUMBERED": "matched at the beginning of a line: a few characters",
-    "core.citations.units.BULLET": "matched at the beginning of a line, which it goes through once",
     "core.hosts._ADDRESS": "matched with the whole of a host",
     "core.hosts._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.passages.extractive_answer._BULLET": "matched at the beginning of a sentence, which it goes through once",

@@ -118,7 +118,9 @@ def _said(kind: str, document: Document, claim: str) -> Iterator[Case]:
 
 
 def _among_others(document: Document) -> Document:
-    text = f"Breakfast is served at seven. {document.text} Lunch follows in the garden."
+    # A script without full stops parts its sentences by lines.
+    end = " " if document.text[-1] in ".!?।。…»”" or document.text[-1] < "\u0e00" else "\n\n"
+    text = f"Breakfast is served at seven. {document.text}{end}Lunch follows in the garden."
     return Document("d", text, title=document.title)
 
 

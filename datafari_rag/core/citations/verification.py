@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
 
 from rapidfuzz.distance import LCSseq
 
@@ -20,7 +20,7 @@ from datafari_rag.core.citations.alignment import Alignment, UnitRow, aligned, c
 from datafari_rag.core.citations.places import SourceSentence, SourceText
 from datafari_rag.core.citations.units import BULLET, Unit, root, units_in
 from datafari_rag.core.documents import Extract
-from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in
+from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in, written_languages
 from datafari_rag.core.text.sentences import spans
 from datafari_rag.core.text.stopwords import FUNCTION_WORDS
 
@@ -28,10 +28,13 @@ VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
 CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"
 PROVED = frozenset((VERIFIED, SUPPORTED))
 
+LEAST_WORDS = 4
+"""Fewer words that say something by themselves are together in any text: they are like none."""
+
 LEAST_UNITS = 3
 """A claim of fewer is a name or a fragment: it states nothing."""
 
-NEAR_LIKENESS = 0.6
+NEAR_LIKENESS = 0.62
 """The least likeness that is called near: at most one in twelve wrong claims has it (docs/grounding.md)."""
 
 ALTERED = 0.7
@@ -47,6 +50,9 @@ MAX_LOOKED = 40
 """So many places of a document are aligned with a claim, and MAX_WINDOWS compared for a likeness."""
 
 MAX_WINDOWS = 8
+
+MAX_FRAME = 60
+"""A frame and the name in it end within so many units."""
 
 RAREST = 6
 """So many of a claim's words, those that the document has least often, lead to what is like it."""
@@ -105,7 +111,7 @@ class ClaimText:
         if key not in self._rows:
             units = units_in(self.text, 0, len(self.text), language)
             named = [[one.word for one in units_in(name, 0, len(name), language)] for name in names]
-            self._rows[key] = UnitRow(unframed(units, language, [name for name in named if name]), language)
+            self._rows[key] = UnitRow(unframed(units, [name for name in named if name]), language)
         return self._rows[key]
 
 
@@ -144,7 +150,8 @@ class CheckedExtract:
         """
         Return what the document says of *claim*, one or more sentences: proved only if each of them is.
 
-        The place is that of the longest of them. Where the work was too much, the document says nothing.
+        The place is all of them where they stand together, else that of the longest. Where the work was too much, the
+        document says nothing.
         """
         return self._weakest(claim, self._finding)
 
@@ -165,10 +172,15 @@ class CheckedExtract:
         except WorkIsOver:
             return NOTHING
         weakest = max(found, key=lambda one: _RANK[one.status], default=NOTHING)
-        if len(found) < 2 or weakest.place is None:
+        places = [one.place for one in found if one.place is not None]
+        if len(found) < 2 or len(places) < len(found):
             return weakest
-        place = max((one.place for one in found if one.place), key=lambda one: one[1] - one[0])
-        return ClaimFinding(weakest.status, place, min(one.likeness for one in found))
+        status, likeness = weakest.status, min(one.likeness for one in found)
+        if all(not self.stored[one[1] : other[0]].strip() and one[1] <= other[0] for one, other in pairwise(places)):
+            return ClaimFinding(status, (places[0][0], places[-1][1]), likeness)
+        # Sentences that do not stand together are one stretch with something left out.
+        longest = max(places, key=lambda one: one[1] - one[0])
+        return ClaimFinding(SUPPORTED if status == VERIFIED else status, longest, likeness)
 
     def _is_fragment(self, row: UnitRow) -> bool:
         return len(row.units) < LEAST_UNITS
@@ -191,10 +203,10 @@ class CheckedExtract:
         if proof.status in PROVED or self._is_fragment(row):
             return proof
         against = self._aligned(row, edits=1)
-        if against is not None:
+        if against is not None and against[0].edits:
             return ClaimFinding(CONTRADICTED, against[1])
         likeness, place = next(iter(self._windows(claim)), (0.0, None))
-        is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row)
+        is_near = likeness >= NEAR_LIKENESS and len(content(row)) >= LEAST_WORDS and not self._is_altered(row)
         return ClaimFinding(NEAR, place, likeness) if is_near else ClaimFinding(UNSUPPORTED, None, likeness)
 
     def _proof(self, claim: ClaimText) -> ClaimFinding:
@@ -251,7 +263,9 @@ class CheckedExtract:
                 lacking += 1
                 if lacking > edits:
                     return
-        counted = sorted(there, key=lambda one: (len(self._find(one)) or 999, one))[: 1 + edits]
+        # A number may be spelled otherwise there, and begins many others.
+        leading = [one for one in there if not one[0].isdigit()] or there
+        counted = sorted(leading, key=lambda one: (len(self._find(one)), one))[: 1 + edits]
         seen: set[tuple[int, int]] = set()
         for one in counted:
             for at in self._find(one):
@@ -316,15 +330,17 @@ def content(row: UnitRow) -> list[str]:
 
 def likeness(claim: UnitRow, wanted: Sequence[str], place: Sequence[Unit]) -> float:
     """
-    Return how much of *claim* is in *place*, 0 to 1; 0 where a number of it is not.
+    Return how much of *claim* is in *place*, 0 to 1; 0 where a number or a name of it is not.
 
     Half of it is the share of *wanted*, its words by their length, and half the share of all its units in their order.
     """
     keys = {unit.key for unit in place}
-    if any(one.is_number and one.key not in keys for one in claim.units):
-        return 0.0
     roots = [root(one.word, claim.language) for one in place]
     there = set(roots)
+    if any(one.is_number and one.key not in keys for one in claim.units):
+        return 0.0
+    if any(one.is_name and root(one.word, claim.language) not in there for one in claim.units):
+        return 0.0
     words = sum(len(one) for one in wanted if one in there) / sum(map(len, wanted))
     in_order = LCSseq.similarity([root(word, claim.language) for word in claim.words], roots) / len(claim.words)
     return (words + in_order) / 2
@@ -333,53 +349,70 @@ def likeness(claim: UnitRow, wanted: Sequence[str], place: Sequence[Unit]) -> fl
 def states(text: str, language: str) -> bool:
     """Say whether *text* states anything: a word that only names a source, and a question, do not; a denial does."""
     spoken_here = spoken(language_code(language), spoken_in(text))
-    row = UnitRow(unframed(units_in(text, 0, len(text), spoken_here), spoken_here, ()), spoken_here)
+    row = UnitRow(unframed(units_in(text, 0, len(text), spoken_here), ()), spoken_here)
     if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
         return False
     if any(spoken_here.denial.at(row.words, place) for place in range(len(row.words))):
         return True
-    pointing = {word for phrase in spoken_here.sources.all for word in phrase} | spoken_here.pointers
-    return any(one not in pointing for one in content(row))
+    return not _naming(()).issuperset(content(row))
 
 
-def unframed(units: Sequence[Unit], language: Language, names: Sequence[Sequence[str]]) -> list[Unit]:
-    """Return *units* without what only says where something is written, and without the document's name beside it."""
-    units = _without_source(units, language, names)
+def unframed(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> list[Unit]:
+    """
+    Return *units* without what only says where something is written, and without the document's name beside it.
+
+    An answer may speak of its source in another language than it quotes from it: frames of all languages are taken off.
+    """
+    units = _without_source(units, names)
+    for language in written_languages():
+        for frame in language.frames:
+            size = _framed(units, frame, language, names)
+            # A frame that names no source is a word of assent: "Yes, …".
+            if size and size < len(units) and ("*" in frame or units[size].before):
+                return _from(units, size)
     words = [one.word for one in units]
-    for frame in language.frames:
-        size = _framed(units, frame, language, names)
-        # A frame that names no source is a word of assent: "Yes, …".
-        if size and size < len(units) and ("*" in frame or units[size].before):
-            return [units[size]._replace(before="", is_first=True), *units[size + 1 :]]
-    for name in names:
-        size = len(name)
-        if size < len(units) and words[:size] == name and units[size].before:
-            return [units[size]._replace(before="", is_first=True), *units[size + 1 :]]
-    return list(units)
+    named = (len(name) for name in names if words[: len(name)] == name)
+    return next((_from(units, size) for size in named if size < len(units) and units[size].before), list(units))
 
 
-def _without_source(units: Sequence[Unit], language: Language, names: Sequence[Sequence[str]]) -> list[Unit]:
+def _from(units: Sequence[Unit], place: int) -> list[Unit]:
+    return [units[place]._replace(before="", is_first=True), *units[place + 1 :]]
+
+
+def _without_source(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> Sequence[Unit]:
     """Return *units* without brackets at their end that only name a source: "(see the handbook)"."""
     start = len(units)
     while start and units[start - 1].is_aside:
         start -= 1
-    naming = language.pointers.union(*language.sources.all, *names)
-    return list(units[:start] if start and all(one.word in naming for one in units[start:]) else units)
+    naming = _naming(tuple(map(tuple, names)))
+    return units[:start] if start and all(one.word in naming for one in units[start:]) else units
+
+
+@lru_cache(maxsize=200)
+def _naming(names: tuple[tuple[str, ...], ...]) -> frozenset[str]:
+    """Return the words that name a source or point at one, those of *names* among them."""
+    languages = written_languages()
+    sources = (phrase for one in languages for phrase in one.sources.all)
+    return frozenset().union(*sources, *names, *(one.pointers | one.articles for one in languages))
 
 
 def _framed(units: Sequence[Unit], frame: Sequence[str], language: Language, names: Sequence[Sequence[str]]) -> int:
-    """Return how many of *units* the *frame* has at their beginning; 0 where they begin otherwise."""
-    words, at = [one.word for one in units], 0
+    """Return how many of *units* the *frame*, which is in *language*, has at their beginning; 0 where it does not."""
+    words, at = [one.word for one in units[:MAX_FRAME]], 0
     for one in frame:
-        if one == "*":
-            sizes = [len(name) for name in names if list(words[at : at + len(name)]) == name]
-            size = max((*sizes, language.sources.at(words, at) if at < len(words) else 0))
-            # The mark that named the source is taken out already: "According to [1], …".
-            if not size and not (at and at < len(units) and units[at].before == ","):
-                return 0
-            at += size
-        elif at < len(words) and words[at] == one:
-            at += 1
-        else:
+        if one != "*" and (at == len(words) or words[at] != one):
             return 0
+        size = _source_at(words, at, language, names) if one == "*" else 1
+        # The mark that named the source is taken out already: "According to [1], …".
+        if not size and not (at and at < len(units) and units[at].before == ","):
+            return 0
+        at += size
     return at
+
+
+def _source_at(words: Sequence[str], at: int, language: Language, names: Sequence[Sequence[str]]) -> int:
+    """Return how many of *words* from *at* on name a source, articles in front of it included; 0 where none do."""
+    start = next((place for place in range(at, len(words)) if words[place] not in language.articles), len(words))
+    sizes = [len(name) for name in names if list(words[start : start + len(name)]) == name]
+    size = max((*sizes, language.sources.at(words, start) if start < len(words) else 0))
+    return start - at + size if size else 0

@@ -124,6 +124,13 @@ class Language:
         return self if other == self else _both(self.code, other.code)
 
 
+@cache
+def written_languages() -> tuple[Language, ...]:
+    """Return every language whose words are written down, in the order of their codes."""
+    names = sorted(file.name for file in (files("datafari_rag.resources") / "languages").iterdir())
+    return tuple(_language(name.removesuffix(".toml")) for name in names if name.endswith(".toml"))
+
+
 def spoken(*codes: str | None) -> Language:
     """Return the language that *codes* are together: known where each of them is, unknown where there is none."""
     return _all_of(tuple(sorted({code for code in codes if code})) or ("",))
@@ -185,9 +192,6 @@ def _both(one: str, other: str) -> Language:
         a.turning + b.turning,
         {**a.numbers, **b.numbers},
         {**a.months, **b.months},
-        (*a.frames, *b.frames),
-        a.sources + b.sources,
-        a.pointers | b.pointers,
     )
 
 

@@ -53,7 +53,7 @@ def proofs(answer: str, language: str = "en") -> list[tuple[str, str | None]]:
         ),
         pytest.param(
             "“Vision is not covered by the plan. Employees enrol within 30 days of hiring” [1]",
-            "Employees en\u00adrol within 30 days of hiring.",
+            "Vision is not covered by the plan. Employees en\u00adrol within 30 days of hiring.",
             id="two sentences",
         ),
     ],
