@@ -32,7 +32,7 @@ FLIGHT = Document(
     id="doc-2",
     title="Boarding pass",
     url="file:///flight.pdf",
-    text="Boarding pass to Nice. Your flight will take off at 15h50 from terminal 2.",
+    text="Boarding pass to Nice. The flight takes off at 15h50, from terminal 2.",
     score=3.0,
 )
 

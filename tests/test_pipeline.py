@@ -75,11 +75,11 @@ def test_whole_and_streamed_hold_the_same_answer() -> None:
 def test_whole_and_streamed_cite_the_same_places_of_a_long_document(is_cleaned: bool) -> None:
     """A streamed answer lets the texts go while the model writes."""
     lead = "Luggage is weighed\tat the counter. " * 500
-    long = Document("big", f"{lead}🙂 The plane takes off at 15h50.\n{lead}", title="Big", score=4.0)
+    long = Document("big", f"{lead}🙂 Enjoy. The plane, a jet, takes off at 15h50.\n{lead}", title="Big", score=4.0)
     settings = replace(Settings(), rag_max_json_length=2000, rag_clean=is_cleaned)
 
     def told(is_streamed: bool) -> Finished:
-        model = FakeModel("The plane takes off ", "at 15h50 [1]. “The plane takes off” [1].")
+        model = FakeModel("The plane takes off ", "at 15h50 [1]. “The plane, a jet, takes off at 15h50” [1].")
         asked = replace(ASK, is_streamed=is_streamed)
         return collect(iter(events_of(asked, retriever=FakeRetriever(long), model=model, settings=settings))).finished
 

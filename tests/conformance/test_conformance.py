@@ -111,7 +111,7 @@ def test_the_same_answer(dialect: Dialect) -> None:
     assert replace(seen, times_sources=1) == reference(line())
     assert seen.text == "The flight takes off at 15h50 [1]."
     assert seen.labels == ("Boarding pass", "Rabbits")
-    assert [citation["status"] for citation in seen.citations] == ["supported"]
+    assert [citation["status"] for citation in seen.citations] == ["verified"]
     assert marks_of(seen) == ["[1]"]
 
 
@@ -182,8 +182,8 @@ def test_nothing_in_what_is_left_of_the_shards(dialect: Dialect) -> None:
     assert model.prompts == []
 
 
-INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. A rabbit ate a carrot."
-PROVED = "The flight takes off at 15h50 [1]. A rabbit ate a carrot."
+INVENTED = "The flight takes off at 15h50 [1]. The moon is made of cheese. A nice rabbit called Paris ate a carrot."
+PROVED = "The flight takes off at 15h50 [1]. A nice rabbit called Paris ate a carrot."
 REMARKED = INVENTED.replace("cheese", "cheese (not proved by the documents)")
 
 
@@ -201,7 +201,7 @@ def test_what_no_document_proves(dialect: Dialect, case: Any, text: str, more: s
     said = response.get_data()
     seen = dialect.seen(said)
 
-    assert (seen.text, [one["status"] for one in seen.citations]) == (text, ["supported"])
+    assert (seen.text, [one["status"] for one in seen.citations]) == (text, ["verified"])
     told = f'"support":{{"score":0.6667,"checked":3,"proved":2,"policy":"{case}",{more},"replaced":null}}'
     assert told.encode() in said.replace(b": ", b":").replace(b", ", b",")
     assert response.headers.get("X-RAG-Support") == ("0.6667" if dialect.how == "whole" else None)

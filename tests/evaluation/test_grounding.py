@@ -55,7 +55,7 @@ def test_a_folder_without_claims_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("The ferry leaves at nine on Sundays.", "supported"),
+        ("The ferry leaves at nine on Sundays.", "verified"),
         ("“The ferry leaves at nine on Sundays.”", "verified"),
         ("The ferry leaves at nine on Sundays. The moon is made of cheese.", "unsupported"),
         ("The ferry leaves at nine on Sundays. A ticket costs 15 euros.", "contradicted"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
@@ -27,7 +28,7 @@ from datafari_rag.protocols.grounding import (
 )
 from datafari_rag.protocols.request import Incoming
 
-FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros. It is sold on deck."
+FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros. It is sold on deck."
 
 
 def asked(body: object) -> Any:
@@ -40,9 +41,9 @@ def with_facts(candidate: str, *texts: str, **more: object) -> Any:
 
 
 def test_each_sentence_has_its_place_and_its_proof() -> None:
-    text = "Été : « The ferry leaves at nine ». A ticket costs 12 euros. The moon is cheese. Here:"
+    text = "« The ferry leaves at nine ». A ticket costs 12 euros. The moon is cheese. Here:"
     found = with_facts(text, "Nothing of that.", FERRY)
-    assert [one["status"] for one in found["claims"]] == ["verified", "supported", "unsupported", None]
+    assert [one["status"] for one in found["claims"]] == ["verified", "verified", "unsupported", None]
     assert found["supportScore"] == 0.6667
     assert [one["citationIndices"] for one in found["claims"]] == [[0], [1], [], []]
     for one in found["claims"]:
@@ -87,19 +88,24 @@ def test_a_sentence_that_states_nothing_needs_no_proof() -> None:
         pytest.param(None, [1.0, 0.8, 0.6], id="all proof"),
         pytest.param("0.6", [1.0, 0.8, 0.6], id="as text"),
         pytest.param(0.7, [1.0, 0.8, 0.0], id="one sentence"),
-        pytest.param(1, [1.0, 0.0, 0.0], id="quoted words"),
+        pytest.param(1, [1.0, 0.0, 0.0], id="one stretch"),
     ],
 )
 def test_proof_weaker_than_wanted_is_not_cited(threshold: object, scores: list[float]) -> None:
-    text = "“The ferry leaves at nine”. A ticket costs 12 euros. A ticket costs 12 euros and it is sold on deck."
-    found = with_facts(text, FERRY, groundingSpec={"citationThreshold": threshold})
+    """A stretch, a stretch with a gap, the word of a second judge: each is weaker than the one before."""
+    text, fact = "The ferry leaves at nine. The deck is new. It is sold on deck.", f"{FERRY} The deck, of oak, is new."
+    body = {"answerCandidate": text, "facts": [{"factText": fact}], "groundingSpec": {"citationThreshold": threshold}}
+    wanted = parse(Incoming("/grounding/check", body=body))
+    check = checked_against(text, wanted.facts, is_cleaned=True)
+    judged = replace(check, sentences=(*check.sentences[:2], replace(check.sentences[2], is_by_second=True)))
+    found: Any = reply(wanted, Found(judged, wanted.facts))
     assert [one["score"] for one in found["claims"]] == scores
     assert [one["status"] == "unsupported" for one in found["claims"]] == [score == 0 for score in scores]
     assert found["supportScore"] == round(sum(map(bool, scores)) / 3, 4)
 
 
 def test_a_place_that_proves_two_sentences_is_one_chunk() -> None:
-    found = with_facts("A ticket costs 12 euros. So a ticket costs 12 euros.", FERRY)
+    found = with_facts("A ticket costs 12 euros. Indeed, a ticket costs 12 euros.", FERRY)
     assert ([one["citationIndices"] for one in found["claims"]], len(found["citedChunks"])) == ([[0], [0]], 1)
 
 

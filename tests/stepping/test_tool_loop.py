@@ -115,7 +115,10 @@ def test_a_fetch_that_fails_ends_the_steps_and_not_the_answer() -> None:
 
 
 def test_a_statement_is_checked_against_what_was_shown() -> None:
-    proved, wrong = "check: The album was recorded by Bonnie Tyler.", "check: The album was recorded in 1812."
+    proved, wrong = (
+        "check: The album Diamond Cut was recorded by Bonnie Tyler.",
+        "check: The album was recorded in 1812.",
+    )
     model = ScriptedModel(proved, wrong, "check: Why?", "DONE")
     tools_in(OpenShelf(SONG), model)
     results = [told(model, call) for call in (1, 2, 3)]

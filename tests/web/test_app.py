@@ -69,7 +69,7 @@ def test_the_answers_citation_is_proved_in_the_stored_text() -> None:
     line = fake_snapshot(model=FakeModel("The flight takes off at 15h50 [1]."))
     citation = get(line).get_json()["content"]["citations"][0]
 
-    assert (citation["document_id"], citation["status"]) == (FLIGHT.id, "supported")
+    assert (citation["document_id"], citation["status"]) == (FLIGHT.id, "verified")
     assert FLIGHT.text[citation["start"] : citation["end"]] == citation["quote"]
 
 

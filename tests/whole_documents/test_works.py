@@ -91,7 +91,7 @@ def test_a_long_document_is_summarised_piece_after_piece_each_going_on_from_the_
     assert "The summary so far" not in model.prompts[0].question
     assert "The pump P1 moves 1 litres" in model.prompts[1].question
     finished = ended(found)
-    assert [one.status for one in finished.citations] == ["supported"] * 5
+    assert [one.status for one in finished.citations] == ["verified"] * 5
     for number, one in enumerate(finished.citations, 1):
         assert one.start is not None and LONG.text[one.start : one.end] == one.quote
         assert finished.text[one.answer_start : one.answer_end] == "[1]"
@@ -151,7 +151,7 @@ def test_parts_are_summarised_for_themselves_and_put_together_once() -> None:
         (n, 6) for n in range(1, 7)
     ]
     finished = ended(found)
-    assert [one.status for one in finished.citations] == ["supported"] * 5
+    assert [one.status for one in finished.citations] == ["verified"] * 5
     assert all(LONG.text[one.start : one.end] == one.quote for one in finished.citations)
 
 
@@ -225,7 +225,7 @@ def test_without_a_model_a_summary_has_sentences_of_the_document_in_its_order() 
     found = events(SUMMARY, "long", model=model, settings=EXTRACTIVE)
     finished = ended(found)
     assert (model.prompts, cost(found)) == ([], 0)
-    assert [one.status for one in finished.citations] == ["supported"] * len(finished.citations)
+    assert [one.status for one in finished.citations] == ["verified"] * len(finished.citations)
     starts = [one.start or 0 for one in finished.citations]
     assert starts == sorted(starts) and 3 <= len(starts) <= 6
 
@@ -262,7 +262,7 @@ def test_what_cannot_be_read_is_told(work: DocumentWork, ids: tuple[str, ...], k
 
 
 def test_a_synthesis_is_one_call_with_a_share_of_every_document() -> None:
-    model = FakeModel("Paris ate a carrot [2]. The pump P1 moves 1 litres in a minute [1].")
+    model = FakeModel("A nice rabbit called Paris ate a carrot [2]. The pump P1 moves 1 litres in a minute [1].")
     found = events(SYNTHESIS, "long", "gone", "doc-1", "doc-2", model=model, question="What moves?")
     (prompt,) = model.prompts
     assert [extract.document.id for extract in prompt.extracts] == ["long", "doc-1", "doc-2"]
@@ -271,8 +271,8 @@ def test_a_synthesis_is_one_call_with_a_share_of_every_document() -> None:
     sources = next(event for event in found if isinstance(event, Sources))
     assert sources.skipped == (SkippedDocument("gone", "notFound"),)
     assert [(one.document_id, one.status) for one in ended(found).citations] == [
-        ("doc-1", "supported"),
-        ("long", "supported"),
+        ("doc-1", "verified"),
+        ("long", "verified"),
     ]
 
 
@@ -303,7 +303,7 @@ def test_a_search_that_fails_is_no_search_without_documents() -> None:
     assert not any(isinstance(event, Failed) and isinstance(event.error, NoDocuments) for event in found)
 
 
-TRUE, FALSE = "Your flight will take off at 15h50 from terminal 2.", "Zyxian dragons cost 500 euros."
+TRUE, FALSE = "The flight takes off at 15h50, from terminal 2.", "Zyxian dragons cost 500 euros."
 
 
 @pytest.mark.parametrize("strategy", ["refine", "mapreduce"])

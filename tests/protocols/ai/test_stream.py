@@ -119,7 +119,7 @@ def test_a_search_has_documents_and_no_answer() -> None:
 
 
 def test_a_summary_says_its_cost_before_and_its_progress_meanwhile() -> None:
-    model = FakeModel("A rabbit called Paris ate a carrot. ", "It slept until noon.")
+    model = FakeModel("A nice rabbit called Paris ate a carrot. ", "It slept until noon.")
     found = events({"action": "summarize", "id": "doc-1"}, model=model)
     assert told(found)[3:] == [
         "summarize:start", "summarize:document retrieval", "summarize:generation", "sources.add", "message.delta",
@@ -128,8 +128,8 @@ def test_a_summary_says_its_cost_before_and_its_progress_meanwhile() -> None:
     ]  # fmt: skip
     assert found[5][1]["estimate"] == {"calls": 1, "pieces": 1, "characters": 79, "strategy": "refine"}
     final = dict(found)["message.final"]
-    assert final["text"] == "A rabbit called Paris ate a carrot [1]. It slept until noon [1]."
-    assert [one["status"] for one in final["citations"]] == ["supported", "supported"]
+    assert final["text"] == "A nice rabbit called Paris ate a carrot [1]. It slept until noon [1]."
+    assert [one["status"] for one in final["citations"]] == ["verified", "verified"]
 
 
 def test_an_estimate_costs_nothing() -> None:

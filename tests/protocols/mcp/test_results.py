@@ -146,7 +146,7 @@ def test_a_check_says_what_each_sentence_is_proved_by() -> None:
     text = "Paris the rabbit ate a carrot. The moon is made of cheese."
     result: Any = check_result(text, checked(text, (EXTRACT,)), [EXTRACT.document], ["gone"], room())
     assert [(one["text"], one["status"]) for one in result["claims"]] == [
-        ("Paris the rabbit ate a carrot.", "supported"),
+        ("Paris the rabbit ate a carrot.", "verified"),
         ("The moon is made of cheese.", "unsupported"),
     ]
     proof = result["claims"][0]["proofs"][0]

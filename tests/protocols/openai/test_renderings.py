@@ -36,7 +36,7 @@ CITED = Cited(resolve(ANSWER, EXTRACTS), EXTRACTS, BASE)
 def test_the_marks_place_counts_code_points() -> None:
     shown: list[Any] = url_citations(CITED)
     assert [ANSWER[one["start_index"] : one["end_index"]] for one in shown] == ["[2]", "[1, 2]", "[1, 2]"]
-    assert [one["x_status"] for one in shown] == ["supported", "supported", "unsupported"]
+    assert [one["x_status"] for one in shown] == ["verified", "verified", "unsupported"]
 
 
 def test_the_flat_and_the_nested_form_are_one_set() -> None:
@@ -48,7 +48,7 @@ def test_the_flat_and_the_nested_form_are_one_set() -> None:
         "end_index": ANSWER.index("[2]") + 3,
         "title": "Ferry",
         "url": "https://ferry.example.org/times#:~:text=The%20ferry%20leaves%20at%20nine.",
-        "x_status": "supported",
+        "x_status": "verified",
         "x_quote": "The ferry leaves at nine.",
         "x_document_id": "id-2",
         "x_field": "exactContent",
@@ -107,7 +107,7 @@ def test_a_source_holds_each_proved_passage_once() -> None:
     assert dogs["document"] == ["Dogs sleep all day long."]
     assert ferry["document"] == ["The ferry leaves at nine."]
     about = {"source": ferry["source"]["url"], "name": "Ferry", "external": True}
-    assert ferry["metadata"] == [about | {"field": "exactContent", "start": 0, "end": 25, "status": "supported"}]
+    assert ferry["metadata"] == [about | {"field": "exactContent", "start": 0, "end": 25, "status": "verified"}]
 
 
 def test_a_document_before_the_last_cited_one_keeps_its_place() -> None:

@@ -143,7 +143,7 @@ def test_what_words_do_not_prove_is_sent_to_the_second_judge_and_nothing_that_is
     with serving(answer) as server:
         found = posted(judged(server.url, *documents), candidate, documentIds=["open", "hidden"]).get_json()
     assert [(one["status"], one["judgedBy"], one["score"]) for one in found["claims"]] == [
-        ("supported", "words", 0.8),
+        ("verified", "words", 1.0),
         ("supported", "model", 0.6),
     ]
     assert found["secondJudge"] == {"claims": 1, "decided": 1, "failure": None}
