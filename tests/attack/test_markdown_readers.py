@@ -127,7 +127,7 @@ def test_no_reader_makes_an_image_or_another_link(record_property: Record) -> No
     tried(record_property, 800, SEED)
 
 
-@pytest.mark.slow
+@pytest.mark.trials
 def test_no_reader_does_of_many_texts(record_property: Record) -> None:
     for part in range(6):
         tried(record_property, 50_000, SEED + 1 + part)
