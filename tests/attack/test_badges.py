@@ -108,6 +108,6 @@ def test_no_document_commands_a_terminal(record_property: Record, tmp_path: Path
     conf.write_text(f"solr.url={index}\nrag.api.endpoint=builtin:extractive\n")
     runs = [CliRunner().invoke(ask, [QUESTION, "--conf", str(conf), *more]) for more in ([], ["--trace"])]
 
-    assert all(run.exit_code == 0 and "    at 76: [Official bank data" in run.output for run in runs), runs[0].output
+    assert all(run.exit_code == 0 and "    at 77: [Official bank data" in run.output for run in runs), runs[0].output
     holes = [repr(run.output) for run in runs if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", run.output)]
     judge(record_property, "escape sequences of documents", against="terminal", tried=len(runs), holes=holes)

@@ -15,7 +15,7 @@ from tests.loopback import Asked, Reply, serving
 @pytest.fixture
 def fact(tmp_path: Path) -> str:
     path = tmp_path / "ferry.txt"
-    path.write_text("The ferry leaves at nine.\nA ticket costs 12 euros.", "utf-8")
+    path.write_text("The ferry leaves at nine.\nA ticket, sold on board, costs 12 euros.", "utf-8")
     return str(path)
 
 
@@ -27,7 +27,7 @@ def test_every_sentence_stands_behind_its_status(fact: str) -> None:
     done = run("--fact", fact, text="A ticket costs 12 euros. The moon is cheese. …")
     lines = done.output.splitlines()
     assert lines[0] == "supported    A ticket costs 12 euros."
-    assert lines[1] == '             [ferry.txt] "A ticket costs 12 euros."'
+    assert lines[1] == '             [ferry.txt] "A ticket, sold on board, costs 12 euros."'
     assert lines[2].startswith("unsupported  The moon")
     assert (lines[-1], done.exit_code) == ("Proved: 50%", 1)
     assert "\x1b" not in done.output

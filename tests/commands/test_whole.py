@@ -43,7 +43,7 @@ def test_a_document_is_summarised_with_its_proofs(folder: Path) -> None:
     done = run(folder, "summarize", "ferry", "--length", "short")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("The ferry to Ouessant leaves Brest at nine in summer [1]. ")
-    assert "[Ferry] supported" in done.stdout
+    assert "[Ferry] verified" in done.stdout
     assert "at most 0 calls of the model (extractive)" in done.stderr
 
 

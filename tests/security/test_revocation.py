@@ -98,7 +98,7 @@ PATHS: Mapping[str, tuple[str, str, object]] = {
 }
 """Every path on which a reader can reach a document."""
 
-WORDS = {"grounding check": '"status":"supported"', "MCP check": '"status":"supported"', "suggestions": SECRET}
+WORDS = {"grounding check": '"status":"verified"', "MCP check": '"status":"verified"', "suggestions": SECRET}
 """What proves on a path that the document was reached, where that is not its text."""
 
 

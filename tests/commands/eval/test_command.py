@@ -321,7 +321,7 @@ def test_methods_of_search_are_written_side_by_side_into_their_part_of_a_page(tm
 def test_labelled_claims_are_measured_and_written_into_their_part_of_a_page(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"id": "a", "set": "s", "claim": text, "references": ["The crew earns much."], "label": label}
-        for text, label in (("The crew earns much.", "supported"), ("The crew earns little.", "unsupported"))
+        for text, label in (("The crew earns much.", "supported"), ("The moon is made of cheese.", "unsupported"))
     ]
     lines(tmp_path / "claims" / "claims.jsonl", rows)
     page = tmp_path / "page.md"

@@ -19,8 +19,8 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, FloatObject, Na
 
 Rows = Sequence[Sequence[str]]
 
-TABLE: Rows = (("Region", "Gateway"), ("Europe", "eu.vpn.example.org"), ("Asia", "sg.vpn.example.org"))
-ROW = "Asia | sg.vpn.example.org"
+TABLE: Rows = (("Region", "Gateway"), ("Europe", "eu.vpn.example.org"), ("South Asia", "sg.vpn.example.org"))
+ROW = "South Asia | sg.vpn.example.org"
 
 
 class FileWriter(Protocol):
