@@ -125,7 +125,8 @@ def pieces(
         quoted = _quoted(words, extracts[one.place].number, code)
         if one.header is not None and (one.place, one.header) not in headers:
             headers.add((one.place, one.header))
-            quoted = f"{_header(texts[one.place], one.header)}: {quoted}"
+            # On a line of its own: the mark of the row speaks for the row alone.
+            quoted = f"{_header(texts[one.place], one.header)}:\n{quoted}"
         written.append(_formatted(quoted, number, answer_format))
     return tuple(written)
 

@@ -44,8 +44,10 @@ def test_the_sentence_that_answers_is_said(question: str, sentence: str) -> None
 
 
 def test_every_quotation_is_cited_and_verified() -> None:
-    text = answer("When was the ferry sold?", extracts("The ferry.\n\nIt was sold in 1931.", FERRY), language="en")
-    citations = resolve(text, extracts("The ferry.\n\nIt was sold in 1931.", FERRY))
+    text = answer(
+        "When was the ferry sold?", extracts("The ferry of the lake.\n\nIt was sold in 1931.", FERRY), language="en"
+    )
+    citations = resolve(text, extracts("The ferry of the lake.\n\nIt was sold in 1931.", FERRY))
     assert {citation.status for citation in citations} == {"verified"}
     assert {citation.document_id for citation in citations} == {"d0", "d1"}
 
@@ -147,7 +149,7 @@ def test_a_heading_is_said_where_there_is_nothing_else() -> None:
 
 
 def test_an_item_of_a_list_is_said_without_its_bullet() -> None:
-    text = "For the ferry you need:\n- a ticket for the ferry, bought before.\n- a warm coat, it is windy."
+    text = "What you need for the ferry\n\n- a ticket for the ferry, bought before.\n- a warm coat, it is windy."
     said = answer("What is needed, a ticket for the ferry?", extracts(text), language="en", answer_format="bulletpoint")
     assert said.startswith("- “a ticket for the ferry, bought before.” [1]")
     assert {citation.status for citation in resolve(said, extracts(text))} == {"verified"}
@@ -174,7 +176,7 @@ def test_a_sentence_between_two_that_were_chosen_joins_them() -> None:
 @pytest.mark.parametrize("opening", ["“Peace” ", "[81] ", "» ", ") "])
 def test_what_opens_a_stretch_never_closes_the_one_before(opening: str) -> None:
     text = (
-        f"The bridge has nine arches. Nobody knows why it is so. {opening}The bridge is of red stone, says the mayor."
+        f"The bridge has nine arches. Boats pass under it a lot. {opening}The bridge is of red stone, says the mayor."
     )
     document = Document("d", text, title="T", score=1.0)
     shown = extracts_for([(document, (Passage(0, 27), Passage(55, len(text))))], is_cleaned=True)

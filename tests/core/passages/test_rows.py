@@ -24,7 +24,8 @@ POLICY = (
     "## Trains\n\nTrains are booked in the travel tool. " + "Ask your manager before you book anything. " * 30
 )
 TABS = "Guide\n\nEvery region has a gateway of its own.\n\nRegion\tGateway\n" + "".join(
-    f"{name}\t{name[:2].lower()}.vpn.example.org\n" for name in ("Europe", "Asia", "Africa", "Oceania", "America")
+    f"{name}\tport 7 {name[:2].lower()}.vpn.example.org\n"
+    for name in ("Europe", "Asia", "Africa", "Oceania", "America")
 )
 HOTEL = "How much can I spend on a hotel in Berlin?"
 GATEWAY = "What is the gateway for Asia?"
@@ -44,7 +45,7 @@ def whole(text: str) -> tuple[Extract, ...]:
     ("question", "text", "header", "row"),
     [
         pytest.param(HOTEL, POLICY, "| City | Limit per night | Area |", "| Berlin | 120 EUR | zone 1 |", id="pipes"),
-        pytest.param(GATEWAY, TABS, "Region\tGateway", "Asia\tas.vpn.example.org", id="tabs"),
+        pytest.param(GATEWAY, TABS, "Region\tGateway", "Asia\tport 7 as.vpn.example.org", id="tabs"),
     ],
 )
 @pytest.mark.parametrize("is_cleaned", [True, False])
@@ -76,9 +77,9 @@ def test_rows_that_do_not_touch_are_joined_line_by_line() -> None:
     assert len(ROW_JOINT) == 3
     document = Document("d", TABS)
     (extract,) = extracts_for(
-        [(document, tuple(passages_of(TABS, "Region\tGateway", "Asia\tas.vpn.example.org")))], is_cleaned=True
+        [(document, tuple(passages_of(TABS, "Region\tGateway", "Asia\tport 7 as.vpn.example.org")))], is_cleaned=True
     )
-    assert extract.text == "Region\tGateway\n…\nAsia\tas.vpn.example.org"
+    assert extract.text == "Region\tGateway\n…\nAsia\tport 7 as.vpn.example.org"
 
 
 def passages_of(text: str, *parts: str) -> list[Passage]:
@@ -107,7 +108,7 @@ def test_regions_without_a_table_are_cut_as_before() -> None:
 def test_a_large_budget_takes_the_header_with_the_rows() -> None:
     text = f"{'Nothing of interest is said here. ' * 700}\n\n{TABS}\n\n" + "More that nobody asked for. " * 700
     (extract,) = extracts(GATEWAY, text, max_chars=17_000)
-    assert extract.text.index("Region\tGateway") < extract.text.index("Asia\tas.vpn.example.org")
+    assert extract.text.index("Region\tGateway") < extract.text.index("Asia\tport 7 as.vpn.example.org")
 
 
 @pytest.mark.parametrize(
@@ -116,12 +117,16 @@ def test_a_large_budget_takes_the_header_with_the_rows() -> None:
         pytest.param(
             HOTEL,
             POLICY,
-            "City | Limit per night | Area: “Berlin | 120 EUR | zone 1” [1]",
-            "Berlin | 120 EUR | zone 1",
+            "City | Limit per night | Area:\n“Berlin | 120 EUR | zone 1” [1]",
+            "| Berlin | 120 EUR | zone 1 |",
             id="pipes",
         ),
         pytest.param(
-            GATEWAY, TABS, "Region | Gateway: “Asia as.vpn.example.org” [1]", "Asia\tas.vpn.example.org", id="tabs"
+            GATEWAY,
+            TABS,
+            "Region | Gateway:\n“Asia port 7 as.vpn.example.org” [1]",
+            "Asia\tport 7 as.vpn.example.org",
+            id="tabs",
         ),
     ],
 )
@@ -160,22 +165,22 @@ def test_lines_of_keys_and_values_are_said() -> None:
 @pytest.mark.parametrize(
     ("claim", "status"),
     [
-        pytest.param("The limit in Berlin is 120 EUR a night [1].", "supported", id="cell, row and column"),
-        pytest.param("The limit in Berlin is 140 EUR a night [1].", "unsupported", id="the cell of another row"),
-        pytest.param("The area in Berlin is 120 EUR [1].", "unsupported", id="the name of another column"),
-        pytest.param("In Berlin the limit per night is “120 EUR” [1].", "verified", id="a quoted cell"),
+        pytest.param("Berlin, limit per night: 120 EUR [1].", "verified", id="cell, row and column"),
+        pytest.param("Berlin, limit per night: 140 EUR [1].", "contradicted", id="the cell of another row"),
+        pytest.param("Berlin, area: 120 EUR [1].", "unsupported", id="the name of another column"),
+        pytest.param("“Berlin | 120 EUR” [1].", "verified", id="a quoted cell"),
     ],
 )
 def test_a_claim_about_a_cell(claim: str, status: str) -> None:
     (citation,) = resolve(claim, whole(POLICY))
     assert citation.status == status
-    if status == "supported":
+    if status == "verified":
         assert citation.quote == "| Berlin | 120 EUR | zone 1 |"
 
 
 def test_two_rows_together_prove_nothing() -> None:
     (citation,) = resolve("In Berlin and London it costs 120 and 130 EUR [1].", whole(POLICY))
-    assert citation.status == "unsupported"
+    assert citation.status == "near"
 
 
 def test_the_cell_before_a_row_denies_nothing() -> None:
