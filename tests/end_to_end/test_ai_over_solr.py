@@ -121,7 +121,7 @@ def test_a_document_is_summarised_and_every_sentence_is_proved(extractive: Runni
     events = streamed(extractive, {"action": "summarize", "id": PORT_ID, "length": "short"})
     final = last(events, "message.final")
     assert final["text"].startswith("The port of Brest handled 2.4 million tonnes of freight in 2023 [1].")
-    assert [one["status"] for one in final["citations"]] == ["supported"] * 3
+    assert [one["status"] for one in final["citations"]] == ["verified"] * 3
     assert all(PORT[one["start"] : one["end"]] == one["quote"] for one in final["citations"])
 
 

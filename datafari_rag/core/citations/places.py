@@ -179,7 +179,7 @@ class SourceText:
 
     def _lines(self, start: int, end: int) -> Iterator[Span]:
         """Yield the parts of a sentence that stand on lines of their own: those of wrapped lines are one."""
-        begin = line = start
+        begin, line = start, self.text.rfind("\n", 0, start) + 1
         for match in _LINE_END.finditer(self.text, start, end):
             is_short = match.start() - line < SHORT_LINE_CHARS
             line = match.end()
