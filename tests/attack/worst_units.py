@@ -71,6 +71,8 @@ WORST = {
     "core.citations.units.root": "'\\t' up to '`'",
     "core.citations.verification.states": "'*'",
     "core.citations.verification.CheckedExtract.finding": "'*' up to ')'",
+    "core.citations.verification.CheckedExtract.finding, its own words": "'./'",
+    "core.citations.verification.CheckedExtract.nearest": "'\\u4e2d\\u3002'",
     "core.judging.doubtful_claims.doubtful_claims": "compatible",
     "core.file_names.file_name_of": "compatible",
     "core.hosts.authority_of": "'\\uff3d'",
