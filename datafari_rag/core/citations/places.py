@@ -293,7 +293,8 @@ class SourceText:
 
 def _occurrences(word: str, text: str) -> Iterator[int]:
     """Yield where *word* stands in *text*; no more than `MAX_SCAN_CHARS` are gone over at once."""
-    at = 0
+    # A word of nothing but invisible characters stands nowhere.
+    at = 0 if word else len(text)
     while at < len(text):
         found = text.find(word, at, at + MAX_SCAN_CHARS + len(word))
         if found >= 0:

@@ -150,3 +150,10 @@ def test_sentences_of_an_answer_have_the_worst_status_of_what_they_state() -> No
 def test_behind_the_last_sentence_that_is_checked_nothing_is_proved() -> None:
     proof = SentenceProof(extracts(FERRY), "en")
     assert [proof.of("A ticket costs 12 euros.") for _ in range(501)][-2:] == ["verified", "unsupported"]
+
+
+@pytest.mark.parametrize(
+    "claim", ["\x00 \x00 \x00 the ferry leaves.", "\u200b \u2060 a b c.", "* * *", "\ufffe\ufffe x y z."]
+)
+def test_words_of_invisible_characters_stand_nowhere(claim: str) -> None:
+    assert {one.status for one in checked(claim, extracts(f"{FERRY} \x00 \u200b"))} <= {"unsupported"}
