@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datafari_rag.devtools.stub_behaviour import Behaviour, pieces, text_for
 from datafari_rag.services.prompt_contexts import documents_in
 
-UNNAMED = "stub_error"
+UNNAMED = "server_error"
 """The type of an error that a model name requests by its number alone."""
 
 CREATED = 1_700_000_000
