@@ -40,6 +40,7 @@ class UnitRow:
         self.units, self.language = units, language
         self.begins, self.ends, self.is_pair = begins, ends, is_pair
         self.words = [one.word for one in units]
+        self._skipped: dict[int, tuple[int, ...]] = {}
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
@@ -87,10 +88,11 @@ class UnitRow:
     def _turning(self) -> list[int]:
         return [place for place in range(len(self.words)) if self.language.turning.at(self.words, place)]
 
-    @cached_property
-    def skipped(self) -> list[tuple[int, ...]]:
-        """Return for each unit those that may come before it in a claim: the one before it, or the one before a gap."""
-        return [tuple(self._before(place)) for place in range(len(self.units))]
+    def skipped(self, place: int) -> tuple[int, ...]:
+        """Return the units that may come before *place* in a claim: the one before it, or the one before a gap."""
+        if place not in self._skipped:
+            self._skipped[place] = tuple(self._before(place))
+        return self._skipped[place]
 
     def _before(self, place: int) -> Iterator[int]:
         found, waiting = {place}, [(place, False)]
@@ -176,7 +178,7 @@ def _next(
 ) -> dict[int, Alignment]:
     found: dict[int, Alignment] = {}
     for at in place.of(claim.units[number]):
-        for before in place.skipped[at]:
+        for before in place.skipped(at):
             if (state := states.get(before)) is not None:
                 _keep(found, at, Alignment(state.first, at, state.gaps + (before + 1 < at), state.edits))
     if edits:

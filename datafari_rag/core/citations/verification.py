@@ -51,9 +51,6 @@ MAX_LOOKED = 40
 
 MAX_WINDOWS = 8
 
-MAX_FRAME = 60
-"""A frame and the name in it end within so many units."""
-
 RAREST = 6
 """So many of a claim's words, those that the document has least often, lead to what is like it."""
 
@@ -364,13 +361,13 @@ def unframed(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> list[Unit
     An answer may speak of its source in another language than it quotes from it: frames of all languages are taken off.
     """
     units = _without_source(units, names)
+    words = [one.word for one in units]
     for language in written_languages():
         for frame in language.frames:
-            size = _framed(units, frame, language, names)
+            size = _framed((units, words), frame, language, names)
             # A frame that names no source is a word of assent: "Yes, …".
             if size and size < len(units) and ("*" in frame or units[size].before):
                 return _from(units, size)
-    words = [one.word for one in units]
     named = (len(name) for name in names if words[: len(name)] == name)
     return next((_from(units, size) for size in named if size < len(units) and units[size].before), list(units))
 
@@ -396,9 +393,14 @@ def _naming(names: tuple[tuple[str, ...], ...]) -> frozenset[str]:
     return frozenset().union(*sources, *names, *(one.pointers | one.articles for one in languages))
 
 
-def _framed(units: Sequence[Unit], frame: Sequence[str], language: Language, names: Sequence[Sequence[str]]) -> int:
-    """Return how many of *units* the *frame*, which is in *language*, has at their beginning; 0 where it does not."""
-    words, at = [one.word for one in units[:MAX_FRAME]], 0
+def _framed(
+    claim: tuple[Sequence[Unit], Sequence[str]],
+    frame: Sequence[str],
+    language: Language,
+    names: Sequence[Sequence[str]],
+) -> int:
+    """Return how many units of *claim*, with their words, the *frame* in *language* has at the beginning; 0 for none."""
+    (units, words), at = claim, 0
     for one in frame:
         if one != "*" and (at == len(words) or words[at] != one):
             return 0
