@@ -115,8 +115,13 @@ def same(one: Unit, other: Unit, language: Language) -> bool:
 
 def root(word: str, language: Language) -> str:
     """Return what all spellings of *word* that `same` takes for one begin with."""
-    endings = {ending for pair in language.endings for ending in pair if ending and word.endswith(ending)}
-    return min((word[: -len(ending)] for ending in endings if len(word) - len(ending) > 2), key=len, default=word)
+    return _root(word, language.endings)
+
+
+@lru_cache(maxsize=20_000)
+def _root(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+    there = {ending for pair in endings for ending in pair if ending and word.endswith(ending)}
+    return min((word[: -len(ending)] for ending in there if len(word) - len(ending) > 2), key=len, default=word)
 
 
 def _uncapitalised(key: str) -> str:

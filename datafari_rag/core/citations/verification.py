@@ -399,7 +399,7 @@ def _framed(
     language: Language,
     names: Sequence[Sequence[str]],
 ) -> int:
-    """Return how many units of *claim*, with their words, the *frame* in *language* has at the beginning; 0 for none."""
+    """Return how many units of *claim*, with their words, the *frame* has at their beginning; 0 where it does not."""
     (units, words), at = claim, 0
     for one in frame:
         if one != "*" and (at == len(words) or words[at] != one):

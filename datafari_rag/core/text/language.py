@@ -58,7 +58,9 @@ class Phrases:
         self._tails: dict[str, list[Phrase]] = {}
         for first, *rest in self.all:
             self._tails.setdefault(first, []).append(tuple(rest))
-        self._affixes = tuple(one for one in self._tails if len(one) > 1 and (one[0] == "-" or one[-1] == "-"))
+        affixes = [one for one in self._tails if len(one) > 1]
+        self._endings = tuple(one[1:] for one in affixes if one[0] == "-")
+        self._beginnings = tuple(one for one in affixes if one[-1] == "-")
 
     def __add__(self, other: Phrases) -> Phrases:
         """Return the phrases of both."""
@@ -67,22 +69,17 @@ class Phrases:
     def at(self, words: Sequence[str], place: int) -> int:
         """Return how many of *words* the longest phrase at *place* has; 0 where none begins."""
         word = words[place]
-        found = max(
-            (1 + len(rest) for rest in self._tails.get(word, ()) if _goes_on(words, place + 1, rest)), default=0
-        )
-        if found or not self._affixes:
-            return found
-        return int(any(word.endswith(one[1:]) if one[0] == "-" else word.startswith(one) for one in self._affixes))
+        found = 0
+        for rest in self._tails.get(word, ()):
+            if len(rest) >= found and (not rest or tuple(words[place + 1 : place + 1 + len(rest)]) == rest):
+                found = 1 + len(rest)
+        return found or int(word.endswith(self._endings) or word.startswith(self._beginnings))
 
     def before(self, words: Sequence[str], end: int) -> Iterator[int]:
         """Yield of how many words the phrases are that end before *end*."""
         for size in range(1, min(self.longest, end) + 1):
             if self.at(words, end - size) == size:
                 yield size
-
-
-def _goes_on(words: Sequence[str], place: int, rest: Phrase) -> bool:
-    return not rest or tuple(words[place : place + len(rest)]) == rest
 
 
 NO_PHRASES = Phrases()
