@@ -139,8 +139,7 @@ def _is_refusal(whole: Answer) -> bool:
     if any(_is_of_a_document(one) for one in finished.citations):
         return False
     first = next((finished.text[start:end] for start, end in first_spans(finished.text, 1)), "")
-    words = _words(first)
-    return any(spoken(whole.sources.language).denial.at(words, place) for place in range(len(words)))
+    return bool(spoken(whole.sources.language).denial.places(_words(first)))
 
 
 def _words(text: str) -> list[str]:

@@ -286,7 +286,7 @@ READERS: dict[str, Reader] = {
     "core.citations.text_check.checked, the document": lambda text: text_check.checked(CLAIM, seen(text + PLAIN)),
     "core.citations.units.units_in": lambda text: units.units_in(text, 0, len(text), spoken("en", "fr", "zh")),
     "core.citations.units.spelled": lambda text: units.spelled(text[:700]),
-    "core.citations.units.root": lambda text: units.root(text[:700], spoken("en")),
+    "core.citations.units.root": lambda text: units.root(text[:700], spoken("en").endings),
     "core.citations.verification.states": lambda text: verification.states(text[:700], "en"),
     "core.citations.verification.CheckedExtract.finding": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"

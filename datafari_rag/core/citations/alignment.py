@@ -43,16 +43,21 @@ class UnitRow:
         self._skipped: dict[int, tuple[int, ...]] = {}
 
     @cached_property
+    def roots(self) -> list[str]:
+        """Return the root of each unit."""
+        return [root(word, self.language.endings) for word in self.words]
+
+    @cached_property
     def places(self) -> dict[str, list[int]]:
         """Return where the units of each root are."""
         found: dict[str, list[int]] = {}
-        for place, word in enumerate(self.words):
-            found.setdefault(root(word, self.language), []).append(place)
+        for place, one in enumerate(self.roots):
+            found.setdefault(one, []).append(place)
         return found
 
     def of(self, unit: Unit) -> Iterator[int]:
         """Yield where *unit* stands."""
-        for place in self.places.get(root(unit.word, self.language), ()):
+        for place in self.places.get(root(unit.word, self.language.endings), ()):
             if same(unit, self.units[place], self.language):
                 yield place
 
@@ -86,7 +91,7 @@ class UnitRow:
 
     @cached_property
     def _turning(self) -> list[int]:
-        return [place for place in range(len(self.words)) if self.language.turning.at(self.words, place)]
+        return self.language.turning.places(self.words)
 
     def skipped(self, place: int) -> tuple[int, ...]:
         """Return the units that may come before *place* in a claim: the one before it, or the one before a gap."""
@@ -157,7 +162,7 @@ def aligned(claim: UnitRow, place: UnitRow, *, edits: int = 0) -> Alignment | No
 
 def cells(claim: UnitRow, place: UnitRow) -> int:
     """Return how much work it is to align the two, in cells: pairs of equal units, and the units themselves."""
-    counted = sum(len(place.places.get(root(word, place.language), ())) for word in claim.words)
+    counted = sum([len(place.places.get(one, ())) for one in claim.roots])
     return 3 * counted + len(claim.units) + len(place.units)
 
 

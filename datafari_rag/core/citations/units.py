@@ -61,7 +61,7 @@ _YEAR, _DAY = re.compile(r"\d{4}"), re.compile(r"\d{1,2}")
 
 class Unit(NamedTuple):
     """
-    One unit: its *key*, by which it is compared, and its place in the text.
+    One unit: its *key*, by which it is compared, the *word* that it is in small letters, and its place in the text.
 
     *before* is the sign of punctuation in front of it: "," for one that parts clauses, ":" for a colon, "|" for the
     edge of a cell, "" for none. *is_first*: a sentence, or something quoted, begins with it, so that its first letter
@@ -69,16 +69,12 @@ class Unit(NamedTuple):
     """
 
     key: str
+    word: str
     start: int
     end: int
     before: str = ""
     is_first: bool = False
     is_aside: bool = False
-
-    @property
-    def word(self) -> str:
-        """Return the key in small letters."""
-        return self.key.lower()
 
     @property
     def is_number(self) -> bool:
@@ -98,7 +94,7 @@ def units_in(text: str, start: int, end: int, language: Language) -> list[Unit]:
     Dates of which the day, the month by its name and the year are there are one unit, and numbers that are words are
     written in digits. Empty where there is nothing but signs.
     """
-    return _together(list(_without_articles(list(_cut(text, start, end)), language)), language)
+    return _together(_without_articles(_cut(text, start, end), language), language)
 
 
 def same(one: Unit, other: Unit, language: Language) -> bool:
@@ -113,13 +109,9 @@ def same(one: Unit, other: Unit, language: Language) -> bool:
     return a[:2] == b[:2] and a[0].islower() and _differ_in_ending(a, b, language)
 
 
-def root(word: str, language: Language) -> str:
-    """Return what all spellings of *word* that `same` takes for one begin with."""
-    return _root(word, language.endings)
-
-
 @lru_cache(maxsize=20_000)
-def _root(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+def root(word: str, endings: tuple[tuple[str, str], ...]) -> str:
+    """Return what all spellings of *word* that `same` takes for one begin with; *endings* are those of its language."""
     there = {ending for pair in endings for ending in pair if ending and word.endswith(ending)}
     return min((word[: -len(ending)] for ending in there if len(word) - len(ending) > 2), key=len, default=word)
 
@@ -137,7 +129,8 @@ def _differ_in_ending(a: str, b: str, language: Language) -> bool:
     return False
 
 
-def _cut(text: str, start: int, end: int) -> Iterator[Unit]:
+def _cut(text: str, start: int, end: int) -> list[Unit]:
+    found: list[Unit] = []
     before, is_first, depth = "", True, 0
     for match in _UNIT.finditer(text, start, end):
         kind, sign = match.lastgroup, match.group()
@@ -150,14 +143,16 @@ def _cut(text: str, start: int, end: int) -> Iterator[Unit]:
         elif kind == "quote":
             is_first = True
         elif kind != "markup":
-            for at, stop in _parts(match) if kind == "word" else (match.span(),):
+            # An article or a pronoun that lost its vowel is a word of its own.
+            for at, stop in _parts(match) if "'" in sign or "’" in sign else (match.span(),):
                 if key := spelled(text[at:stop]):
-                    yield Unit(key, at, stop, before, is_first, depth > 0)
+                    found.append(Unit(key, key.lower(), at, stop, before, is_first, depth > 0))
                     before, is_first = "", False
+    return found
 
 
 def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield a word in parts: an article or a pronoun that lost its vowel is a word of its own."""
+    """Yield a word in parts, which its apostrophes end."""
     at, end = match.span()
     while (elided := _ELISION.match(match.string, at, end)) is not None:
         yield at, elided.end()
@@ -188,8 +183,9 @@ def _number(token: str) -> str:
     return _DECIMAL.sub(r"\1.\2", token) if _DECIMAL.fullmatch(token) else token
 
 
-def _without_articles(units: Sequence[Unit], language: Language) -> Iterator[Unit]:
-    """Yield the *units* that are no articles; what stands before an article stands before the unit behind it."""
+def _without_articles(units: Sequence[Unit], language: Language) -> list[Unit]:
+    """Return the *units* that are no articles; what stands before an article stands before the unit behind it."""
+    found: list[Unit] = []
     words = [one.word for one in units]
     before = ""
     for place, one in enumerate(units):
@@ -197,8 +193,9 @@ def _without_articles(units: Sequence[Unit], language: Language) -> Iterator[Uni
         if one.word in language.articles and not one.is_name and not language.whole.at(words, place):
             before = before or one.before
         else:
-            yield one._replace(before=one.before or before) if before else one
+            found.append(one._replace(before=one.before or before) if before else one)
             before = ""
+    return found
 
 
 def _together(units: Sequence[Unit], language: Language) -> list[Unit]:
@@ -208,15 +205,14 @@ def _together(units: Sequence[Unit], language: Language) -> list[Unit]:
     found: list[Unit] = []
     at = 0
     while at < len(units):
-        date = _date(units[at : at + 3], language)
-        if date is not None:
-            found.append(date)
-            at += 3
-            continue
         one = units[at]
-        digits = language.numbers.get(one.word)
-        found.append(one if digits is None or one.is_name else one._replace(key=digits))
-        at += 1
+        has_month = one.word in language.months or (at + 1 < len(units) and units[at + 1].word in language.months)
+        date = _date(units[at : at + 3], language) if has_month else None
+        digits = None if date is not None else language.numbers.get(one.word)
+        if digits is not None and not one.is_name:
+            one = one._replace(key=digits, word=digits)
+        found.append(date or one)
+        at += 1 if date is None else 3
     return found
 
 
@@ -228,5 +224,5 @@ def _date(units: Sequence[Unit], language: Language) -> Unit | None:
         number = language.months.get(month.word)
         if number is not None and _DAY.fullmatch(day.key):
             key = f"{units[2].key}-{number:02}-{int(day.key):02}"
-            return Unit(key, units[0].start, units[2].end, units[0].before, units[0].is_first)
+            return Unit(key, key, units[0].start, units[2].end, units[0].before, units[0].is_first)
     return None

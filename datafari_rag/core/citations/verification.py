@@ -202,8 +202,10 @@ class CheckedExtract:
         against = self._aligned(row, edits=1)
         if against is not None and against[0].edits:
             return ClaimFinding(CONTRADICTED, against[1])
+        if len(content(row)) < LEAST_WORDS:
+            return NOTHING
         likeness, place = next(iter(self._windows(claim)), (0.0, None))
-        is_near = likeness >= NEAR_LIKENESS and len(content(row)) >= LEAST_WORDS and not self._is_altered(row)
+        is_near = likeness >= NEAR_LIKENESS and not self._is_altered(row)
         return ClaimFinding(NEAR, place, likeness) if is_near else ClaimFinding(UNSUPPORTED, None, likeness)
 
     def _proof(self, claim: ClaimText) -> ClaimFinding:
@@ -247,8 +249,7 @@ class CheckedExtract:
 
     def _roots(self, row: UnitRow) -> list[str]:
         """Return what the document must have to say what *row* says: the beginnings of its words, the longest first."""
-        found = {root(word, row.language): word for word in row.words}
-        return sorted(found, key=len, reverse=True)[:MAX_WORDS]
+        return sorted(dict.fromkeys(row.roots), key=len, reverse=True)[:MAX_WORDS]
 
     def _candidates(self, row: UnitRow, edits: int) -> Iterator[tuple[int, int]]:
         """Yield the sentences that may say what *row* does: those with its rarest words."""
@@ -304,11 +305,10 @@ class CheckedExtract:
 
     def _is_altered(self, claim: UnitRow) -> bool:
         """Say whether *claim* is a sentence of the document with something altered: it is no likeness then."""
-        words = [root(word, claim.language) for word in claim.words]
         for block, number in self._richest(content(claim)):
             for row in self._source.rows(block, number, claim.language):
-                self._work.add(len(row.words) + len(words))
-                if LCSseq.similarity(words, [root(word, claim.language) for word in row.words]) >= ALTERED * len(words):
+                self._work.add(len(row.roots) + len(claim.roots))
+                if LCSseq.similarity(claim.roots, row.roots) >= ALTERED * len(claim.roots):
                     return True
         return False
 
@@ -318,11 +318,9 @@ _RANK = {VERIFIED: 0, SUPPORTED: 1, NEAR: 2, UNSUPPORTED: 3, CONTRADICTED: 4}
 
 def content(row: UnitRow) -> list[str]:
     """Return the roots of the words of *row* that say something by themselves, each once."""
-    common = frozenset().union(*(FUNCTION_WORDS.get(code, ()) for code in row.language.code.split("+")))
-    is_content = (word not in common and word[0].isalnum() and (len(word) > 1 or word >= "0") for word in row.words)
-    return list(
-        dict.fromkeys(root(word, row.language) for word, counts in zip(row.words, is_content, strict=True) if counts)
-    )
+    common = frozenset().union(*[FUNCTION_WORDS.get(code, ()) for code in row.language.code.split("+")])
+    pairs = zip(row.words, row.roots, strict=True)
+    return list(dict.fromkeys([one for word, one in pairs if word not in common and word[0].isalnum()]))
 
 
 def likeness(claim: UnitRow, wanted: Sequence[str], place: Sequence[Unit]) -> float:
@@ -332,14 +330,13 @@ def likeness(claim: UnitRow, wanted: Sequence[str], place: Sequence[Unit]) -> fl
     Half of it is the share of *wanted*, its words by their length, and half the share of all its units in their order.
     """
     keys = {unit.key for unit in place}
-    roots = [root(one.word, claim.language) for one in place]
+    roots = [root(one.word, claim.language.endings) for one in place]
     there = set(roots)
-    if any(one.is_number and one.key not in keys for one in claim.units):
-        return 0.0
-    if any(one.is_name and root(one.word, claim.language) not in there for one in claim.units):
-        return 0.0
-    words = sum(len(one) for one in wanted if one in there) / sum(map(len, wanted))
-    in_order = LCSseq.similarity([root(word, claim.language) for word in claim.words], roots) / len(claim.words)
+    for unit, one in zip(claim.units, claim.roots, strict=True):
+        if (unit.is_number and unit.key not in keys) or (unit.is_name and one not in there):
+            return 0.0
+    words = sum([len(one) for one in wanted if one in there]) / sum(map(len, wanted))
+    in_order = LCSseq.similarity(claim.roots, roots) / len(claim.roots)
     return (words + in_order) / 2
 
 
@@ -349,7 +346,7 @@ def states(text: str, language: str) -> bool:
     row = UnitRow(unframed(units_in(text, 0, len(text), spoken_here), ()), spoken_here)
     if not row.units or text.rstrip("\"'»”’)*_ ").endswith(("?", "？", "؟")):
         return False
-    if any(spoken_here.denial.at(row.words, place) for place in range(len(row.words))):
+    if spoken_here.denial.places(row.words):
         return True
     return not _naming(()).issuperset(content(row))
 
@@ -363,7 +360,10 @@ def unframed(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> list[Unit
     units = _without_source(units, names)
     words = [one.word for one in units]
     for language in written_languages():
+        source = _source_at(words, 0, language, names)
         for frame in language.frames:
+            if not (source if frame[0] == "*" else words[:1] == [frame[0]]):
+                continue
             size = _framed((units, words), frame, language, names)
             # A frame that names no source is a word of assent: "Yes, …".
             if size and size < len(units) and ("*" in frame or units[size].before):

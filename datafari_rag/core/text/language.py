@@ -75,6 +75,15 @@ class Phrases:
                 found = 1 + len(rest)
         return found or int(word.endswith(self._endings) or word.startswith(self._beginnings))
 
+    def places(self, words: Sequence[str]) -> list[int]:
+        """Return where a phrase begins in *words*, in order."""
+        return [
+            place
+            for place, word in enumerate(words)
+            if (word in self._tails or word.endswith(self._endings) or word.startswith(self._beginnings))
+            and self.at(words, place)
+        ]
+
     def before(self, words: Sequence[str], end: int) -> Iterator[int]:
         """Yield of how many words the phrases are that end before *end*."""
         for size in range(1, min(self.longest, end) + 1):
