@@ -122,7 +122,7 @@ def answer_with_steps(
 def _ranked(events: Generator[Event | StepEvent, None, None]) -> Generator[Event | StepEvent, None, None]:
     with closing(events):
         for event in events:
-            yield event if isinstance(event, StepBegun | StepEnded) else ranked(event)
+            yield ranked(event) if isinstance(event, Sources | Finished) else event
 
 
 def _answered(
@@ -311,7 +311,13 @@ def spoken(
                 ending = said
                 break
             known = known or said.facts
-            if text := _fed(output, said.text, dependencies):
+            chars = len(said.text) + output.live_chars
+            if output.has_live_doubts:
+                doubts = dependencies.offload(partial(output.take, said.text), chars)
+                text = output.show(_verdicts(doubts, dependencies))
+            else:
+                text = dependencies.offload(partial(output.feed, said.text), chars)
+            if text:
                 yield Delta(text, known)
     if ending.failure is not None:
         log_model(ending, len(output.text), settings)
@@ -330,14 +336,6 @@ def spoken(
     citations = dependencies.offload(output.citations, units)
     stopwatch.lap("citations")
     yield _finished(output, ending, prompt.extracts, citations, stopwatch.ms)
-
-
-def _fed(output: SupportedOutput, text: str, dependencies: Dependencies) -> str:
-    """Return what may be shown when the model has said *text*."""
-    chars = len(text) + output.live_chars
-    if not output.has_live_doubts:
-        return dependencies.offload(partial(output.feed, text), chars)
-    return output.show(_verdicts(dependencies.offload(partial(output.take, text), chars), dependencies))
 
 
 def _verdicts(doubts: Sequence[Doubt], dependencies: Dependencies) -> Sequence[Verdict]:

@@ -16,7 +16,7 @@ from datafari_rag.core.model.replies import NOTHING_SAID, ReplyChunk, error_obje
 from datafari_rag.core.model.server_needs import PAPERS_FORM, THINKING_TOKENS, ServerNeeds
 
 _EXTRAS = ("system_fingerprint", "usage", "prompt_filter_results")
-_THOUGHTS = ("reasoning_content", "reasoning")
+_THOUGHTS = frozenset(("reasoning_content", "reasoning"))
 """Of DeepSeek, vLLM, llama.cpp and LiteLLM; of OpenRouter, Ollama and newer vLLM."""
 _TOOLS = ("tool_calls", "function_call")
 
@@ -135,10 +135,13 @@ def _text(content: object) -> str:
 
 def _thought_chars(message: Mapping[str, object]) -> int:
     """Return the length of thoughts that stand beside the text: in a field of their own, or as parts of the content."""
-    chars = sum(len(_text(message.get(name))) for name in _THOUGHTS)
     content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    return chars + sum(len(_text(part.get("thinking"))) for part in parts if isinstance(part, Mapping))
+    if isinstance(content, str) and _THOUGHTS.isdisjoint(message):
+        return 0  # most pieces of a stream
+    parts = content if isinstance(content, list) else ()
+    thoughts = [message[name] for name in _THOUGHTS & message.keys()]
+    thoughts += [part.get("thinking") for part in parts if isinstance(part, Mapping)]
+    return sum(map(len, map(_text, thoughts)))
 
 
 def _is_declined(message: Mapping[str, object]) -> bool:

@@ -110,7 +110,8 @@ class HttpModel:
                 reply, patience = self._sent(prompt, needs, is_streamed=is_streamed, until=until)
                 with reply:
                     for piece in self._pieces(reply, tally, patience, thinking):
-                        self._keep(prompt.model, lessons)
+                        if lessons:
+                            self.learned.keep(prompt.model, lessons)
                         yield piece
                 failure = tally.failure()
                 self._keep(prompt.model, [*lessons, *thinking_lesson(needs, thinking)])
@@ -230,12 +231,13 @@ class HttpModel:
         for chunk in self._chunks(reply, tally, patience):
             said = read(chunk)
             before = thinking.thought_chars
-            thinking.apart(said.thought_chars)
+            if said.thought_chars:
+                thinking.apart(said.thought_chars)
             text = thinking.feed(said.text)
             if thinking.thought_chars > before:
                 tally.note_thoughts(thinking.thought_chars, (self._clock() - began) * 1000)
                 patience.go_on()
-            tally.add(replace(said, text=text))
+            tally.add(said if text == said.text else replace(said, text=text))
             if text:
                 yield text
             if thinking.is_late:

@@ -414,7 +414,9 @@ def _framed(
 
 def _source_at(words: Sequence[str], at: int, language: Language, names: Sequence[Sequence[str]]) -> int:
     """Return how many of *words* from *at* on name a source, articles in front of it included; 0 where none do."""
-    start = next((place for place in range(at, len(words)) if words[place] not in language.articles), len(words))
+    start = at
+    while start < len(words) and words[start] in language.articles:
+        start += 1
     sizes = [len(name) for name in names if list(words[start : start + len(name)]) == name]
     size = max((*sizes, language.sources.at(words, start) if start < len(words) else 0))
     return start - at + size if size else 0

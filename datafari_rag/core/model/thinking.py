@@ -140,18 +140,15 @@ class _LoneEnd:
         for token in _TOKENS.finditer(data):
             if token[0][0] == "`" and token.end() == len(data):
                 break  # the run may go on in the next piece
-            self._pass(data[at : token.start()])
+            self._is_line_blank = self._is_line_blank and not data[at : token.start()].strip()
             at = token.end()
             if self._is_end(token[0]):
                 return self._before + token.start(), len(token[0])
         # A mark may go on in the next piece.
         kept = max(at, len(data) - _LONGEST + 1)
-        self._pass(data[at:kept])
+        self._is_line_blank = self._is_line_blank and not data[at:kept].strip()
         self._rest, self._before = data[kept:], self._before + kept
         return None
-
-    def _pass(self, text: str) -> None:
-        self._is_line_blank = self._is_line_blank and not text.strip()
 
     def _is_end(self, found: str) -> bool:
         if found == "\n":
