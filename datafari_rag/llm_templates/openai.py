@@ -76,7 +76,11 @@ def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     piece = first.get("delta")
     if not isinstance(piece, Mapping):
         piece = {}
-    text, finish_reason, thought = _text(piece.get("content")), _word(first.get("finish_reason")), _thought_chars(piece)
+    content = piece.get("content")
+    # Most pieces of a stream are text and nothing else.
+    thought = 0 if isinstance(content, str) and _THOUGHTS.isdisjoint(piece) else _thought_chars(piece)
+    text = content if isinstance(content, str) else _text(content)
+    finish_reason = _word(first.get("finish_reason"))
     if (text or thought) and finish_reason is None and not first.get("content_filter_results"):
         return ReplyChunk(text, thought_chars=thought)
     return ReplyChunk(
@@ -136,8 +140,6 @@ def _text(content: object) -> str:
 def _thought_chars(message: Mapping[str, object]) -> int:
     """Return the length of thoughts that stand beside the text: in a field of their own, or as parts of the content."""
     content = message.get("content")
-    if isinstance(content, str) and _THOUGHTS.isdisjoint(message):
-        return 0  # most pieces of a stream
     parts = content if isinstance(content, list) else ()
     thoughts = [message[name] for name in _THOUGHTS & message.keys()]
     thoughts += [part.get("thinking") for part in parts if isinstance(part, Mapping)]

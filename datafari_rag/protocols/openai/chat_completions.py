@@ -148,17 +148,19 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
     A failure is last. The citations are one chunk of annotations, or Open WebUI's source events.
     """
     style, partly = _style_of(context.ask), {}
+    common: Json = {}
     for event, facts in with_facts(events):
+        common = common or _common(context, facts)
         match event:
             case Sources():
                 partly = partial(event)
                 extra = status_event(event.extracts, event.language) if style.has_source_events else {}
-                yield _chunk(context, facts, {"role": "assistant", "content": ""}) | extra
+                yield _chunk(common, {"role": "assistant", "content": ""}) | extra
             case Delta():
-                yield _chunk(context, facts, {"content": event.text})
+                yield _chunk(common, {"content": event.text})
             case Finished():
                 cited = Cited(event.citations, event.extracts, context.base_url)
-                yield from _cited_chunks(context, facts, cited)
+                yield from _cited_chunks(common, cited, has_source_events=style.has_source_events)
                 found = {
                     "source_nodes": nodes_of(event.extracts),
                     "citations": [citation(one) for one in event.citations],
@@ -167,19 +169,19 @@ def stream(events: Iterator[Event], context: ReplyContext) -> Iterator[Json]:
                     **support(event),
                     **activity(event),
                 }
-                yield _chunk(context, facts, {}, finish_reason=event.finish_reason) | found
-                if _wants_usage(context):
-                    yield _chunk(context, facts, {}) | {"choices": [], "usage": event.facts.extras.get("usage")}
+                yield _chunk(common, {}, finish_reason=event.finish_reason) | found
+                if "usage" in common:
+                    yield {**common, "usage": event.facts.extras.get("usage")}
             case _:  # Failed
                 yield failure(event.error, context.settings)[1]
 
 
-def _cited_chunks(context: ReplyContext, facts: ModelFacts, cited: Cited) -> Iterator[Json]:
+def _cited_chunks(common: Json, cited: Cited, *, has_source_events: bool) -> Iterator[Json]:
     """Yield what shows the citations before the finish reason; nothing where nothing is cited."""
-    if _style_of(context.ask).has_source_events:
-        yield from (_chunk(context, facts, {}) | event for event in source_events(cited))
+    if has_source_events:
+        yield from (_chunk(common, {}) | event for event in source_events(cited))
     elif found := nested_citations(cited):
-        yield _chunk(context, facts, {"annotations": found})
+        yield _chunk(common, {"annotations": found})
 
 
 def relayed(reply: Mapping[str, object]) -> Json:
@@ -208,15 +210,20 @@ def _pass_through(body: Mapping[str, object]) -> PassThrough:
     return PassThrough(kept, is_streamed=kept.get("stream") is True)
 
 
-def _chunk(context: ReplyContext, facts: ModelFacts, delta: Json, *, finish_reason: str | None = None) -> Json:
-    chunk: Json = {
+def _common(context: ReplyContext, facts: ModelFacts) -> Json:
+    """Return what all chunks of a stream have in common."""
+    common: Json = {
         "id": completion_id(context, facts),
         "object": "chat.completion.chunk",
         "created": created_s(context, facts),
         "model": _model_name(context, facts),
-        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}],
+        "choices": [],
     }
-    return chunk | {"usage": None} if _wants_usage(context) else chunk
+    return common | {"usage": None} if _wants_usage(context) else common
+
+
+def _chunk(common: Json, delta: Json, *, finish_reason: str | None = None) -> Json:
+    return {**common, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}]}
 
 
 def _wants_usage(context: ReplyContext) -> bool:
