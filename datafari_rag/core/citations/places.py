@@ -73,8 +73,10 @@ class SourceText:
         """Remember *extract*; nothing is read yet."""
         self.extract = extract
         self.text = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
+        self.title = extract.document.title or ""
         self._found: dict[str, tuple[int, ...]] = {}
         self._cut: dict[int, list[SourceSentence]] = {}
+        self._near: dict[tuple[int, int], str] = {}
         self._rows: dict[tuple[int, int, str, str], list[UnitRow]] = {}
 
     def has(self, words: str) -> bool:
@@ -103,6 +105,22 @@ class SourceText:
             ends = [*self._blocks[1:], len(self.text)]
             self._cut[block] = list(self._sentences(self._blocks[block], ends[block]))
         return self._cut[block]
+
+    def may_say(self, block: int, number: int, words: Sequence[str], *, lacking: int) -> bool:
+        """
+        Say whether the sentence, its neighbours and the title have all of *words*, folded, but *lacking* at the most.
+
+        Too little to prove anything, but quick: most places are left out by it. What belongs to an item, a row or a
+        value may be far above: of those nothing is left out.
+        """
+        sentences = self.sentences(block)
+        one = sentences[number]
+        if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
+            return True
+        if (block, number) not in self._near:
+            near = sentences[max(0, number - 1) : number + 2]
+            self._near[block, number] = folded(f"{self.title} {self.text[near[0].start : near[-1].end]}")
+        return sum([word not in self._near[block, number] for word in words]) <= lacking
 
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
@@ -272,11 +290,10 @@ class SourceText:
         above = self.text[path[-1].end if path else 0 : one.start].strip(" \n#")
         if above and not is_value:
             return []
-        title = self.extract.document.title or ""
         found = (
             units_in(self.text, path[-1].start, path[-1].end, language)
             if path
-            else units_in(title, 0, len(title), language)
+            else units_in(self.title, 0, len(self.title), language)
         )
         return [unit._replace(start=one.start, end=one.start) for unit in found]
 

@@ -20,6 +20,7 @@ from datafari_rag.core.citations.alignment import Alignment, UnitRow, aligned, c
 from datafari_rag.core.citations.places import SourceSentence, SourceText
 from datafari_rag.core.citations.units import BULLET, Unit, root, units_in
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in, written_languages
 from datafari_rag.core.text.sentences import spans
 from datafari_rag.core.text.stopwords import FUNCTION_WORDS
@@ -253,15 +254,13 @@ class CheckedExtract:
 
     def _candidates(self, row: UnitRow, edits: int) -> Iterator[tuple[int, int]]:
         """Yield the sentences that may say what *row* does: those with its rarest words."""
-        there, lacking = [], 0
-        for one in self._roots(row):
-            if self._find(one):
-                there.append(one)
-            elif one[0].isalpha() and one not in row.language.numbers.values():
-                lacking += 1
-                if lacking > edits:
-                    return
         # A number may be spelled otherwise there, and begins many others.
+        roots = self._roots(row)
+        words = [folded(one) for one in roots if one[0].isalpha()]
+        there = [one for one in roots if self._find(one)]
+        names = folded(self._source.title)
+        if sum([not self._find(one) and one not in names for one in words]) > edits:
+            return
         leading = [one for one in there if not one[0].isdigit()] or there
         counted = sorted(leading, key=lambda one: (len(self._find(one)), one))[: 1 + edits]
         seen: set[tuple[int, int]] = set()
@@ -270,7 +269,8 @@ class CheckedExtract:
                 place = self._source.sentence_at(at)
                 if place not in seen and len(seen) < MAX_LOOKED:
                     seen.add(place)
-                    yield place
+                    if self._source.may_say(*place, words, lacking=edits):
+                        yield place
 
     def _find(self, word: str) -> tuple[int, ...]:
         """Return where the document has *word*: to look for it is work once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -58,6 +58,7 @@ class Phrases:
         self._tails: dict[str, list[Phrase]] = {}
         for first, *rest in self.all:
             self._tails.setdefault(first, []).append(tuple(rest))
+        self._lasts = frozenset(one[-1] for one in self.all)
         affixes = [one for one in self._tails if len(one) > 1]
         self._endings = tuple(one[1:] for one in affixes if one[0] == "-")
         self._beginnings = tuple(one for one in affixes if one[-1] == "-")
@@ -84,11 +85,11 @@ class Phrases:
             and self.at(words, place)
         ]
 
-    def before(self, words: Sequence[str], end: int) -> Iterator[int]:
-        """Yield of how many words the phrases are that end before *end*."""
-        for size in range(1, min(self.longest, end) + 1):
-            if self.at(words, end - size) == size:
-                yield size
+    def before(self, words: Sequence[str], end: int) -> list[int]:
+        """Return of how many words the phrases are that end before *end*."""
+        if not end or words[end - 1] not in self._lasts:
+            return []
+        return [size for size in range(1, min(self.longest, end) + 1) if self.at(words, end - size) == size]
 
 
 NO_PHRASES = Phrases()
