@@ -61,18 +61,24 @@ class UnitRow:
             if same(unit, self.units[place], self.language):
                 yield place
 
-    def is_start(self, place: int) -> bool:
+    @cached_property
+    def starts(self) -> frozenset[int]:
         """
-        Say whether a clause begins at *place*, or behind a word or two that may be left out at its beginning.
+        Return where clauses begin: behind a sign, or behind a word or two that may be left out at a beginning.
 
         What is behind a colon or in a cell belongs to what is before it.
         """
-        if place == 0:
-            return self.begins
-        if self.units[place].before:
-            return self.units[place].before == ","
         leading = (self.language.openers, self.language.anywhere) if self.language.is_known else ()
-        return any(self.is_start(place - size) for phrases in leading for size in phrases.before(self.words, place))
+        found: set[int] = set()
+        for place, unit in enumerate(self.units):
+            if place == 0 or unit.before:
+                is_start = self.begins if place == 0 else unit.before == ","
+            else:
+                sizes = [size for phrases in leading for size in phrases.before(self.words, place)]
+                is_start = not found.isdisjoint([place - size for size in sizes])
+            if is_start:
+                found.add(place)
+        return frozenset(found)
 
     def is_end(self, place: int) -> bool:
         """Say whether a clause ends behind *place*."""
@@ -169,12 +175,10 @@ def cells(claim: UnitRow, place: UnitRow) -> int:
 def _begun(claim: UnitRow, place: UnitRow, edits: int) -> Iterator[tuple[int, Alignment]]:
     first = claim.units[0]
     for at in place.of(first):
-        if place.is_start(at):
+        if at in place.starts:
             yield at, Alignment(at, at)
-    if not edits:
-        return
-    for at, unit in enumerate(place.units):
-        if place.is_start(at) and not same(first, unit, place.language) and _contradicts(claim, 0, place, at):
+    for at in place.starts if edits else ():
+        if not same(first, place.units[at], place.language) and _contradicts(claim, 0, place, at):
             yield at, Alignment(at, at, edits=1)
 
 

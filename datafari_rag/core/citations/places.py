@@ -33,8 +33,11 @@ MAX_BLOCK_CHARS = 6_000
 SHORT_LINE_CHARS = 30
 """A line that ends sooner, before its sentence does, was not wrapped: what follows is something else."""
 
-MAX_FOUND = 60
-"""So many occurrences of a word are looked at in one document."""
+MAX_FOUND, MAX_VISITED = 60, 5_000
+"""So many occurrences of a word lead to a place in one document, and so many are looked at for that."""
+
+NEAR_CHARS = 1_500
+"""Around a word, in the folded text: its sentence and a neighbour, and what folding can make longer."""
 
 MAX_SCAN_CHARS = 20_000
 """So much text is looked through in one call, which nothing can interrupt."""
@@ -74,9 +77,10 @@ class SourceText:
         self.extract = extract
         self.text = extract.text if extract.document.field == HIGHLIGHTING else extract.document.text
         self.title = extract.document.title or ""
-        self._found: dict[str, tuple[int, ...]] = {}
+        self.names = folded(self.title)
+        self._counts: dict[str, int] = {}
         self._cut: dict[int, list[SourceSentence]] = {}
-        self._near: dict[tuple[int, int], str] = {}
+        self._starts: dict[int, list[int]] = {}
         self._rows: dict[tuple[int, int, str, str], list[UnitRow]] = {}
 
     def has(self, words: str) -> bool:
@@ -84,20 +88,44 @@ class SourceText:
         wanted = folded(words)
         return bool(wanted) and next(_occurrences(wanted, self._folded.text), None) is not None
 
-    def find(self, word: str) -> tuple[int, ...]:
-        """Return where a word begins with *word*, which is in small letters: the first `MAX_FOUND` places."""
-        if word not in self._found:
-            self._found[word] = tuple(islice(self._find(folded(word)), MAX_FOUND))
-        return self._found[word]
+    def count(self, word: str) -> int:
+        """Return how often *word*, folded, stands in the text, inside of other words too."""
+        if word not in self._counts:
+            text, reach = self._folded.text, MAX_SCAN_CHARS + len(word) - 1
+            starts = range(0, len(text), MAX_SCAN_CHARS) if word else ()
+            self._counts[word] = sum([text.count(word, start, start + reach) for start in starts])
+        return self._counts[word]
 
-    def has_found(self, word: str) -> bool:
-        """Say whether *word* was looked for before."""
-        return word in self._found
+    def has_counted(self, word: str) -> bool:
+        """Say whether *word* was counted before."""
+        return word in self._counts
+
+    def around(self, word: str, words: Sequence[str] = (), *, lacking: int = 0) -> Iterator[int]:
+        """
+        Yield where a word begins with *word*, with all of *words* but *lacking* near it or in the title; all folded.
+
+        At most `MAX_FOUND` places. Of an item or a row what belongs to it may be far above: there nothing need be near.
+        """
+        text, left = self._folded.text, MAX_FOUND
+        for at in islice(_occurrences(word, text), MAX_VISITED):
+            if at and word[0].isalnum() and word[0] < _FIRST_UNSPACED and text[at - 1].isalnum():
+                continue
+            near = text[max(0, at - NEAR_CHARS) : at + NEAR_CHARS]
+            absent = sum([one not in near and one not in self.names for one in words])
+            stored = self._stored(at)
+            if stored is not None and (absent <= lacking or self._is_apart(stored)):
+                yield stored
+                left -= 1
+                if not left:
+                    return
 
     def sentence_at(self, at: int) -> tuple[int, int]:
         """Return the number of the block and of the sentence in it that *at* is in or behind."""
         block = max(0, bisect_right(self._blocks, at) - 1)
-        return block, max(0, bisect_right(self.sentences(block), at, key=lambda one: one.start) - 1)
+        sentences = self.sentences(block)
+        if block not in self._starts:
+            self._starts[block] = [one.start for one in sentences]
+        return block, max(0, bisect_right(self._starts[block], at) - 1)
 
     def sentences(self, block: int) -> list[SourceSentence]:
         """Return the sentences of a block, in order."""
@@ -105,22 +133,6 @@ class SourceText:
             ends = [*self._blocks[1:], len(self.text)]
             self._cut[block] = list(self._sentences(self._blocks[block], ends[block]))
         return self._cut[block]
-
-    def may_say(self, block: int, number: int, words: Sequence[str], *, lacking: int) -> bool:
-        """
-        Say whether the sentence, its neighbours and the title have all of *words*, folded, but *lacking* at the most.
-
-        Too little to prove anything, but quick: most places are left out by it. What belongs to an item, a row or a
-        value may be far above: of those nothing is left out.
-        """
-        sentences = self.sentences(block)
-        one = sentences[number]
-        if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
-            return True
-        if (block, number) not in self._near:
-            near = sentences[max(0, number - 1) : number + 2]
-            self._near[block, number] = folded(f"{self.title} {self.text[near[0].start : near[-1].end]}")
-        return sum([word not in self._near[block, number] for word in words]) <= lacking
 
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
@@ -152,7 +164,11 @@ class SourceText:
 
     @cached_property
     def _folded(self) -> Folded:
-        return aligned(self.text) or fold(self.text)
+        return self._in_place or fold(self.text)
+
+    @cached_property
+    def _in_place(self) -> Folded | None:
+        return aligned(self.text)
 
     @cached_property
     def _stretches(self) -> tuple[Span, ...]:
@@ -171,15 +187,18 @@ class SourceText:
             found.append(at)
         return found
 
-    def _find(self, word: str) -> Iterator[int]:
-        text = self._folded.text
-        for at in _occurrences(word, text):
-            if at and word[0].isalnum() and word[0] < _FIRST_UNSPACED and text[at - 1].isalnum():
-                continue
-            spans_ = (self._folded.span(at, end) for end in range(at + 1, at + MAX_MARKS + 1))
-            span = next((one for one in spans_ if one is not None), None)
-            if span is not None:
-                yield span[0]
+    def _stored(self, at: int) -> int | None:
+        """Return where the character *at* of the folded text stands; None where it is not one by itself."""
+        if self._in_place is not None:
+            return at
+        spans_ = (self._folded.span(at, end) for end in range(at + 1, at + MAX_MARKS + 1))
+        return next((one[0] for one in spans_ if one is not None), None)
+
+    def _is_apart(self, at: int) -> bool:
+        """Say whether the line at *at* may be an item of a list or a row of a table."""
+        start, end = self.text.rfind("\n", 0, at) + 1, self.text.find("\n", at, at + NEAR_CHARS)
+        line = self.text[max(start, at - NEAR_CHARS) : end if end >= 0 else at + NEAR_CHARS]
+        return "|" in line or "\t" in line or BULLET.match(line) is not None or _NUMBERED.match(line) is not None
 
     def _sentences(self, low: int, high: int) -> Iterator[SourceSentence]:
         for start, end in spans(self.text[low:high]):
@@ -281,7 +300,8 @@ class SourceText:
         if not own:
             return []
         one = self.sentences(block)[number]
-        is_value = any(unit.before == ":" for unit in own) and "\n" not in self.text[one.start : one.end]
+        line = self.text[one.mark : one.end]
+        is_value = ":" in line and "\n" not in line and ":" in [unit.before for unit in own]
         if not is_value and own[0].word not in language.pronouns:
             return []
         low = max(0, one.start - HEADING_REACH_CHARS)

@@ -257,25 +257,22 @@ class CheckedExtract:
         # A number may be spelled otherwise there, and begins many others.
         roots = self._roots(row)
         words = [folded(one) for one in roots if one[0].isalpha()]
-        there = [one for one in roots if self._find(one)]
-        names = folded(self._source.title)
-        if sum([not self._find(one) and one not in names for one in words]) > edits:
+        if sum([not self._count(one) and one not in self._source.names for one in words]) > edits:
             return
-        leading = [one for one in there if not one[0].isdigit()] or there
-        counted = sorted(leading, key=lambda one: (len(self._find(one)), one))[: 1 + edits]
+        there = [one for one in words or map(folded, roots) if self._count(one)]
+        counted = sorted(there, key=lambda one: (self._count(one), one))[: 1 + edits]
         seen: set[tuple[int, int]] = set()
         for one in counted:
-            for at in self._find(one):
+            for at in self._source.around(one, words, lacking=edits):
                 place = self._source.sentence_at(at)
                 if place not in seen and len(seen) < MAX_LOOKED:
                     seen.add(place)
-                    if self._source.may_say(*place, words, lacking=edits):
-                        yield place
+                    yield place
 
-    def _find(self, word: str) -> tuple[int, ...]:
-        """Return where the document has *word*: to look for it is work once."""
-        self._work.add(1 if self._source.has_found(word) else len(self._source.text) // 100 + 1)
-        return self._source.find(word)
+    def _count(self, word: str) -> int:
+        """Return how often the document has *word*, folded: to count it is work once."""
+        self._work.add(1 if self._source.has_counted(word) else len(self._source.text) // 100 + 1)
+        return self._source.count(word)
 
     def _windows(self, claim: ClaimText) -> list[tuple[float, Span]]:
         """Return the stretches of up to `WINDOW` sentences that are most like *claim*, the best first."""
@@ -292,16 +289,15 @@ class CheckedExtract:
 
     def _richest(self, words: Sequence[str]) -> list[tuple[int, int]]:
         """Return the sentences with most of *words* in or beside them, counting the rarest."""
-        rare = sorted(words, key=lambda one: (len(self._find(one)) or MAX_WORDS, one))[:RAREST]
+        there = [one for one in map(folded, words) if self._count(one)]
+        rare = sorted(there, key=lambda one: (self._count(one), one))[:RAREST]
         votes: Counter[tuple[int, int]] = Counter()
         for one in rare:
-            for block, number in {self._source.sentence_at(at) for at in self._find(one)}:
+            for block, number in {self._source.sentence_at(at) for at in self._source.around(one)}:
                 for neighbour in range(max(0, number - WINDOW // 2), number + WINDOW // 2 + 1):
                     votes[block, neighbour] += 1 + (neighbour == number)
-        there = (
-            (block, number) for (block, number), _ in votes.most_common() if number < len(self._source.sentences(block))
-        )
-        return list(islice(there, MAX_WINDOWS))
+        ordered = (place for place, _ in votes.most_common() if place[1] < len(self._source.sentences(place[0])))
+        return list(islice(ordered, MAX_WINDOWS))
 
     def _is_altered(self, claim: UnitRow) -> bool:
         """Say whether *claim* is a sentence of the document with something altered: it is no likeness then."""
