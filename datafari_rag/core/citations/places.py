@@ -81,6 +81,7 @@ class SourceText:
         self._counts: dict[str, int] = {}
         self._cut: dict[int, list[SourceSentence]] = {}
         self._starts: dict[int, list[int]] = {}
+        self._folds: dict[tuple[int, int], str] = {}
         self._rows: dict[tuple[int, int, str, str], list[UnitRow]] = {}
 
     def has(self, words: str) -> bool:
@@ -134,6 +135,20 @@ class SourceText:
             self._cut[block] = list(self._sentences(self._blocks[block], ends[block]))
         return self._cut[block]
 
+    def may_say(self, block: int, number: int, words: Sequence[str], *, lacking: int) -> bool:
+        """
+        Say whether the sentence has all of *words*, folded, but *lacking*; with a neighbour where none may be lacking.
+
+        What names the subject of an item, a row or a value may be far above: these may say anything.
+        """
+        sentences = self.sentences(block)
+        one = sentences[number]
+        if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
+            return True
+        low, high = (number, number + 1) if lacking else (max(0, number - 1), min(len(sentences), number + 2))
+        said = [self.names, *[self._said(block, place) for place in range(low, high)]]
+        return sum([not [True for text in said if word in text] for word in words]) <= lacking
+
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
         return any(low <= start and end <= high for low, high in self._stretches)
@@ -186,6 +201,12 @@ class SourceText:
             at = next((cut + 1 for cut in cuts if cut >= 0), high)
             found.append(at)
         return found
+
+    def _said(self, block: int, number: int) -> str:
+        if (block, number) not in self._folds:
+            one = self.sentences(block)[number]
+            self._folds[block, number] = folded(self.text[one.start : one.end])
+        return self._folds[block, number]
 
     def _stored(self, at: int) -> int | None:
         """Return where the character *at* of the folded text stands; None where it is not one by itself."""

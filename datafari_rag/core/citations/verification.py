@@ -124,6 +124,7 @@ class CheckedExtract:
         self._work = work or Work()
         self._claims: dict[str, list[ClaimText]] = {}
         self._proofs: dict[str, ClaimFinding] = {}
+        self._findings: dict[str, ClaimFinding] = {}
         self._names = tuple(dict.fromkeys((extract.label, extract.document.title or extract.label)))
 
     @property
@@ -151,7 +152,9 @@ class CheckedExtract:
         The place is all of them where they stand together, else that of the longest. Where the work was too much, the
         document says nothing.
         """
-        return self._weakest(claim, self._finding)
+        if claim not in self._findings:
+            self._findings[claim] = self._weakest(claim, self._finding)
+        return self._findings[claim]
 
     def proving(self, claim: str) -> ClaimFinding:
         """Return `finding` where it is a proof, and else `NOTHING`: what is no proof is not looked for."""
@@ -267,7 +270,8 @@ class CheckedExtract:
                 place = self._source.sentence_at(at)
                 if place not in seen and len(seen) < MAX_LOOKED:
                     seen.add(place)
-                    yield place
+                    if self._source.may_say(*place, words, lacking=edits):
+                        yield place
 
     def _count(self, word: str) -> int:
         """Return how often the document has *word*, folded: to count it is work once."""
