@@ -74,8 +74,8 @@ class UnitRow:
             if place == 0 or unit.before:
                 is_start = self.begins if place == 0 else unit.before == ","
             else:
-                sizes = [size for phrases in leading for size in phrases.before(self.words, place)]
-                is_start = not found.isdisjoint([place - size for size in sizes])
+                ending = [phrases for phrases in leading if self.words[place - 1] in phrases.lasts]
+                is_start = any(place - size in found for one in ending for size in one.before(self.words, place))
             if is_start:
                 found.add(place)
         return frozenset(found)
@@ -118,8 +118,8 @@ class UnitRow:
 
     def _left_out(self, end: int) -> Iterator[tuple[int, bool]]:
         """Yield where what may be left out before *end* begins, and whether it is a stretch of a clause."""
-        for size in self.language.anywhere.before(self.words, end):
-            yield end - size, False
+        if end and self.words[end - 1] in self.language.anywhere.lasts:
+            yield from [(end - size, False) for size in self.language.anywhere.before(self.words, end)]
         if not end:
             return
         is_aside = self.units[end - 1].is_aside and not self.units[end].is_aside

@@ -23,7 +23,7 @@ from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.language import Language
 from datafari_rag.core.text.sentences import spans
 from datafari_rag.core.text.structure import headings_in, path_among
-from datafari_rag.core.text.tables import cells_of, is_row, named_cells
+from datafari_rag.core.text.tables import cells_of, has_tables, is_row, named_cells
 
 BLOCK_CHARS = 4_000
 """So much of a text is cut into its places together; a paragraph begins a block where one is near."""
@@ -222,18 +222,17 @@ class SourceText:
         return "|" in line or "\t" in line or BULLET.match(line) is not None or _NUMBERED.match(line) is not None
 
     def _sentences(self, low: int, high: int) -> Iterator[SourceSentence]:
+        may_have_rows = has_tables(self.text, low, high)
         for start, end in spans(self.text[low:high]):
             start, end = start + low, end + low
-            if is_row(self.text[start:end]):
+            if may_have_rows and is_row(self.text[start:end]):
                 yield SourceSentence(start, end, start, is_row=True)
                 continue
-            for first, last in self._lines(start, end):
+            for first, last in self._lines(start, end) if "\n" in self.text[start:end] else ((start, end),):
                 bullet = BULLET.match(self.text, first, last)
                 mark = bullet.end() if bullet else first
-                yield SourceSentence(first, last, mark, bool(bullet) or self._is_numbered(first, last))
-
-    def _is_numbered(self, start: int, end: int) -> bool:
-        return _NUMBERED.match(self.text, start, end) is not None
+                is_item = mark > first or _NUMBERED.match(self.text, first, last) is not None
+                yield SourceSentence(first, last, mark, is_item)
 
     def _lines(self, start: int, end: int) -> Iterator[Span]:
         """Yield the parts of a sentence that stand on lines of their own: those of wrapped lines are one."""
@@ -241,7 +240,7 @@ class SourceText:
         for match in _LINE_END.finditer(self.text, start, end):
             is_short = match.start() - line < SHORT_LINE_CHARS
             line = match.end()
-            if is_short or BULLET.match(self.text, line, end) or self._is_numbered(line, end):
+            if is_short or BULLET.match(self.text, line, end) or _NUMBERED.match(self.text, line, end):
                 yield begin, match.start()
                 begin = line
         if begin < end:

@@ -58,7 +58,8 @@ class Phrases:
         self._tails: dict[str, list[Phrase]] = {}
         for first, *rest in self.all:
             self._tails.setdefault(first, []).append(tuple(rest))
-        self._lasts = frozenset(one[-1] for one in self.all)
+        self.lasts = frozenset(one[-1] for one in self.all)
+        """What the phrases end with: `before` is empty behind any other word."""
         affixes = [one for one in self._tails if len(one) > 1]
         self._endings = tuple(one[1:] for one in affixes if one[0] == "-")
         self._beginnings = tuple(one for one in affixes if one[-1] == "-")
@@ -87,8 +88,6 @@ class Phrases:
 
     def before(self, words: Sequence[str], end: int) -> list[int]:
         """Return of how many words the phrases are that end before *end*."""
-        if not end or words[end - 1] not in self._lasts:
-            return []
         return [size for size in range(1, min(self.longest, end) + 1) if self.at(words, end - size) == size]
 
 
@@ -157,7 +156,7 @@ def spoken_in(text: str) -> str | None:
     if not known:
         return code
     words = _WORD.findall(sample.lower())
-    return code if sum(word in known for word in words) >= LEAST_COMMON * len(words) else None
+    return code if len([word for word in words if word in known]) >= LEAST_COMMON * len(words) else None
 
 
 def language_code(text: str) -> str | None:
