@@ -52,13 +52,7 @@ def answer(reply: Mapping[str, object]) -> ReplyChunk:
     message = first.get("message") if isinstance(first, Mapping) else None
     if not isinstance(first, Mapping) or not isinstance(message, Mapping):
         return ReplyChunk(failure=ModelGarbled(log="a reply without choices"))
-    return ReplyChunk(
-        text=_text(message.get("content")),
-        finish_reason=_word(first.get("finish_reason")),
-        is_declined=_is_declined(message),
-        facts=_facts(reply, first),
-        thought_chars=_thought_chars(message),
-    )
+    return _said(reply, first, message)
 
 
 def delta(chunk: Mapping[str, object]) -> ReplyChunk:
@@ -74,17 +68,25 @@ def delta(chunk: Mapping[str, object]) -> ReplyChunk:
     if first.get("index"):
         return NOTHING_SAID  # a choice other than the first was not requested
     piece = first.get("delta")
-    if not isinstance(piece, Mapping):
-        piece = {}
+    return _piece(chunk, first, piece if isinstance(piece, Mapping) else {})
+
+
+def _piece(chunk: Mapping[str, object], choice: Mapping[str, object], piece: Mapping[str, object]) -> ReplyChunk:
+    """Return what *piece* of a stream says; most are text and nothing else."""
     content = piece.get("content")
-    # Most pieces of a stream are text and nothing else.
-    thought = 0 if isinstance(content, str) and _THOUGHTS.isdisjoint(piece) else _thought_chars(piece)
-    text = content if isinstance(content, str) else _text(content)
-    finish_reason = _word(first.get("finish_reason"))
-    if (text or thought) and finish_reason is None and not first.get("content_filter_results"):
-        return ReplyChunk(text, thought_chars=thought)
+    is_last = choice.get("finish_reason") is not None or choice.get("content_filter_results")
+    if isinstance(content, str) and content and not is_last and _THOUGHTS.isdisjoint(piece):
+        return ReplyChunk(content)
+    return _said(chunk, choice, piece)
+
+
+def _said(reply: Mapping[str, object], choice: Mapping[str, object], message: Mapping[str, object]) -> ReplyChunk:
     return ReplyChunk(
-        text, finish_reason, is_declined=_is_declined(piece), facts=_facts(chunk, first), thought_chars=thought
+        text=_text(message.get("content")),
+        finish_reason=_word(choice.get("finish_reason")),
+        is_declined=_is_declined(message),
+        facts=_facts(reply, choice),
+        thought_chars=_thought_chars(message),
     )
 
 

@@ -366,7 +366,7 @@ def unframed(units: Sequence[Unit], names: Sequence[Sequence[str]]) -> list[Unit
                 continue
             size = _framed((units, words), frame, language, names)
             # A frame that names no source is a word of assent: "Yes, …".
-            if size and size < len(units) and ("*" in frame or units[size].before):
+            if 0 < size < len(units) and ("*" in frame or units[size].before):
                 return _from(units, size)
     named = (len(name) for name in names if words[: len(name)] == name)
     return next((_from(units, size) for size in named if size < len(units) and units[size].before), list(units))
