@@ -3,8 +3,8 @@ The production server: gunicorn with gevent workers, set up for many slow stream
 
 One worker for each core, each with a listening socket of its own (reuse-port: on a shared one gevent workers accept
 unevenly and the slowest readers wait for seconds). All sockets are opened before the first worker: readers who wait for
-a start would else all be with the worker that listens first, and stay there. `prepare` comes before anything that
-imports sockets.
+a start would else all be with the worker that listens first, and stay there. A port is claimed before, so that no
+second service joins the sockets of a running one. `prepare` comes before anything that imports sockets.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -72,6 +73,10 @@ class ListenOptions:
     max_connections: int = 10_000
 
 
+class CannotListen(Exception):
+    """The port cannot be opened; the text says why, and what to do."""
+
+
 def prepare() -> None:
     """Make sockets, locks and sleeps of the standard library give way to other greenlets; call it first of all."""
     gevent.monkey.patch_all()
@@ -99,7 +104,12 @@ def counting() -> Iterator[None]:
 
 
 def run(make_app: Callable[[], Application], listening: ListenOptions, on_ready: Callable[[], None]) -> None:
-    """Serve until SIGTERM; *on_ready* is called once, in the first worker, when it can answer."""
+    """
+    Serve until SIGTERM; *on_ready* is called once, in the first worker, when it can answer.
+
+    Raises:
+        CannotListen: the port is taken, or is not this account's or this machine's to open.
+    """
     _allow_files(listening.max_connections)
     _Arbiter(Server(make_app, listening, on_ready)).run()
 
@@ -140,7 +150,7 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
             "workers": listening.workers,
             "worker_class": Worker,
             "worker_connections": listening.max_connections,
-            "reuse_port": listening.workers > 1,
+            "reuse_port": True,
             "graceful_timeout": max(1, round(listening.grace_s)),
             # A worker beats once a second from its loop; one that cannot for so long is stuck and replaced.
             "timeout": 120,
@@ -188,13 +198,12 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
         super().__init__(app)
 
     def start(self) -> None:
-        """Open one socket for each worker, where there are several."""
-        several = self.cfg.reuse_port
-        super().start()
-        if several:
+        """Open one socket for each worker. Raises: CannotListen."""
+        with _claimed(*self.cfg.address[0]):
+            super().start()
             self.LISTENERS = [one for _ in range(self.cfg.workers) for one in create_sockets(self.cfg, self.log)]
-            # Else gunicorn would open a further one in each worker.
-            self.cfg.set("reuse_port", False)
+        # Else gunicorn would open a further one in each worker.
+        self.cfg.set("reuse_port", False)
 
     def spawn_worker(self) -> int:
         """Start a worker on a socket that no living one has."""
@@ -217,6 +226,34 @@ class _Arbiter(Arbiter):  # type: ignore[misc] # as above
     def handle_hup(self) -> None:
         """Hand the signal on to every worker."""
         self.kill_workers(signal.SIGHUP)
+
+
+@contextmanager
+def _claimed(host: str, port: int) -> Iterator[None]:
+    """Hold the port, on which nobody else listens or will, until its sockets are open. Raises: CannotListen."""
+    place = f"{host}:{port}"
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        claim = socket.socket(family, kind)
+        # As for every server: connections of the one before, which are still closing, keep nobody off.
+        claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        claim.bind(address)
+    except OSError as error:
+        raise CannotListen(REFUSALS.get(error.errno or 0, REFUSALS[errno.EADDRNOTAVAIL]).format(place)) from error
+    with claim:
+        # Bound without it, the claim is refused beside any socket that has it. Bound, it lets those of this process
+        # join and refuses every other claim.
+        claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        yield
+
+
+REFUSALS = {
+    errno.EADDRINUSE: "Another program listens on {}: stop it, or choose another port (--port, server.port).",
+    errno.EACCES: "This account may not listen on {}: choose a port above 1023 (--port, server.port).",
+    errno.EADDRNOTAVAIL: "{} is not an address of this machine: choose another (--host, server.host).",
+}
+"""What to do when the port cannot be opened; the last one fits all."""
 
 
 class Worker(GeventWorker):  # type: ignore[misc] # as above

@@ -39,7 +39,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
     *on_ready* is called when the port is open.
 
     Raises:
-        ClickException: the settings cannot be served; the lines say why.
+        ClickException: the settings cannot be served, or the port cannot be opened; the lines say why.
     """
     from datafari_rag.adapters.observability.logs import configure
     from datafari_rag.adapters.settings.file import SettingsFile
@@ -71,4 +71,7 @@ def start(conf: Path, options: Mapping[str, str | int | None], on_ready: Callabl
         # Imported before the fork, so that the workers share its memory, and after `counting`, which it needs.
         from datafari_rag.bootstrap import Application
 
-        server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening, announce)
+        try:
+            server.run(lambda: Application(SettingsFile(conf, overrides=overrides)), listening, announce)
+        except server.CannotListen as refused:
+            raise click.ClickException(str(refused)) from refused

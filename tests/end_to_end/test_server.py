@@ -316,10 +316,42 @@ def streamed_words(found: Running) -> int:
 
 def test_a_settings_file_that_cannot_be_served_says_why_and_does_not_start(tmp_path: Path) -> None:
     with (
-        pytest.raises(AssertionError, match=r"rag\.properties:1: .*security\.mode"),
+        pytest.raises(AssertionError, match=r"rag\.properties:\d+: .*security\.mode"),
         service(tmp_path, {"security.mode": "x"}),
     ):
         raise RuntimeError("it started")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_second_service_on_a_taken_port_is_refused_in_one_sentence(
+    slow: Running, tmp_path: Path, workers: str
+) -> None:
+    """Beside a service of several workers, whose sockets would share the port with any other that asks for it."""
+    write_settings(tmp_path, {"solr.url": "embedded:index"})
+    port = slow.url.rpartition(":")[2]
+    command = [sys.executable, "-m", "datafari_rag", "serve", "--conf", str(tmp_path / "rag.properties")]
+
+    refused = subprocess.run(
+        [*command, "--port", port, "--workers", workers], capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
+
+    assert refused.returncode == 1
+    place = f"127.0.0.1:{port}"
+    said = f"Error: Another program listens on {place}: stop it, or choose another port (--port, server.port).\n"
+    assert refused.stderr == said
+    assert slow.get("/health/ready").status_code == 200
+
+
+def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
+    write_settings(tmp_path, {"solr.url": "embedded:index"})
+    command = [sys.executable, "-m", "datafari_rag", "serve", "--conf", str(tmp_path / "rag.properties")]
+
+    refused = subprocess.run(
+        [*command, "--host", "192.0.2.1"], capture_output=True, text=True, timeout=HANGS_S, check=False
+    )
+
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "192.0.2.1:8080 is not an address of this machine" in refused.stderr
 
 
 def test_counts_of_all_workers_are_one_number(slow: Running) -> None:
