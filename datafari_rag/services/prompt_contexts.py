@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from datafari_rag.core.text.sentences import spans
+
 _FENCED = re.compile(r"Document (\d+)\. <data (\w{8,})>\n\[([^\n]*)\]\n(.*?)\n</data \2>", re.DOTALL)
 _BARE = re.compile(r"(?:^|\n)[^\S\n]*Document (\d+)\. |(?<=[.!?…»”\"')\]]) +Document (\d+)\. ")
 _WRITTEN_LINE_END = re.compile(r"(?<![:\\/])\\n(?![a-z])")
 r"""The two characters `\n` for a line end, as Datafari RagAPI's example has them; those of `C:\new` are none."""
+
+_PARAGRAPHS = re.compile(r"\n\s*\n|[^\S\n]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,14 @@ def _number(head: re.Match[str]) -> int:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of *text* with its mark, or all of it when it has none."""
-    found = re.match(r"\s*(.+?[.!?])(?=\s|$)", text, re.DOTALL)
-    return found[1] if found else text.strip()
+    """Return the first sentence of *text* that says something, with its mark, or all of it when it has none."""
+    # Between two paragraphs are an empty line or two blanks: a heading is no part of the sentence below it.
+    for paragraph in _PARAGRAPHS.split(text):
+        sentences = (paragraph[start:end] for start, end in spans(paragraph))
+        found = next((sentence for sentence in sentences if sentence.endswith((".", "!"))), None)
+        if found is not None:
+            return found
+    return text.strip()
 
 
 def _start(pattern: re.Pattern[str], text: str) -> int:

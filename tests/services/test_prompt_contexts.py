@@ -70,7 +70,15 @@ def test_documents_are_read_back(context: str, before: str, documents: tuple[Pro
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("One. Two.", "One."), ("No end", "No end"), ("3.14 is pi! Yes.", "3.14 is pi!"), ("", "")]
+    ("text", "sentence"),
+    [
+        ("One. Two.", "One."),
+        ("No end", "No end"),
+        ("3.14 is pi! Yes.", "3.14 is pi!"),
+        ("A heading  Is it so? It is so. Yes.", "It is so."),
+        ("A heading\n\nA line\nand its end. Yes.", "A line\nand its end."),
+        ("", ""),
+    ],
 )
 def test_the_first_sentence_ends_with_its_mark(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
