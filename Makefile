@@ -103,7 +103,7 @@ setup-long: setup $(CLIENT_STAMPS)
 
 # The real Solr's jars from Maven Central, 85 MB, once. Needs nothing of $(DEV_STAMP).
 solr-jars: programs | $(VENV)/bin/python
-	@said=$$($(BIN)/python -c "from datafari_rag.devtools.solr_jars import jars; jars(print)" 2>&1) \
+	@said=$$($(BIN)/python -c "from datafari_rag_trials.solr.jars import jars; jars(print)" 2>&1) \
 	  || { echo "$$said" | tail -n 1; test "$$CI" != true; }
 
 # A minute: the rules, and the protocols over the real application; starts no other program.
@@ -203,7 +203,7 @@ check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/bandit -q -ll -r datafari_rag
+	$(BIN)/bandit -q -ll -r datafari_rag datafari_rag_trials
 	$(BIN)/python -m pytest -q tests/test_architecture.py
 	$(BIN)/python -m pytest -q --cov --cov-report=term:skip-covered tests/core tests/protocols tests/llm_templates tests/conformance tests/test_pipeline.py tests/test_conf_files.py tests/web/test_app.py
 
@@ -236,7 +236,7 @@ eval: $(DEV_STAMP)
 # The weights and the threshold of rag.evidence.min=auto, printed to be put into core/passages/evidence_threshold.py, and
 # what they keep and stop, into the same page. Downloads both embedding models; indexes are kept in var/calibrate.
 calibrate: $(DEV_STAMP)
-	$(BIN)/python -m datafari_rag.commands.eval.calibrate --sets $(SETS) --page docs/quality.md \
+	$(BIN)/python -m datafari_rag_trials.evaluation.calibrate --sets $(SETS) --page docs/quality.md \
 	  --model "$$($(BIN)/datafari-rag model get bge-small-en)=en" \
 	  --model "$$($(BIN)/datafari-rag model get e5-small-multilingual)=en,fr"
 

@@ -24,8 +24,8 @@ from datafari_rag.core.access import Filter, Mode, User, filter_for
 from datafari_rag.core.query.search_request import Content, Search
 from datafari_rag.core.query.steps import steps_for
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
 from datafari_rag.ports import Retriever, Writer
+from datafari_rag_trials.solr import process as solr_process
 
 KEPT = PROJECT / "var" / "bench"
 PIECE = 10_000

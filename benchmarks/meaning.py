@@ -36,7 +36,7 @@ from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.passage_records import model_mark
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
+from datafari_rag_trials.solr import process as solr_process
 
 FOLDER = PROJECT / "var" / "bench" / "solr-passages"
 WANTED = 1_000_000

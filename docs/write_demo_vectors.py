@@ -21,11 +21,11 @@ from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.adapters.vectors.shipped import written
 from datafari_rag.commands.demo.command import MODEL
 from datafari_rag.commands.demo.index import VECTORS, build_demo_index
+from datafari_rag.commands.model.embedding_models import default_folder
 from datafari_rag.core.meaning.cutting import context_of, pieces_of
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools.embedding_models import default_folder
 
 INTO = Path(__file__).parent.parent / "datafari_rag" / "resources" / "demo" / VECTORS
 

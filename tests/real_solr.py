@@ -12,9 +12,9 @@ from datafari_rag.adapters.solr.factory import connection_of, retriever_for, sch
 from datafari_rag.adapters.solr.json_bytes import encoded
 from datafari_rag.adapters.solr.writer import solr_document
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
-from datafari_rag.devtools.solr_jars import CannotRunSolr, jars
-from datafari_rag.devtools.solr_process import Running
+from datafari_rag_trials.solr import process as solr_process
+from datafari_rag_trials.solr.jars import CannotRunSolr, jars
+from datafari_rag_trials.solr.process import Running
 from tests.required import missing, program
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.waiting import until
 
-COMMAND = "from datafari_rag.commands.stub_llm import stub_llm; stub_llm()"
+COMMAND = "from datafari_rag_trials.stub_model.command import stub_llm; stub_llm()"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
 
 import click
 
@@ -10,28 +12,36 @@ from datafari_rag import __version__
 from datafari_rag.adapters.private_files import write_for_this_account_alone
 
 COMMANDS = {
-    "demo": ("demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
-    "serve": ("serve:serve", "Run the production server with a rag.properties."),
-    "index": ("index:index", "Index files or JSONL documents."),
-    "ask": ("ask:ask", "Answer one question in the terminal."),
-    "summarize": ("whole.summarize:summarize", "Summarise one document in the terminal."),
-    "compare": ("whole.compare:compare", "Put what several documents say together."),
-    "check-answer": ("check_answer:check_answer", "Check a text against facts or documents, sentence by sentence."),
-    "check": ("check:check", "Check a rag.properties for errors."),
-    "doctor": ("doctor:doctor", "Check search engine, rights and model; suggest fixes."),
-    "mcp-probe": ("mcp.probe:mcp_probe", "Show what an agent sees at /mcp, and as which user."),
-    "eval": ("eval.command:evaluate", "Measure answers to your own questions."),
-    "conformance": ("conformance:conformance", "Check a running service against its contract."),
-    "model": ("model:model", "Download local embedding models for search by meaning."),
-    "passages": ("passages:passages", "Synchronise passages with vectors in Solr with its documents."),
-    "solr": ("solr:solr", "Start and stop a real Solr for testing."),
-    "stub-llm": ("stub_llm:stub_llm", "A test model server that behaves as the model name says."),
-    "llm-service": ("llm_service:llm_service", "The /invoke service of Datafari."),
-    "demo-watch": ("demo.watch:demo_watch", "Part of demo FOLDER."),
-    "audit": ("audit:audit", "Verify the audit files."),
-    "conversations": ("conversations.command:conversations", "Delete a user's stored conversations."),
+    "demo": ("datafari_rag.commands.demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
+    "serve": ("datafari_rag.commands.serve:serve", "Run the production server with a rag.properties."),
+    "index": ("datafari_rag.commands.index:index", "Index files or JSONL documents."),
+    "ask": ("datafari_rag.commands.ask:ask", "Answer one question in the terminal."),
+    "summarize": ("datafari_rag.commands.whole.summarize:summarize", "Summarise one document in the terminal."),
+    "compare": ("datafari_rag.commands.whole.compare:compare", "Put what several documents say together."),
+    "check-answer": (
+        "datafari_rag.commands.check_answer:check_answer",
+        "Check a text against facts or documents, sentence by sentence.",
+    ),
+    "check": ("datafari_rag.commands.check:check", "Check a rag.properties for errors."),
+    "doctor": ("datafari_rag.commands.doctor.command:doctor", "Check search engine, rights and model; suggest fixes."),
+    "mcp-probe": ("datafari_rag.commands.mcp.probe:mcp_probe", "Show what an agent sees at /mcp, and as which user."),
+    "model": ("datafari_rag.commands.model.command:model", "Download local embedding models for search by meaning."),
+    "passages": (
+        "datafari_rag.commands.passages:passages",
+        "Synchronise passages with vectors in Solr with its documents.",
+    ),
+    "llm-service": ("datafari_rag.commands.llm_service:llm_service", "The /invoke service of Datafari."),
+    "demo-watch": ("datafari_rag.commands.demo.watch:demo_watch", "Part of demo FOLDER."),
+    "audit": ("datafari_rag.commands.audit:audit", "Verify the audit files."),
+    "conversations": (
+        "datafari_rag.commands.conversations.command:conversations",
+        "Delete a user's stored conversations.",
+    ),
 }
 """Name → where the command is, and its line in the list."""
+
+PLUGINS = "datafari_rag.commands"
+"""The entry points whose values are further tables like `COMMANDS`: what measures and tries the service has one."""
 
 HIDDEN = frozenset({"demo-watch"})
 """Commands that only other commands start."""
@@ -40,20 +50,27 @@ EXTRAS = frozenset({"matplotlib", "rich"})
 """Libraries without which a command cannot even be read; the extra that brings them has the command's name."""
 
 
+def commands() -> Mapping[str, tuple[str, str]]:
+    """Return the commands of the service and those that installed packages add to them."""
+    added = [plugin.load() for plugin in entry_points(group=PLUGINS)]
+    return {name: row for table in (COMMANDS, *added) for name, row in table.items()}
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are called: `--help` and a start stay fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, in the order of a newcomer's day."""
-        return [name for name in COMMANDS if name not in HIDDEN]
+        return [name for name in commands() if name not in HIDDEN]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command *cmd_name*, None when there is none."""
-        if cmd_name not in COMMANDS:
+        row = COMMANDS.get(cmd_name) or commands().get(cmd_name)
+        if row is None:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        module, _, name = row[0].partition(":")
         try:
-            command: click.Command = getattr(importlib.import_module(f"datafari_rag.commands.{module}"), name)
+            command: click.Command = getattr(importlib.import_module(module), name)
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] not in EXTRAS:
                 raise
@@ -64,7 +81,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list from the table, without reading the commands."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items() if name not in HIDDEN])
+            formatter.write_dl([(name, line) for name, (_, line) in commands().items() if name not in HIDDEN])
 
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

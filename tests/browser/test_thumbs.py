@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from datafari_rag.evaluation.feedback import questions_of_feedback
-from datafari_rag.evaluation.questions import UnreadableQuestions
+from datafari_rag_trials.evaluation.questions import UnreadableQuestions, questions_of_feedback
 from tests.browser.conftest import Come
 from tests.browser.places import Zoo
 from tests.end_to_end.processes import Running

@@ -11,8 +11,8 @@ import requests
 
 from datafari_rag.adapters.solr.factory import writer_for
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
-from datafari_rag.devtools.solr_process import COLLECTION, Running
+from datafari_rag_trials.solr import process as solr_process
+from datafari_rag_trials.solr.process import COLLECTION, Running
 from tests.real_solr import running
 
 Fill = Callable[[Sequence[Mapping[str, object]]], Running]

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from datafari_rag.adapters.solr.factory import writer_for
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
+from datafari_rag_trials.solr import process as solr_process
 from tests.cutting import Wire, wire_to
 from tests.end_to_end.processes import Running, service, stub_llm
 from tests.loopback import Asked, Loopback, Reply, serving

@@ -10,7 +10,7 @@ import pytest
 
 from datafari_rag.core.solr import handler_parameters
 from datafari_rag.core.solr.handler_parameters import is_known
-from datafari_rag.devtools.solr_jars import jars
+from datafari_rag_trials.solr.jars import jars
 from tests.required import program
 
 pytestmark = pytest.mark.solr

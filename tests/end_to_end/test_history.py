@@ -32,7 +32,7 @@ from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError
 from datafari_rag.core.query.search_request import Search, Step
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
+from datafari_rag_trials.solr import process as solr_process
 from tests.end_to_end.history import Anomaly, Read, Write, anomalies, rows, unexcused
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.test_solr_cloud_killed import nodes_of, wait_until_missed, wait_until_whole

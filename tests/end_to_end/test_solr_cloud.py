@@ -12,7 +12,7 @@ from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools.solr_process import Running
+from datafari_rag_trials.solr.process import Running
 from tests.end_to_end.conftest import Fill
 
 pytestmark = [pytest.mark.solr, pytest.mark.cloud, pytest.mark.slow]

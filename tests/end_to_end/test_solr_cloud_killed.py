@@ -28,8 +28,8 @@ from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.errors import SearchError, SearchUnavailable
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
-from datafari_rag.devtools.solr_process import CONFIG_SET, Process, Running
+from datafari_rag_trials.solr import process as solr_process
+from datafari_rag_trials.solr.process import CONFIG_SET, Process, Running
 from tests.end_to_end.conftest import Fill
 from tests.end_to_end.matrix import Record, tell
 from tests.end_to_end.processes import Running as Service

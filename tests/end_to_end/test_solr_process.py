@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
-from datafari_rag.commands.solr import solr
 from datafari_rag.core.access import ANONYMOUS, filter_for
 from datafari_rag.core.query.search_request import Search, Step
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.devtools import solr_process
-from datafari_rag.devtools.solr_jars import CannotRunSolr
-from datafari_rag.devtools.solr_process import Process, Running
+from datafari_rag_trials.solr import process as solr_process
+from datafari_rag_trials.solr.command import solr
+from datafari_rag_trials.solr.jars import CannotRunSolr
+from datafari_rag_trials.solr.process import Process, Running
 from tests.real_solr import require_tools, running
 from tests.waiting import until
 

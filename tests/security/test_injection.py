@@ -36,11 +36,11 @@ from datafari_rag.core.passages import extracts
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.cleaning import is_invisible
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
-from datafari_rag.devtools.stub_behaviour import behaviour_for, text_for
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai
 from datafari_rag.pipeline import Dependencies, answer
 from datafari_rag.ports import Ending, Model, TextChunk
+from datafari_rag_trials.stub_model.behaviour import behaviour_for, text_for
 from tests.security.telling import Record, tell
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "injection"

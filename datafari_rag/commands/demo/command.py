@@ -74,8 +74,8 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
 
 def _endpoint() -> str:
     """Return the setting for the model that made the shipped vectors. Raises: ClickException: it is not here."""
+    from datafari_rag.commands.model.embedding_models import KNOWN_MODELS, default_folder, is_there
     from datafari_rag.core.settings.embeddings import ONNX
-    from datafari_rag.devtools.embedding_models import KNOWN_MODELS, default_folder, is_there
 
     place = default_folder(MODEL)
     if not is_there(KNOWN_MODELS[MODEL], place):

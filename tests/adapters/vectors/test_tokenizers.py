@@ -9,10 +9,9 @@ import pytest
 
 from datafari_rag.adapters.vectors.onnx import tokenizer_from
 from datafari_rag.adapters.vectors.tokens import Tokenize
+from datafari_rag.commands.model.packed_model import packed_model, tokenizer_of
 from datafari_rag.core.errors import EmbeddingsUnavailable
-from datafari_rag.devtools.packed_model import packed_model
-from datafari_rag.devtools.packed_tokenizer import tokenizer_of
-from tests.devtools.test_packed_model import packed
+from tests.commands.model.test_packed_model import packed
 from tests.tiny_model import tiny_model
 
 

@@ -1,0 +1,364 @@
+"""`datafari-rag doctor`: checks everything the service depends on, and suggests how to fix what fails."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from datafari_rag import bootstrap
+from datafari_rag.adapters.machine import new_nonce
+from datafari_rag.adapters.model.extractive import ExtractiveModel
+from datafari_rag.adapters.model.factory import endpoints_for
+from datafari_rag.adapters.model.listing import ServerListing
+from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
+from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
+from datafari_rag.adapters.solr import collection_probe, factory
+from datafari_rag.adapters.solr.nodes import Nodes
+from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
+from datafari_rag.commands.check import shared_with
+from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, tried
+from datafari_rag.commands.doctor.visibility import Reason, newest_date, reason_for, visibility_of
+from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
+from datafari_rag.core.answer.prompt import texts_of
+from datafari_rag.core.errors import (
+    AuthorityError,
+    ConversationsUnavailable,
+    EmbeddingError,
+    ModelError,
+    RagError,
+    SearchError,
+)
+from datafari_rag.core.identity import mapped_name
+from datafari_rag.core.model.server_words import ADVICE as MODEL_ADVICE
+from datafari_rag.core.model.server_words import words_of
+from datafari_rag.core.query.dates import iso_at, moment_of
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL, EMBEDDED
+from datafari_rag.core.settings.table import Settings, secrets_of
+from datafari_rag.core.solr.collection_report import Finding, findings
+from datafari_rag.pipeline import Dependencies
+
+MARKS = {"ok": "OK     ", "hint": "HINT   ", "problem": "PROBLEM"}
+PROBE_USER = "datafari-rag-probe"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  datafari-rag doctor --conf conf/rag.properties
+  datafari-rag doctor --conf rag.properties --no-model
+  datafari-rag doctor --conf rag.properties --no-model --as alice --as bob
+  datafari-rag doctor --conf rag.properties --no-model --as alice --document file://share/plan.pdf
+  datafari-rag doctor --conf rag.properties --no-model --freshness
+\b
+Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
+"""
+)
+@click.option(
+    "--conf", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help="The properties file."
+)
+@click.option("--model/--no-model", "asks_model", default=True, help="Ask the model one short question. [default: yes]")
+@click.option(
+    "--as", "names", multiple=True, metavar="USER", help="Report how much this user sees, and why; repeatable."
+)
+@click.option("--document", help="With --as: whether the user sees this document, and because of which token.")
+@click.option("--freshness", is_flag=True, help="Report how old rights and the index can be.")
+def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str | None, freshness: bool) -> None:
+    """Check what the service depends on: Solr, its fields and rights, the embedding model, the source of rights, the
+    language model.
+
+    Each line names what was checked and the result, with advice if there is a problem.
+    """
+    try:
+        snapshot = SettingsFile(conf).snapshot()
+    except StartRefused as refused:
+        raise click.ClickException("\n".join(refused.lines)) from None
+    if document is not None and not names:
+        raise click.UsageError("--document needs --as USER.")
+    is_good = True
+    parts = [
+        examined(snapshot, asks_model=asks_model),
+        *(_seen_by(name, document, snapshot.settings) for name in names),
+        *([_freshness(names, snapshot.settings)] if freshness else []),
+    ]
+    for finding in itertools.chain.from_iterable(parts):
+        is_good = is_good and finding.verdict != "problem"
+        click.echo(f"{MARKS[finding.verdict]} {finding.subject}: {finding.text}")
+        if finding.advice and finding.verdict != "ok":
+            click.echo(f"        -> {finding.advice}")
+    raise SystemExit(0 if is_good else 1)
+
+
+def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Finding]:
+    """Yield a finding for each thing looked at, as soon as it is known."""
+    for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
+        yield Finding("settings", "problem" if problem.stops else "hint", line)
+    if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
+        # What would be tried now is not what was meant.
+        return
+    parts: list[Callable[[Settings], Sequence[Finding]]] = [_search, _meaning, _rights, _conversations]
+    for part in parts:
+        yield from part(snapshot.settings)
+    if asks_model:
+        yield from _model(snapshot.settings, snapshot.instructions)
+
+
+def _search(settings: Settings) -> Sequence[Finding]:
+    retriever = bootstrap.retriever_for(settings)
+    problem = retriever.probe()
+    where = "the embedded index" if settings.solr_url.startswith(EMBEDDED) else "Solr"
+    if problem is not None:
+        return (Finding("search engine", "problem", problem, _advice(problem, where)),)
+    first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr_handler})")
+    if where == "Solr":
+        return first, *_collection(settings)
+    return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings))
+
+
+def _collection(settings: Settings) -> Sequence[Finding]:
+    connection = factory.connection_of(settings)
+    nodes = Nodes(factory.addresses_of(settings.solr_url, connection), connection)
+    try:
+        facts, schema = collection_probe.facts_of(nodes, factory.schema_of(settings), handler=settings.solr_handler)
+    except SearchError as error:
+        return (Finding("collection", "problem", _said(error), _advice(error.log, "Solr")),)
+    if schema.kinds is None:
+        return (Finding("collection", "hint", "Solr does not return its schema", "Allow read access to /schema"),)
+    return findings(facts, schema, mode=settings.security_mode, facets=settings.solr_facets)
+
+
+def _meaning(settings: Settings) -> Sequence[Finding]:
+    """Try the embedding model, and whether the index has vectors of it."""
+    if not settings.embeddings_endpoint:
+        return ()
+    try:
+        embedder = embedder_for(settings)
+        vector = embedder.embed(["Does this work?"], "query")[0] if embedder is not None else ()
+    except EmbeddingError as error:
+        advice = "Check embeddings.endpoint, .model, .token and .dimensions; until then, the search uses words only"
+        return (Finding("embedding model", "problem", _said(error), advice),)
+    found = [Finding("embedding model", "ok", f"returns vectors with {len(vector)} dimensions")]
+    meaning = meaning_for(settings, bootstrap.retriever_for(settings))
+    problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
+    if meaning is None:
+        found.append(Finding("vectors", "hint", "they cannot be searched", "See the log"))
+    elif problem is not None:
+        command = "index PATH" if settings.solr_url.startswith(EMBEDDED) else "passages sync"
+        found.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
+    else:
+        found.append(Finding("vectors", "ok", "the index has vectors of this model"))
+    return found
+
+
+def _rights(settings: Settings) -> Sequence[Finding]:
+    if settings.security_mode != "tokens":
+        return ()
+    subject = f"source of rights ({settings.security_tokens})"
+    try:
+        tokens = tuple(bootstrap.rights_for(settings).tokens_of(PROBE_USER, ()))
+    except AuthorityError as error:
+        key = "security.tokens.file" if settings.security_tokens == "file" else "security.authority.url"
+        return (Finding(subject, "problem", _said(error), f"Check {key}; until then no questions are answered"),)
+    if settings.security_tokens == "file" and not settings.security_tokens_file:
+        return (Finding(subject, "hint", "no file is set, so no user has tokens", "Set security.tokens.file=PATH"),)
+    return (Finding(subject, "ok", f"answers; an unknown user has {len(tokens)} tokens"),)
+
+
+def _conversations(settings: Settings) -> Sequence[Finding]:
+    """Try the file of stored conversations; where there is none yet, none is made: it would be this account's."""
+    store = bootstrap.conversations_for(settings)
+    if store is None:
+        return ()
+    subject = "stored conversations"
+    try:
+        if not store.is_there:
+            return (Finding(subject, "ok", "none yet"),)
+        return (Finding(subject, "ok", f"{store.count()} conversations"),)
+    except ConversationsUnavailable as error:
+        advice = "Check chat.store.folder, its owner and the disk; until then answers go on without conversations"
+        return (Finding(subject, "problem", _said(error), advice),)
+    finally:
+        store.close()
+
+
+def _seen_by(name: str, document: str | None, settings: Settings) -> Iterator[Finding]:
+    """Yield how much the user *name* sees, and by which tokens: numbers and tokens, never a text."""
+    subject = f"as {name}"
+    try:
+        user = _user(name, settings)
+        dependencies = _searching(settings)
+        if document is not None:
+            yield Finding(subject, "ok", _why(reason_for(document, user, settings, dependencies)))
+            return
+        seen = visibility_of(user, settings, dependencies)
+    except RagError as error:
+        yield Finding(subject, "problem", _said(error), "Until this works, this user gets no answers")
+        return
+    text = f"{seen.documents} documents: {seen.public} public, {seen.documents - seen.public} by {seen.tokens} tokens"
+    yield Finding(subject, "ok", text)
+    for one in seen.effects:
+        hides = f", hides {one.hides}" if one.hides else ""
+        yield Finding(subject, "ok", f"token {one.token!r} alone opens {one.opens} documents{hides}")
+    if settings.security_mode == "tokens" and settings.security_tokens == "claims":
+        yield Finding(
+            subject, "hint", "tokens are in each signed token, so that none are known here", "Ask as the user"
+        )
+
+
+def _why(reason: Reason) -> str:
+    tokens = ", ".join(map(repr, reason.decisive))
+    if reason.is_seen:
+        by = "it is public" if reason.is_public else f"not without {tokens}" if tokens else "several tokens open it"
+        return f"sees this document: {by}"
+    # A user cannot distinguish an unknown document from a document that none of his tokens allows.
+    why = f"denied by {tokens}" if tokens else "it is not in the index, or no token of this user opens it"
+    return f"does not see this document: {why}"
+
+
+def _user(name: str, settings: Settings) -> User:
+    """Return the user with his tokens. Raises: AuthorityError."""
+    mapped = mapped_name(name, settings.security_domain)
+    if settings.security_mode != "tokens":
+        return User(mapped)
+    return User(mapped, usable_tokens(bootstrap.rights_for(settings).tokens_of(mapped, ()))[0])
+
+
+def _searching(settings: Settings) -> Dependencies:
+    """Return what a search needs, and a model that is never called."""
+    return Dependencies(
+        retriever=bootstrap.retriever_for(settings),
+        model=ExtractiveModel(),
+        counter=bootstrap.counter_for(settings),
+        instructions="",
+        new_nonce=new_nonce,
+        clock=time.monotonic,
+    )
+
+
+def _freshness(names: Sequence[str], settings: Settings) -> Iterator[Finding]:
+    """Yield how old the rights of an answer can be, when the index changed, and the newest date that is seen."""
+    kind = settings.security_tokens if settings.security_mode == "tokens" else settings.security_mode
+    yield Finding("age of rights", "ok", RIGHTS_AGE[kind].format(cache_s=settings.security_cache_s))
+    if kind == "claims" and not settings.security_revocations_file:
+        text = "revocations are forgotten when the service stops, and the tokens from before count again"
+        yield Finding("age of rights", "hint", text, "Set security.revocations.file")
+    changed = _index_changed(settings)
+    if changed is None:
+        yield Finding("index", "hint", "does not report when it was changed", "Allow the reading of /admin/luke")
+    else:
+        yield Finding("index", "ok", f"last changed {_ago(changed)}")
+    for name in names or (None,):
+        subject = "newest document" if name is None else f"newest document, as {name}"
+        try:
+            user = ANONYMOUS if name is None else _user(name, settings)
+            newest = newest_date(user, settings, _searching(settings))
+        except RagError as error:
+            yield Finding(subject, "hint", _said(error), "Name a user: --as USER")
+            continue
+        yield Finding(subject, "ok", "none has a date" if newest is None else f"changed {_ago(newest)}")
+
+
+def _index_changed(settings: Settings) -> str | None:
+    if settings.solr_url.startswith(EMBEDDED):
+        path = Path(settings.solr_url.removeprefix(EMBEDDED))
+        times = [one.stat().st_mtime for one in path.glob("*") if one.is_file()]
+        return iso_at(max(times)) if times else None
+    connection = factory.connection_of(settings)
+    return collection_probe.changed_at(Nodes(factory.addresses_of(settings.solr_url, connection), connection))
+
+
+def _ago(text: str) -> str:
+    moment = moment_of(text)
+    if moment is None:
+        return text
+    minutes = int(time.time() - moment.timestamp()) // 60
+    return f"{text} ({minutes // 1440} d {minutes // 60 % 24} h {minutes % 60} min ago)"
+
+
+RIGHTS_AGE = {
+    "file": "read from the file for each request: a change counts with the next one",
+    "authority": "at most {cache_s:g} s (security.cache_s); after POST /admin/revoke the next request asks again",
+    "claims": "as old as the signed token; POST /admin/revoke refuses those from before",
+    "plugin": "Solr's own component remembers rights; its settings say how long",
+    "none": "there are no rights: security.mode=none",
+}
+"""How old rights can be, by `security.tokens` or another `security.mode`."""
+
+
+def _model(settings: Settings, instructions: str) -> Iterator[Finding]:
+    """Ask the model a question with two documents of its own, and yield what is to say of the answer."""
+    model = bootstrap.model_for(settings)
+    trial = tried(model, trial_prompt(settings, instructions, new_nonce()), time.monotonic)
+    subject = f"model ({bootstrap.host_of(settings.rag_api_endpoint)})"
+    if trial.failure is not None:
+        rejection = trial.failure.rejection if isinstance(trial.failure, ModelError) else None
+        words = words_of(rejection, texts_of(trial.prompt), secrets_of(settings))
+        text = f"{_said(trial.failure)}: {words}" if words else _said(trial.failure)
+        yield Finding(subject, "problem", text, MODEL_ADVICE.get(trial.failure.label, ""))
+    else:
+        yield Finding(
+            subject, "ok", f"answers: first words after {trial.first_s:.1f} s, all after {trial.total_s:.1f} s"
+        )
+    for text in model.learned():
+        yield Finding("requests", "ok", f"learned from refusals: {text}")
+    if settings.rag_api_endpoint != BUILTIN_MODEL:
+        yield from (*_judged(trial), *_window(settings))
+
+
+def _judged(trial: ModelTrial) -> Iterator[Finding]:
+    if trial.failure is not None:
+        return
+    for subject, is_good, good, bad, advice in (
+        ("answer", trial.is_right, "right", "not what the document says", "Try a larger model"),
+        ("citations", trial.is_cited, "cites [1]", "does not cite [1]", "Try a larger model, or rag.instructions.file"),
+        ("language", trial.is_in_language, "keeps to the question's", "not the question's", "Try another model"),
+        ("streaming", trial.pieces > 1, f"{trial.pieces} pieces", "the answer came in one piece", STREAM_ADVICE),
+    ):
+        yield Finding(subject, "ok" if is_good else "hint", good if is_good else bad, "" if is_good else advice)
+    facts = trial.facts
+    thought = f"{facts.thought_chars} characters in {facts.thought_ms / 1000:.1f} s" if facts.thought_chars else "none"
+    yield Finding("thinking", "ok", thought)
+
+
+def _window(settings: Settings) -> Iterator[Finding]:
+    endpoint, wanted = endpoints_for(settings)[0], settings.llm_context_window
+    found = ServerListing(endpoint).window(settings.rag_model) if settings.rag_template == "openai" else None
+    if found is None:
+        yield Finding("window", "ok", f"the server does not say; llm.context.window={wanted}")
+    elif found < wanted:
+        text = f"the server's is {found} tokens, llm.context.window={wanted}: longer prompts fail, or are cut silently"
+        yield Finding("window", "problem", text, f"Set llm.context.window={found}, or start the server with more")
+    else:
+        yield Finding("window", "ok", f"the server's is {found} tokens, llm.context.window={wanted}")
+
+
+STREAM_ADVICE = "A proxy before the model may be buffering; a short answer may also come at once"
+
+
+def _said(error: RagError) -> str:
+    return f"{error.reason} ({error.log})" if error.log else error.reason
+
+
+def _advice(problem: str, where: str) -> str:
+    if where != "Solr":
+        return "Create it: datafari-rag index PATH --conf FILE"
+    return next((advice for word, advice in ADVICE.items() if word in problem), ADVICE[""])
+
+
+ADVICE = {
+    "answered 401": "Set solr.user and solr.password",
+    "answered 403": "This account may not search: ask Solr's administrator for read access",
+    "answered 404": "Check the collection in solr.url and the name in solr.handler",
+    "answered 400": "The handler does not accept these parameters: is solr.handler an edismax search handler?",
+    "answered 3": "A server in front of Solr redirects requests: set solr.url to the address of Solr itself",
+    "answered 5": "Solr failed: see its log",
+    "in time": "Solr is slow or cannot be reached: check the address and the network, or raise solr.timeout_s",
+    "SSL": "Solr's certificate is not trusted: set solr.tls.ca to its certificate authority",
+    "ZooKeeper": "Check the ZooKeeper addresses, the chroot and the collection in solr.url",
+    "JSON": "The server at this address is not Solr: check solr.url",
+    "": "Is Solr running, and reachable at the address of solr.url?",
+}
+"""What to do, by a word of the problem; the last one fits all."""

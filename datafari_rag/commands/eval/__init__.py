@@ -1,1 +1,0 @@
-"""`datafari-rag eval`: questions of the user's, or whole sets."""

@@ -1,0 +1,1 @@
+"""`datafari-rag model`: embedding models out of package registries."""

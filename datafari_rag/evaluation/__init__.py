@@ -1,1 +1,0 @@
-"""Questions into tables and plots."""

@@ -1,0 +1,1 @@
+"""`datafari-rag eval`: questions into tables and plots."""

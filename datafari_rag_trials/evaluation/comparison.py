@@ -1,0 +1,141 @@
+"""
+Two runs over the same questions, compared question by question: what was lost, what was won, and whether by chance.
+
+Arithmetic on plain values: no clock, no files. The test is McNemar's exact one: only questions that one run answered
+well and the other did not say anything, and if nothing had changed each of them would fall to either side alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+
+from datafari_rag_trials.evaluation.measures import Trial
+
+ALPHA = 0.05
+"""How often a run that lost nothing may fail the gate by chance, over all measures together."""
+
+Outcomes = Mapping[str, Mapping[str, bool]]
+"""Question (set and id) → measure → whether it went well; a measure that does not apply is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One question that one measure says another thing of: *is_loss* where it went well before."""
+
+    question: str
+    measure: str
+    is_loss: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """
+    One measure over all questions that both runs have: how many it *lost* and *won*.
+
+    *chance* is how often so great a loss, or a greater one, comes by chance when nothing changed.
+    """
+
+    measure: str
+    questions: int
+    lost: int
+    won: int
+    chance: float
+    is_significant: bool = False
+
+
+def outcomes(trials: Iterable[Trial]) -> dict[str, dict[str, bool]]:
+    """Return what went well of each trial."""
+    found: dict[str, dict[str, bool]] = {}
+    for trial in trials:
+        kept = {name: value for name, of in MEASURES.items() if (value := of(trial)) is not None}
+        found[f"{trial.group}/{trial.id}"] = kept
+    return found
+
+
+def changes(before: Outcomes, after: Outcomes) -> tuple[Change, ...]:
+    """Return every difference of the questions that both have, in the order of *after*."""
+    return tuple(
+        Change(question, measure, is_loss=before[question][measure])
+        for question, found in after.items()
+        for measure, is_good in found.items()
+        if question in before and before[question].get(measure, is_good) != is_good
+    )
+
+
+def compared(before: Outcomes, after: Outcomes) -> tuple[Comparison, ...]:
+    """
+    Return the comparison of each measure that both runs have, with the losses that are hardly chance.
+
+    Several measures are several chances to be wrong, so that their probabilities are held against a smaller bound,
+    the smallest first (Holm's method).
+    """
+    found = changes(before, after)
+    made = [_of_measure(measure, before, after, found) for measure in MEASURES]
+    return _judged([one for one in made if one.questions])
+
+
+def _of_measure(measure: str, before: Outcomes, after: Outcomes, found: Sequence[Change]) -> Comparison:
+    both = sum(measure in before.get(question, ()) for question, of in after.items() if measure in of)
+    lost = sum(one.measure == measure and one.is_loss for one in found)
+    won = sum(one.measure == measure and not one.is_loss for one in found)
+    return Comparison(measure, both, lost, won, chance_of(lost, won))
+
+
+def chance_of(lost: int, won: int) -> float:
+    """Return how often at least *lost* of so many differences are losses where either is as likely."""
+    differences = lost + won
+    ways = term = comb(differences, lost)
+    for count in range(lost, differences):
+        term = term * (differences - count) // (count + 1)
+        ways += term
+    share: float = ways / 2**differences
+    return share
+
+
+def _judged(made: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    significant = set[str]()
+    for place, one in enumerate(sorted(made, key=lambda one: one.chance)):
+        if one.chance > ALPHA / (len(made) - place):
+            break
+        significant.add(one.measure)
+    return tuple(
+        Comparison(one.measure, one.questions, one.lost, one.won, one.chance, one.measure in significant)
+        for one in made
+    )
+
+
+def _first(trial: Trial) -> bool | None:
+    return trial.rank < 1 if trial.is_answerable and trial.has_document else None
+
+
+def _found(trial: Trial) -> bool | None:
+    return trial.rank < 10 if trial.is_answerable and trial.has_document else None
+
+
+def _in_context(trial: Trial) -> bool | None:
+    return trial.hits["passages"][-1] if trial.has_answer and trial.hits.get("passages") else None
+
+
+def _in_reply(trial: Trial) -> bool | None:
+    return trial.is_in_reply if trial.has_answer else None
+
+
+def _proved(trial: Trial) -> bool | None:
+    return trial.proved == trial.citations if trial.citations else None
+
+
+def _silent(trial: Trial) -> bool | None:
+    return None if trial.is_answerable else not trial.has_replied
+
+
+MEASURES: Mapping[str, Callable[[Trial], bool | None]] = {
+    "right document first": _first,
+    "right document among 10": _found,
+    "answer in context": _in_context,
+    "answer in reply": _in_reply,
+    "citations proved": _proved,
+    "silent where there is no answer": _silent,
+}
+"""What is compared of one question; None where the question cannot say."""

@@ -1,0 +1,268 @@
+"""One question through the line itself, several times: what was found, what the model would see, what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+from datafari_rag.answer_streams import collect
+from datafari_rag.core.access import ANONYMOUS, Filter, User, is_visible
+from datafari_rag.core.ask import Ask
+from datafari_rag.core.documents import Citation, Document, Extract
+from datafari_rag.core.errors import NoAnswer, NoDocuments
+from datafari_rag.core.events import Answer, Failed, Sources
+from datafari_rag.core.passages.evidence_threshold import evidence_of, signals_in
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.passages.selection import Limit, Selection, WeighedDocuments, choose, head, weigh
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.language import detect
+from datafari_rag.pipeline import Dependencies, answer, found_for
+from datafari_rag.ports import Retriever
+from datafari_rag_trials.evaluation.measures import BUDGETS, UNFOUND, Trial, holds
+from datafari_rag_trials.evaluation.questions import LeakReader, Question
+
+Rights = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Document id → its ACL fields."""
+
+
+class CachingRetriever:
+    """A retriever that calls another one once for the same search: each question runs with several budgets."""
+
+    def __init__(self, inner: Retriever) -> None:
+        """Remember nothing yet."""
+        self._inner = inner
+        self._known: dict[tuple[Search, Filter], SearchResult] = {}
+        self.last = SearchResult((), 0)
+
+    def search(self, search: Search, access: Filter) -> SearchResult:
+        """Return what the other one found for the same search and filter. Raises: SearchError."""
+        key = (search, access)
+        if key not in self._known:
+            self._known[key] = self._inner.search(search, access)
+        self.last = self._known[key]
+        return self.last
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        """Hand on. Raises: SearchError."""
+        return self._inner.browse(browse, access)
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        """Hand on. Raises: SearchError."""
+        return self._inner.fetch(document_id, field, access)
+
+    def probe(self) -> str | None:
+        """Hand on."""
+        return self._inner.probe()
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSetup:
+    """What all questions are tried on: the line, who *asks*, and who must not see what (*readers*, *rights*)."""
+
+    settings: Settings
+    dependencies: Dependencies
+    asks: User = ANONYMOUS
+    readers: tuple[LeakReader, ...] = ()
+    rights: Rights | None = None
+    baselines: bool = True
+
+
+def tried(question: Question, setup: TrialSetup) -> Trial:
+    """
+    Return what *question* gives on *setup*.
+
+    Raises:
+        RagError: search, rights or model fail; nothing found and nothing answered are results, not failures.
+    """
+    memory = CachingRetriever(setup.dependencies.retriever)
+    dependencies = replace(setup.dependencies, retriever=memory)
+    ask = Ask(question.text)
+    whole, replied = _replied(ask, setup, dependencies)
+    by_words = _by_words(ask, memory, setup, dependencies)
+    found = _found(ask, by_words, setup, dependencies)
+    extracts = whole.sources.extracts if whole else ()
+    language = detect(question.text)
+    weighed = weigh(question.text, found, language=language)
+    signals = signals_in(weighed, language=language, most=setup.settings.rag_max_files)
+    citations = whole.finished.citations if whole else ()
+    return Trial(
+        group=question.group,
+        is_answerable=question.is_answerable,
+        has_answer=bool(question.answers) and question.is_answerable,
+        has_document=bool(question.document_ids),
+        rank=_rank([one.document for one in weighed.order], question, found),
+        engine_rank=_rank(by_words, question, ()),
+        hits=_hits(question, _roomy(setup, extracts), weighed, dependencies) if question.answers else {},
+        is_in_reply=replied and whole is not None and holds([whole.finished.text], question.answers),
+        has_replied=replied,
+        citations=len(citations),
+        proved=sum(_is_proved(one) for one in citations),
+        right=sum(_is_proved(one) and one.document_id in question.document_ids for one in citations),
+        evidence=evidence_of(signals),
+        leaks=_leaks(question, setup),
+        is_whole=_is_whole(question, whole if replied else None),
+        needs_all=question.needs_all,
+        ms=dict((*whole.sources.timings_ms, *whole.finished.timings_ms)) if whole else {},
+        id=question.id,
+    )
+
+
+def _found(ask: Ask, by_words: Sequence[Document], setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
+    """Return what all searches of the question found; the one by words where it is the only one."""
+    if dependencies.meaning is None and setup.settings.rag_effort == "none":
+        return by_words
+    return found_for(ask, setup.asks, settings=setup.settings, dependencies=dependencies).documents
+
+
+def _by_words(ask: Ask, memory: CachingRetriever, setup: TrialSetup, dependencies: Dependencies) -> Sequence[Document]:
+    """Return what the question's own search by words found, in the engine's order; the last one where it is alone."""
+    if setup.settings.rag_effort != "none":
+        alone = replace(ask, effort="none")
+        found_for(alone, setup.asks, settings=setup.settings, dependencies=dependencies)
+    return memory.last.documents
+
+
+def _roomy(setup: TrialSetup, extracts: Sequence[Extract]) -> TrialSetup:
+    """Return *setup* with room for as many documents as the answer had: further searches raise their number."""
+    most = max(setup.settings.rag_max_files, len(extracts))
+    return replace(setup, settings=replace(setup.settings, rag_max_files=most))
+
+
+def _is_whole(question: Question, replied: Answer | None) -> bool | None:
+    """Say whether the reply has the whole row, item or step that answers; None where the answer is none of these."""
+    if not question.unit:
+        return None
+    return replied is not None and holds([replied.finished.text], [question.unit])
+
+
+def _replied(ask: Ask, setup: TrialSetup, dependencies: Dependencies) -> tuple[Answer | None, bool]:
+    """Return the whole answer with whether it says something; a sentence without citation says it found nothing."""
+    try:
+        with closing(answer(ask, setup.asks, settings=setup.settings, dependencies=dependencies)) as events:
+            whole = collect(events)
+    except (NoDocuments, NoAnswer):
+        return None, False
+    return whole, bool(whole.finished.citations) or setup.settings.rag_api_endpoint != BUILTIN_MODEL
+
+
+def _rank(documents: Sequence[Document], question: Question, found: Sequence[Document]) -> int:
+    """Return the right document's place; a document in *found* with the same text counts as well."""
+    right = {one.text for one in found if one.text and one.id in question.document_ids}
+    ranks = [rank for rank, one in enumerate(documents) if one.id in question.document_ids or one.text in right]
+    if question.needs_all:
+        return ranks[-1] if ranks and len(ranks) == len(question.document_ids) else UNFOUND
+    return ranks[0] if ranks else UNFOUND
+
+
+def _is_proved(citation: Citation) -> bool:
+    return citation.status in ("verified", "supported")
+
+
+def _hits(
+    question: Question, setup: TrialSetup, weighed: WeighedDocuments, dependencies: Dependencies
+) -> dict[str, tuple[bool, ...]]:
+    """
+    Return for each way whether the answer is in the context at each budget, the window being no limit.
+
+    Passages and heads are chosen as `fit` chooses them, from what one search found (of which *weighed* was made);
+    snippets need a separate one.
+    """
+    most = setup.settings.rag_max_files
+    found = sorted((one.document for one in weighed.order), key=lambda document: (-document.score, document.id))
+    hits = {"passages": _at_budgets(question, most, partial(choose, weighed), setup)}
+    if setup.baselines:
+        hits["head"] = _at_budgets(question, most, partial(head, found), setup)
+        snippets = replace(setup.settings, rag_solr_field="highlighting", rag_extract="head", rag_evidence_min=0.0)
+        extracts = _extracts(Ask(question.text), setup.asks, snippets, dependencies)
+        is_there = holds([extract.text for extract in extracts], question.answers)
+        hits["highlighting"] = (is_there,) * len(BUDGETS)
+    return hits
+
+
+def _at_budgets(
+    question: Question, most: int, choose_within: Callable[[Limit], Selection], setup: TrialSetup
+) -> tuple[bool, ...]:
+    return tuple(
+        holds(
+            [
+                e.text
+                for e in extracts_for(choose_within(Limit(budget, most)).chosen, is_cleaned=setup.settings.rag_clean)
+            ],
+            question.answers,
+        )
+        for budget in BUDGETS
+    )
+
+
+def _extracts(ask: Ask, user: User, settings: Settings, dependencies: Dependencies) -> tuple[Extract, ...]:
+    """Return what the model would see, without asking it; empty when nothing was found. Raises: RagError."""
+    with closing(answer(ask, user, settings=settings, dependencies=dependencies)) as events:
+        for event in events:
+            if isinstance(event, Sources):
+                return event.extracts
+            if isinstance(event, Failed) and not isinstance(event.error, NoDocuments):
+                raise event.error
+            break
+    return ()
+
+
+def _leaks(question: Question, setup: TrialSetup) -> int:
+    """
+    Count the documents that a reader was given although he may not see them.
+
+    Where a right document is not for everybody all readers ask, else one of them in turn: asking each of thousands of
+    questions as everyone took two thirds of the time, and it is the answers from documents with rights that can leak.
+    """
+    if not setup.rights or not setup.readers or setup.settings.security_mode != "tokens":
+        return 0
+    is_delicate = any(setup.rights.get(identity) for identity in question.document_ids)
+    turn = crc32(question.id.encode(errors="replace")) % len(setup.readers)
+    count = 0
+    for reader in setup.readers if is_delicate else setup.readers[turn : turn + 1]:
+        user = User(reader.name, reader.tokens)
+        for extract in _extracts(Ask(question.text), user, setup.settings, setup.dependencies):
+            acl = setup.rights.get(extract.document.id)
+            count += acl is not None and not is_visible(acl, reader.tokens)
+    return count
+
+
+def kept(path: Path, plan: str) -> list[Trial]:
+    """Return the trials in the file *path* that a run of the same *plan* left; none when it was of another plan."""
+    try:
+        head, *lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError:
+        return []
+    # What follows the last line end was cut off while it was written.
+    return [_trial(line) for line in lines[:-1]] if head == plan else []
+
+
+def keeping(path: Path, plan: str, trials: Iterable[Trial], done: int) -> Iterator[Trial]:
+    """Yield *trials*, each one written to the file *path* behind the *done* ones; with none it begins with *plan*."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if done:
+        _shorten(path, done)
+    with path.open("a" if done else "w", encoding="utf-8") as file:
+        if not done:
+            file.write(f"{plan}\n")
+        for trial in trials:
+            file.write(json.dumps(asdict(trial)) + "\n")
+            file.flush()
+            yield trial
+
+
+def _shorten(path: Path, done: int) -> None:
+    """Drop what stands behind the head and *done* trials: half a line."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("".join(f"{line}\n" for line in lines[: done + 1]), encoding="utf-8")
+
+
+def _trial(line: str) -> Trial:
+    row = json.loads(line)
+    return Trial(**{**row, "hits": {way: tuple(found) for way, found in row["hits"].items()}})

@@ -1,0 +1,1 @@
+"""No Python beside this line: the contract's rows, question sets, Solr's pom, launcher and schemas."""

@@ -1,0 +1,1 @@
+"""A real Solr for trials, started from Maven artifacts."""

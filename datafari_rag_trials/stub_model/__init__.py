@@ -1,0 +1,1 @@
+"""A model server that behaves as the model name says."""

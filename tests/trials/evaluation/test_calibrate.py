@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from datafari_rag.core.passages.evidence_threshold import Signals, evidence_of
+
+pytest.importorskip("numpy")
+
+from datafari_rag_trials.evaluation.calibrate import FOREIGN, OWN, SIMILAR, Asked, fitted, table, thresholds
+
+
+def signals(share: float, held: float) -> Signals:
+    return Signals(held=held, share=share, units=100.0, pairs=held / 2)
+
+
+RIGHT = [Asked("a", OWN, signals(number / 100, 3 - number / 50), is_right=True) for number in range(50)]
+WRONG = [Asked("a", FOREIGN, signals(0.4 + number / 100, 1.5 - number / 50)) for number in range(50)]
+ASKED = [*RIGHT, *WRONG, Asked("a", SIMILAR, signals(0.0, 3.0)), Asked("a", OWN, None), Asked("b", FOREIGN, None)]
+
+
+def test_a_lack_of_words_speaks_against_and_words_that_are_held_for_the_documents() -> None:
+    weights = fitted(ASKED)
+    assert weights.missing < 0 < weights.held
+    assert evidence_of(RIGHT[0].signals, weights) > 0.9 > 0.1 > evidence_of(WRONG[-1].signals, weights)
+
+
+def test_the_threshold_keeps_the_share_that_it_is_to_keep_and_the_warning_is_above_it() -> None:
+    weights = fitted(ASKED)
+    least, few = thresholds(ASKED, weights, ["a"])
+    kept = [evidence_of(one.signals, weights) >= least for one in RIGHT]
+    assert 0.9 <= sum(kept) / len(kept) < 1 and least <= few
+
+
+def test_the_table_has_what_is_kept_and_answered_of_each_place() -> None:
+    rows = table(ASKED, fitted(ASKED), 0.0).split("\n")[2:]
+    assert rows == ["| a | 50 | 100.0 | 50 | 100.0 | 1 | 100.0 |", "| b | 0 | – | 1 | 100.0 | 0 | – |"]

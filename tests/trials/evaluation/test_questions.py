@@ -1,0 +1,80 @@
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from datafari_rag_trials.evaluation.questions import (
+    REWORDED,
+    Question,
+    UnreadableQuestions,
+    questions_in,
+    readers_in,
+    reworded_in,
+    rights_in,
+)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "set" / "questions.jsonl"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_questions_are_read_and_counted_in_their_folder(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        '{"id": 7, "question": "Fare?", "answers": ["nine"], "doc_ids": ["a", "b"]}\n\n'
+        '{"question": "Why?", "unanswerable": true, "set": "other", "answers": null}\n',
+    )
+    first, second = questions_in(path)
+    assert first == Question("7", "set", "Fare?", ("nine",), frozenset({"a", "b"}))
+    assert (second.group, second.is_answerable, second.answers) == ("other", False, ())
+    assert not second.needs_all
+    assert second.id.endswith("questions.jsonl:3")
+    assert questions_in(path, "mine")[0].group == "mine"
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"question": " "}', '{"question": 5}'], ids=repr)
+def test_a_line_that_is_no_question_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(UnreadableQuestions, match=r"questions\.jsonl:1"):
+        questions_in(written(tmp_path, line))
+
+
+def test_users_and_rights(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"user": "ann", "tokens": ["g"]}\n{"user": "ann", "tokens": []}\n{"user": "bob"}\n')
+    assert [(one.name, one.tokens) for one in readers_in(path)] == [("ann", frozenset({"g"})), ("bob", frozenset())]
+    path.write_text('{"tokens": []}', encoding="utf-8")
+    with pytest.raises(UnreadableQuestions, match="name"):
+        readers_in(path)
+    path.write_text('{"id": "a", "allow_token_document": ["g"], "title": "t"}\n{"id": "b"}', encoding="utf-8")
+    assert rights_in(path) == {"a": {"allow_token_document": ("g",)}, "b": {}}
+
+
+def test_a_question_in_other_words_has_the_answers_of_the_one_it_goes_back_to(tmp_path: Path) -> None:
+    known = (Question("q1", "a set", "old words", ("yes",), frozenset({"d1"})),)
+    rows = [
+        {"set": "a set", "source": "q1", "question": "new words"},
+        {"set": "another set", "source": "q1", "question": "not known"},
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (found,) = reworded_in(tmp_path / "r.jsonl", known)
+    assert found == Question("reworded q1", REWORDED, "new words", ("yes",), frozenset({"d1"}))
+
+
+@pytest.mark.parametrize("row", [{"set": "s", "source": "q"}, {"set": "s", "source": "q", "question": " "}])
+def test_a_line_without_a_question_is_named(tmp_path: Path, row: dict[str, str]) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps(row))
+    with pytest.raises(UnreadableQuestions, match=r"r\.jsonl:1"):
+        reworded_in(tmp_path / "r.jsonl", ())
+
+
+def test_the_shipped_questions_in_other_words_are_distinct_and_hold_nothing_of_others() -> None:
+    with resources.as_file(
+        resources.files("datafari_rag_trials.resources") / "evaluation" / "reworded" / "reworded.jsonl"
+    ) as path:
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert len(rows) >= 150
+    assert all({*row} == {"set", "source", "question", "by"} for row in rows)
+    assert len({(row["set"], row["source"]) for row in rows}) == len({row["question"] for row in rows}) == len(rows)
