@@ -10,6 +10,7 @@ may answer with another one. What an error shows is never a library's message, a
                 NoRoomForDocuments 400 contextTooLong
             RefusedByModel      400 badRequest
             TooManyValues       400 tooManyValues
+            UnfitValue          400 badRequest
         NotAuthenticated        401 notAuthenticated
             InvalidSignIn       401 notAuthenticated
             ExpiredSignIn       401 notAuthenticated
@@ -132,6 +133,12 @@ class TooManyValues(BadRequest):
     def of(cls, name: str, limit: int) -> TooManyValues:
         """Return the error of *name*, a parameter or a form, that says how many values it may have."""
         return cls(f"Too many values of {name}: at most {limit}.", field=name)
+
+
+class UnfitValue(BadRequest):
+    """A filter has a value that its field cannot have: to exclude it would exclude nothing."""
+
+    sentence = "A value to filter or count by does not fit its field."
 
 
 class NotAuthenticated(RagError):

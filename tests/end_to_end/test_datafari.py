@@ -17,6 +17,7 @@ from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.adapters.solr.retriever import SolrRetriever
 from datafari_rag.commands.doctor.command import doctor
 from datafari_rag.core.access import Filter, User, filter_for
+from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.filter_queries import restriction_of
 from datafari_rag.core.query.search_request import Browse, Search, Step
 from datafari_rag.core.settings.table import Settings
@@ -269,8 +270,8 @@ FILTERED = {
     ),
     "today": ("{!tag=date_0}creation_date:[NOW/DAY TO NOW]", set()),
     "since a year": ("creation_date:[1960-01-01T00:00:00Z TO NOW]", {"policy", "leave", "conges", "elevated"}),
-    "what the type makes nothing of": ("spell:***", set()),
-    "all but what the type makes nothing of": ("-spell:***", {"policy", "leave", "conges", "elevated"}),
+    "what the type makes nothing of": ('spell:"***"', set()),
+    "all but what the type makes nothing of": ('-spell:"***"', {"policy", "leave", "conges", "elevated"}),
     "syntax as a value": ('author:"{!lucene}*:*"', set()),
 }
 
@@ -282,6 +283,21 @@ def test_a_filter_is_read_as_its_field_reads_it(engine: SolrRetriever, text: str
     assert set(listed(engine, Browse(None, restrictions=(restriction,)))) == wanted
     leave = asked("leave engineers", operator="OR", restrictions=(restriction,))
     assert set(found_by(engine, leave)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-creation_date:[NOW-1MONHT TO NOW]", "-creation_date:junk", "-original_file_size:x", "last_modified:[2024 TO *]"],
+)
+def test_a_filter_that_its_field_cannot_have_is_refused(engine: SolrRetriever, text: str) -> None:
+    restriction = restriction_of(text, ("creation_date", "original_file_size", "last_modified"))
+    assert restriction is not None
+    for seek in (
+        lambda: listed(engine, Browse(None, restrictions=(restriction,))),
+        lambda: found_by(engine, asked("leave", restrictions=(restriction,))),
+    ):
+        with pytest.raises(BadRequest):
+            seek()
 
 
 # --- the doctor -------------------------------------------------------------------------------------------------------

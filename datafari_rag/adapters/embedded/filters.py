@@ -15,7 +15,7 @@ from tantivy import FieldType, Occur, Order, Query, Schema, Searcher
 from datafari_rag.adapters.embedded.schema import BLOCK_FIELD, RAW_FIELDS
 from datafari_rag.core.access import ACL_FIELDS, LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.errors import BadSetting
+from datafari_rag.core.errors import BadSetting, UnfitValue
 from datafari_rag.core.query.dates import date_math_at
 
 DATE_FIELD = "last_modified"
@@ -51,10 +51,13 @@ def rights_query(access: Filter, schema: Schema, searcher: Searcher) -> Query | 
 
 def restriction_query(restriction: Restriction, schema: Schema, values_of: Callable[[str], Sequence[str]]) -> Query:
     """
-    Return what one restriction narrows to: nothing, for a field that cannot be filtered or an invalid value.
+    Return what one restriction narrows to: nothing, for a field that cannot be filtered.
 
     *values_of* returns the values of a field, sorted, that documents of this user have: `values_in`, remembered. A
     range is made of them and of no others, so that what it costs reveals nothing about other documents.
+
+    Raises:
+        UnfitValue: a value is none that its field can have.
     """
     either = [_restricted(one, schema, values_of) for one in (restriction, *restriction.alternatives)]
     found = either[0] if len(either) == 1 else Query.boolean_query([(Occur.Should, query) for query in either])
@@ -122,10 +125,10 @@ def _restricted(restriction: Restriction, schema: Schema, values_of: Callable[[s
         return _date_query(restriction, schema)
     if restriction.field not in RAW_FIELDS:
         return Query.empty_query()
+    if not all(is_term(text) for text in (restriction.value, restriction.low, restriction.high) if text is not None):
+        raise UnfitValue
     if restriction.value is not None:
-        return _term_query(restriction.field, restriction.value, schema)
-    if not all(is_term(bound) for bound in (restriction.low, restriction.high) if bound is not None):
-        return Query.empty_query()
+        return Query.term_query(schema, restriction.field, restriction.value)
     values = values_of(restriction.field)
     start = 0 if restriction.low is None else bisect_left(values, restriction.low)
     end = len(values) if restriction.high is None else bisect_right(values, restriction.high)
@@ -138,14 +141,10 @@ def _date_query(restriction: Restriction, schema: Schema) -> Query:
     now = datetime.datetime.now(datetime.UTC)
     low, high = (None if text is None else date_math_at(text, now) for text in texts)
     if any(text is not None and bound is None for text, bound in zip(texts, (low, high), strict=True)):
-        return Query.empty_query()
+        raise UnfitValue
     # Without any bound tantivy would find the documents without a date as well; one that it cannot hold wraps round.
     first, last = max(low or EARLIEST, EARLIEST), min(high or LATEST, LATEST)
     return Query.range_query(schema, DATE_FIELD, FieldType.Date, lower_bound=first, upper_bound=last)
-
-
-def _term_query(field: str, value: str, schema: Schema) -> Query:
-    return Query.term_query(schema, field, value) if is_term(value) else Query.empty_query()
 
 
 def is_term(text: str) -> bool:

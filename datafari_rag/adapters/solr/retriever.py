@@ -16,7 +16,7 @@ from datafari_rag.adapters.solr.nodes import Nodes, described
 from datafari_rag.adapters.solr.replies import document_of, hits_of, is_partial, page_of, snippets_of, took_ms
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document, first_value
-from datafari_rag.core.errors import BadRequest, SearchError, SearchUnavailable
+from datafari_rag.core.errors import SearchError, SearchUnavailable, UnfitValue
 from datafari_rag.core.messages import message
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.solr.handler_parameters import SENT
@@ -65,7 +65,7 @@ class SolrRetriever:
         Raises:
             SearchUnavailable: no connection, a refusal, an unreadable answer, or a missing shard.
             SearchTimeout: no answer within the limits.
-            BadRequest: a value to narrow by does not fit its field.
+            UnfitValue: a value to narrow by does not fit its field.
         """
         schema = self._schema()
         params, reply = self._sought(
@@ -141,7 +141,7 @@ class SolrRetriever:
             raise
         except RequestRejected as error:
             if is_narrowed:
-                raise BadRequest("A value to filter or count by does not fit its field.", log=error.log) from error
+                raise UnfitValue(log=error.log) from error
             raise
         except UnicodeEncodeError:
             raise SearchUnavailable(log="a lone surrogate in a parameter") from None

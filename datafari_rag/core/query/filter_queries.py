@@ -4,10 +4,12 @@ Filters as pages and programs write them for Solr (`fq`), read into restrictions
     filter  = [ "{!tag=NAME}" ] [ "-" | "+" | "NOT " ] ( any | "(" any ")" )
     any     = FIELD ":" either { " OR " FIELD ":" either }          always the same field
     either  = one | "(" one { " OR " one } ")"
-    one     = value | "[" value " TO " value "]"
+    one     = value | "*" | "[" end " TO " end "]"
+    end     = value | "*"
 
-A value is quoted, or has no white space, bracket or quotation mark; a backslash takes the next character as it is. It
-is a value and nothing else: a star in it is a star. The forms are those of Datafari's pages.
+A value is quoted, or a word to Solr's parser too, with colons; a backslash takes the next character as it is. What
+means more to Solr than a value (a wildcard, a boost, a minus inside) is not read as one: it would find nothing, and
+exclude nothing. The forms are those of Datafari's pages.
 """
 
 from __future__ import annotations
@@ -24,12 +26,14 @@ MAX_FILTER_CHARS = 10_000
 MAX_ALTERNATIVES = 100
 """Most values of one filter of which one is enough."""
 
-_VALUE = r'("(?:[^"\\]|\\.)+"|(?:[^\s"()\[\]{}\\]|\\.)+)'
+_QUOTED = r'"(?:[^"\\]|\\.)+"'
+_WORD = r'(?:[^\s"()\[\]{}\\*?~^!:/+-]|\\.)(?:[^\s"()\[\]{}\\*?~^!]|\\.)*'
+_END = rf'({_QUOTED}|(?:[^\s"()\[\]{{}}\\]|\\.)+)'
 _TAG = re.compile(r"\{!tag=['\"]?[A-Za-z0-9_.,-]{1,100}['\"]?\}\s*")
 _SIGN = re.compile(r"([-!]|NOT\s+|\+)?")
 _FIELD = re.compile(r"([^\s:\"()\[\]{}\\+!-][^\s:\"()\[\]{}\\]*):")
 _OPEN, _CLOSE, _OR = re.compile(r"\(\s*"), re.compile(r"\s*\)"), re.compile(r"\s+OR\s+")
-_ONE = re.compile(rf"{_VALUE}|\[\s*{_VALUE}\s+TO\s+{_VALUE}\s*\]")
+_ONE = re.compile(rf"({_QUOTED}|{_WORD}|\*)|\[\s*{_END}\s+TO\s+{_END}\s*\]")
 # A value that a person chose contains no controls, and lone surrogates cannot be sent to any engine.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _WORDS = re.compile(r"[A-Za-z0-9_.-]+")
@@ -86,11 +90,8 @@ def _one(scan: _Scan, field: re.Match[str] | None) -> Restriction | None:
     found = scan.take(_ONE)
     if found is None or field is None:
         return None
-    value, *span = found.groups()
-    if value is not None:
-        return Restriction(field.group(1), value=_bare(value))
-    low, high = (None if bound == "*" else _bare(bound) for bound in span)
-    return Restriction(field.group(1), low=low, high=high)
+    value, low, high = (None if text in (None, "*") else _bare(text) for text in found.groups())
+    return Restriction(field.group(1), value=value, low=low, high=high)
 
 
 class _Scan:

@@ -267,7 +267,7 @@ def _restrictions(values: Sequence[str], scope: _Scope) -> tuple[Any, bool]:
         # What it would narrow is not guessed: hits that it excludes would be shown as if it were not there.
         raise BadRequest(
             f"The filter on {misread} cannot be read. Write FIELD:VALUE, FIELD:[A TO B] or FIELD:(A OR B), "
-            "with a minus in front to exclude; values with spaces stand between quotation marks.",
+            "with a minus in front to exclude; values with spaces or * stand between quotation marks.",
             field="fq",
         )
     kept = tuple(one for text in given if (one := restriction_of(text, scope.facets)) is not None)

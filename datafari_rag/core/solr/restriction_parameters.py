@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from datafari_rag.core.ask import Restriction
+from datafari_rag.core.errors import UnfitValue
 from datafari_rag.core.query.dates import date_math_of
-from datafari_rag.core.solr.schema import Schema
+from datafari_rag.core.solr.schema import Kind, Schema
 
 NOTHING = "-*:*"
 """A query that finds nothing."""
@@ -19,7 +20,12 @@ _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
 def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> dict[str, str | list[str]]:
-    """Return each restriction as a separate filter; a value that its field cannot hold finds nothing."""
+    """
+    Return each restriction as a separate filter.
+
+    Raises:
+        UnfitValue: a value is none that its field can have.
+    """
     params: dict[str, str | list[str]] = {}
     queries: list[str] = []
     for number, restriction in enumerate(restrictions):
@@ -29,7 +35,7 @@ def restriction_params(restrictions: Sequence[Restriction], schema: Schema) -> d
             names.append(name)
             params[name] = _restricted(one, f"{name}_value", schema)
             if one.value is not None:
-                params[f"{name}_value"] = _fitted(one.value, schema.kind(one.field)) or ""
+                params[f"{name}_value"] = _fitted(one.value, schema.kind(one.field))
         clause = "must_not" if restriction.is_excluded else "should"
         everything = " filter=$everything" if restriction.is_excluded else ""
         queries.append(f"{{!bool{everything}{''.join(f' {clause}=${name}' for name in names)}}}")
@@ -42,26 +48,18 @@ def _restricted(restriction: Restriction, name: str, schema: Schema) -> str:
         return NOTHING
     if restriction.value is not None:
         # The field's type reads the value: of a text that it makes nothing of, a bool of one filter finds nothing.
-        return (
-            NOTHING
-            if _fitted(restriction.value, kind) is None
-            else f"{{!bool filter='{{!field f={field} v=${name}}}'}}"
-        )
-    low, high = _bound(restriction.low, kind), _bound(restriction.high, kind)
-    return NOTHING if low is None or high is None else f"{field}:[{low} TO {high}]"
+        return f"{{!bool filter='{{!field f={field} v=${name}}}'}}"
+    return f"{field}:[{_bound(restriction.low, kind)} TO {_bound(restriction.high, kind)}]"
 
 
-def _bound(given: str | None, kind: str) -> str | None:
+def _bound(given: str | None, kind: Kind) -> str:
     r"""
-    Return one end of a range as Solr's parser takes it, None when it cannot be one.
+    Return one end of a range as Solr's parser takes it.
 
     No parser takes bounds from separate parameters for a field with several values (`{!frange}` wants one). So
     each character is written as its number, and the parser sees only quotation marks added here, `\u` and digits.
     """
-    if given is None:
-        return "*"
-    value = _fitted(given, kind)
-    return None if value is None else f'"{numbered(value)}"'
+    return "*" if given is None else f'"{numbered(_fitted(given, kind))}"'
 
 
 def numbered(text: str) -> str:
@@ -70,10 +68,10 @@ def numbered(text: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _fitted(value: str, kind: str) -> str | None:
-    """Return *value* as a field of *kind* takes it, None when it cannot: Solr would answer 400."""
-    if kind == "date":
-        return date_math_of(value)
-    if kind == "number":
-        return value if _NUMBER.fullmatch(value) else None
-    return None if LONE.search(value) else value
+def _fitted(value: str, kind: Kind) -> str:
+    """Return *value* as a field of *kind* takes it. Raises: UnfitValue: it takes no such value."""
+    is_fit = _NUMBER.fullmatch(value) is not None if kind == "number" else LONE.search(value) is None
+    found = date_math_of(value) if kind == "date" else value
+    if found is None or not is_fit:
+        raise UnfitValue
+    return found

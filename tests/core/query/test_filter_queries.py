@@ -11,7 +11,9 @@ FACETS = ("source", "extension", "last_modified")
 
 RESTRICTIONS = {
     "a word": ("source:hr", Restriction("source", value="hr")),
-    "a star is a star": ("source:*", Restriction("source", value="*")),
+    "any value": ("-source:*", Restriction("source", is_excluded=True)),
+    "a quoted star is a star": ('source:"a*"', Restriction("source", value="a*")),
+    "an escaped star is a star": (r"source:\*", Restriction("source", value="*")),
     "a colon in a value": ("source:a:b", Restriction("source", value="a:b")),
     "quotation marks go": ('source:"Human Resources"', Restriction("source", value="Human Resources")),
     "an escaped mark stays": (r'source:"say \"a\\b\""', Restriction("source", value='say "a\\b"')),
@@ -59,6 +61,30 @@ def test_a_filter_on_another_field_is_none_of_ours_and_one_on_ours_that_cannot_b
     assert misread_field("title:source", FACETS) is None
     assert misread_field("title:a AND source", FACETS) == "source"
     assert misread_field("title:a AND resource:b", FACETS) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("source:a*", "source:?a", "source:a~2", "source:a^5", "source:/a.b/", "source:a!b", "source:-a", "source:+a"),
+        *("source:!a", "source:(a OR -b)", "source:(a AND b)", "source:(a b)", "source:(a OR (b))", "((source:a))"),
+        *("source:", "source: a", "source:()", "source:(a OR )", 'source:"a', 'source:a"', 'source:"a"b', "source:a\\"),
+        *("source:[a TO b}", "source:{a TO b]", "source:[a TO", "source:[a b TO c]", "source:[a]", "source:[TO]"),
+        *("source:a AND extension:b", "source:a extension:b", "source:a OR extension:b", "--source:a", "-(-source:a)"),
+        *(
+            "{!lucene}source:a",
+            "{!term f=source}a",
+            "{!tag=a}{!tag=b}source:a",
+            "{!tag=a v=$q}source:a",
+            "{!tag=}source:a",
+        ),
+        *("source:a\x00", "source:${a}", f"source:{'a' * 10_001}", f"{'(' * 5000}source:a{')' * 5000}", "not source:a"),
+    ],
+)
+def test_what_means_more_to_solr_than_a_value_is_not_read_as_one(text: str) -> None:
+    """Read as a value it finds nothing, and excludes nothing."""
+    assert restriction_of(text, FACETS) is None
+    assert misread_field(text, FACETS) is not None
 
 
 def test_a_filter_has_a_bounded_number_of_values() -> None:
