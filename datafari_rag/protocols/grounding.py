@@ -8,19 +8,21 @@ Places in the text are counted in bytes of UTF-8 where Google counts them so, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.resolution import UNSUPPORTED
 from datafari_rag.core.citations.text_check import CheckedSentence, TextCheck
 from datafari_rag.core.documents import Citation, Document
-from datafari_rag.core.errors import BadRequest, NoQuery, RagError, TooManyValues
+from datafari_rag.core.errors import BadRequest, RagError
 from datafari_rag.core.judging.second_judge import JudgeReport
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.protocols.arguments import Arguments
+from datafari_rag.protocols.records import NOT_BLANK, DocumentId, distinct, read
 from datafari_rag.protocols.request import Incoming
 
 Json = dict[str, object]
@@ -34,7 +36,6 @@ MAX_ATTRIBUTES = 20
 MAX_ATTRIBUTE_CHARS = 2_000
 """Characters of one fact's attributes, names and values: the reply repeats them at each place of the fact."""
 
-MAX_NUMBER_CHARS = 20
 MAX_DOCUMENTS = 20
 
 DEFAULT_THRESHOLD = 0.6
@@ -49,6 +50,64 @@ _STATUSES = {
     500: "INTERNAL",
     504: "DEADLINE_EXCEEDED",
 }
+
+
+class Fact(Struct, rename="camel", frozen=True):
+    """A fact that the text is checked against."""
+
+    fact_text: Annotated[str, Meta(extra={"field": "factText"})] = ""
+    attributes: (
+        Annotated[
+            dict[str, Any],
+            Meta(
+                max_length=MAX_ATTRIBUTES,
+                description="title and uri name the fact; all come back as sourceMetadata: 2,000 characters together.",
+                extra={"field": "attributes"},
+                extra_json_schema={"additionalProperties": {"type": "string"}},
+            ),
+        ]
+        | None
+    ) = None
+
+
+class GroundingSpec(Struct, rename="camel", frozen=True):
+    """How strong a proof must be; Google's clients write the number as a number or as text."""
+
+    citation_threshold: Annotated[
+        Annotated[float, Meta(ge=0, le=1)]
+        | Annotated[str, Meta(pattern=r"^\s*(0?\.[0-9]{1,18}|0|1|[01]\.0*|0\.[0-9]{1,18})\s*$")]
+        | None,
+        Meta(
+            description="Weaker proof is not cited: 1 is quoted words, 0.8 facts in one sentence, 0.6 in two.",
+            extra={"field": "citationThreshold", "must": "a number from 0 to 1"},
+        ),
+    ] = None
+
+
+class GroundingRequest(Struct, rename="camel", frozen=True):
+    """A text, and either facts or documents that it is checked against; other names are ignored."""
+
+    answer_candidate: Annotated[
+        str,
+        Meta(
+            pattern=NOT_BLANK,
+            max_length=MAX_CANDIDATE_CHARS,
+            description="The text. Blank: error 422.",
+            extra={"absent": True},
+        ),
+    ]
+    facts: Annotated[
+        Annotated[list[Fact], Meta(min_length=1, max_length=MAX_FACTS, extra={"must": "a list of facts"})] | None,
+        Meta(description="What the text is checked against, at most 1,000,000 characters together."),
+    ] = None
+    document_ids: Annotated[
+        Annotated[
+            list[DocumentId], Meta(min_length=1, max_length=MAX_DOCUMENTS, extra={"must": "a list of ids of documents"})
+        ]
+        | None,
+        Meta(description="Documents instead of facts, read with the caller's rights."),
+    ] = None
+    grounding_spec: GroundingSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +156,12 @@ def parse(incoming: Incoming) -> Wanted:
         TooManyValues: more facts, attributes or ids than are taken.
         BadRequest: a value that does not fit; the error names its field.
     """
-    body = incoming.body
-    if not isinstance(body, Mapping):
-        raise BadRequest("The request body must be an object.")
-    given = Arguments(body)
-    candidate = given.text("answerCandidate", most_chars=MAX_CANDIDATE_CHARS)
-    if not candidate.strip():
-        raise NoQuery("answerCandidate is missing or blank.", field="answerCandidate")
-    threshold = _threshold(body.get("groundingSpec"))
-    has_facts, has_ids = (body.get(name) is not None for name in ("facts", "documentIds"))
-    if has_facts == has_ids:
+    given = read(GroundingRequest, incoming.body)
+    if (given.facts is None) == (given.document_ids is None):
         raise BadRequest("Send either facts or documentIds.", field="facts")
-    if has_ids:
-        return Wanted(candidate, (), given.document_ids("documentIds", most=MAX_DOCUMENTS), threshold)
-    return Wanted(candidate, _facts(body["facts"]), (), threshold)
+    spec = given.grounding_spec or GroundingSpec()
+    threshold = DEFAULT_THRESHOLD if spec.citation_threshold is None else float(spec.citation_threshold)
+    return Wanted(given.answer_candidate, _facts(given.facts or ()), distinct(given.document_ids or ()), threshold)
 
 
 def reply(wanted: Wanted, found: Found) -> Json:
@@ -162,57 +213,24 @@ def _report(second: JudgeReport) -> Json:
     return {"claims": second.claims, "decided": second.decided, "failure": named}
 
 
-def _threshold(spec: object) -> float:
-    """Return how strong a proof must be; Google's clients write the number as a number or as text."""
-    if spec is None:
-        return DEFAULT_THRESHOLD
-    if not isinstance(spec, Mapping):
-        raise BadRequest("groundingSpec must be an object.", field="groundingSpec")
-    value = spec.get("citationThreshold")
-    number = DEFAULT_THRESHOLD if value is None else _number(value)
-    if not 0 <= number <= 1:
-        raise BadRequest("citationThreshold must be a number from 0 to 1.", field="citationThreshold")
-    return number
-
-
-def _number(value: object) -> float:
-    """Return *value* as a number, one that fits nowhere when it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return math.inf
-    try:
-        return float(value[:MAX_NUMBER_CHARS] if isinstance(value, str) else value)
-    except (ValueError, OverflowError):
-        return math.inf
-
-
-def _facts(facts: object) -> tuple[Document, ...]:
-    if not isinstance(facts, list) or not facts:
-        raise BadRequest("facts must be a list of facts.", field="facts")
-    if len(facts) > MAX_FACTS:
-        raise TooManyValues.of("facts", MAX_FACTS)
+def _facts(facts: Sequence[Fact]) -> tuple[Document, ...]:
     read = tuple(_fact(place, fact) for place, fact in enumerate(facts))
     if sum(len(one.text) + _chars_of(one.meta) for one in read) > MAX_FACTS_CHARS:
         raise BadRequest(f"facts must have at most {MAX_FACTS_CHARS} characters together.", field="facts")
     return read
 
 
-def _fact(place: int, fact: object) -> Document:
-    if not isinstance(fact, Mapping):
-        raise BadRequest("Each fact must be an object with factText.", field="facts")
-    attributes = fact.get("attributes")
-    attributes = {} if attributes is None else attributes
-    if not isinstance(attributes, Mapping):
-        raise BadRequest("attributes must be an object of texts.", field="attributes")
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise TooManyValues.of("attributes", MAX_ATTRIBUTES)
-    meta = {name: Arguments(attributes).text(name, most_chars=None) for name in attributes}
+def _fact(place: int, fact: Fact) -> Document:
+    meta = {name: text for name, text in (fact.attributes or {}).items() if isinstance(text, str)}
+    other = next((name for name in fact.attributes or {} if name not in meta), None)
+    if other is not None:
+        raise BadRequest(f"{other} must be a string.", field=other)
     if _chars_of(meta) > MAX_ATTRIBUTE_CHARS:
         raise BadRequest(
             f"attributes of a fact must have at most {MAX_ATTRIBUTE_CHARS} characters together.", field="attributes"
         )
-    text = Arguments(fact).text("factText", most_chars=None)
     uri = meta.get("uri") or None
-    return Document(str(place), text, "factText", title=meta.get("title") or f"§{place}", url=uri, meta=meta)
+    return Document(str(place), fact.fact_text, "factText", title=meta.get("title") or f"§{place}", url=uri, meta=meta)
 
 
 def _chars_of(attributes: Mapping[str, object]) -> int:

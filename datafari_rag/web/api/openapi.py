@@ -21,6 +21,8 @@ from datafari_rag.core.errors import leaves
 from datafari_rag.core.query.chat_overrides import OVERRIDES
 from datafari_rag.core.query.select_parameters import READERS
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.protocols.grounding import GroundingRequest
+from datafari_rag.protocols.records import schemas_of
 from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.responses import json_response
@@ -84,9 +86,15 @@ def written() -> Json:
     return found
 
 
+@cache
+def requests() -> Json:
+    """Return the schemas of what callers send, made of the records that read it."""
+    return schemas_of(*RECORDS, ref_template=REF)
+
+
 def _schemas(settings: Settings) -> Json:
     """Return the schemas that are written down with what the settings and the table of overrides decide."""
-    schemas: Json = dict(written()["schemas"])
+    schemas: Json = {**written()["schemas"], **requests()}
     overrides = {name: _nullable(dict(row.kind.schema)) | {"description": row.says} for name, row in OVERRIDES.items()}
     overrides["top"] |= {"maximum": settings.chat_top_max}
     schemas["Overrides"] = schemas["Overrides"] | {"properties": overrides}
@@ -186,4 +194,10 @@ def _responses(known: Json) -> Json:
 
 
 def _ref(name: str) -> Json:
-    return {"$ref": f"#/components/schemas/{name}"}
+    return {"$ref": REF.format(name=name)}
+
+
+REF = "#/components/schemas/{name}"
+
+RECORDS = (GroundingRequest,)
+"""The bodies that callers send."""

@@ -1,0 +1,199 @@
+"""
+What callers send, as declared records: one declaration says what is read, what is refused, and how it is described.
+
+A record is a `msgspec.Struct`. A value that does not fit is an error that names its field; what the field must be is
+said from the declaration, never in the words of the library. What a declaration cannot say is the protocol's to check.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, inspect
+
+from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError, TooManyValues
+
+Json = dict[str, Any]
+Record = TypeVar("Record")
+
+MAX_ID_CHARS = 2048
+"""Longest id of a document that is looked up."""
+
+NOT_BLANK = r"\S"
+
+Question = Annotated[
+    str, Meta(pattern=NOT_BLANK, max_length=MAX_QUESTION_CHARS, extra={"absent": True, "too long": True})
+]
+"""Words to be searched. Its notes say that there are errors of their own for none and for too many."""
+
+DocumentId = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARS, extra={"must": "the id of a document"})]
+
+_MISSING = re.compile(r"\AObject missing required field `([^`]+)`")
+_PLACE = re.compile(r"`\$([^`]*)`\Z")
+_STEP = re.compile(r"\.([^.\[]+)|\[([0-9]+|\.\.\.)\]")
+
+
+def read(record: type[Record], values: object, *, whole: str | None = None, is_deep: bool = False) -> Record:
+    """
+    Return *values* as *record*; names that it does not have are ignored unless it forbids them.
+
+    An error names the field of the record that does not fit, with *is_deep* also the place in it. *whole* is what the
+    values are together, where they are a part of the request.
+
+    Raises:
+        NoQuery, QueryTooLong: a question is absent or too long.
+        TooManyValues: a list or an object is longer than it may be.
+        BadRequest: any other value that does not fit.
+    """
+    try:
+        return msgspec.convert(values, record)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error), record, values, whole=whole, is_deep=is_deep) from None
+
+
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return *texts* in their order, the same one once."""
+    return tuple(dict.fromkeys(texts))
+
+
+def unknown_names(record: type[msgspec.Struct], values: Mapping[str, object]) -> list[str]:
+    """Return the names of what was sent and is not in *record*; null is absent."""
+    return [name for name, value in values.items() if value is not None and name not in record.__struct_encode_fields__]
+
+
+def schema_of(record: type[msgspec.Struct]) -> Json:
+    """Return the JSON Schema of *record* in one piece, for readers that follow no references."""
+    (whole,), parts = msgspec.json.schema_components([record], ref_template="{name}")
+    schema = _with_parts(whole, parts)
+    return {key: value for key, value in schema.items() if key != "description"}
+
+
+def schemas_of(*records: type[msgspec.Struct], ref_template: str) -> dict[str, Json]:
+    """Return the JSON Schemas of *records* and of what they hold, by name; they refer to each other by the template."""
+    _, parts = msgspec.json.schema_components(records, ref_template=ref_template)
+    return {name: _plain(schema) for name, schema in parts.items()}
+
+
+def _plain(schema: Any) -> Any:
+    """Return *schema* without what says nothing: the names of classes, and that what is absent is null."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    is_silent = {"title": isinstance(schema.get("title"), str), "default": schema.get("default", 0) is None}
+    return {key: _plain(one) for key, one in schema.items() if not is_silent.get(key, False)}
+
+
+def _with_parts(schema: Any, parts: Mapping[str, Json]) -> Any:
+    schema = _plain(schema)
+    if isinstance(schema, list):
+        return [_with_parts(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _with_parts(parts[schema["$ref"]], parts)
+    return {key: _with_parts(one, parts) for key, one in schema.items()}
+
+
+def _misfit(message: str, record: type, values: Any, *, whole: str | None, is_deep: bool) -> RagError:
+    """Return the error for the place that *message* names."""
+    path = _path_in(message)
+    kind, named, steps = inspect.type_info(record), None, list(_STEP.finditer(path))
+    for step in steps:
+        kind, values = _inner(kind, values, step[1], step[2])
+        named = _note(kind, "field") or named
+    shown = (path if is_deep else path[: steps[0].end()] if steps else "").lstrip(".")
+    field = named or shown or whole
+    is_item = len(steps) > 1 and not is_deep and named is None
+    return _error(kind, values, field, subject=f"Each part of {field}" if is_item else field or "The body")
+
+
+def _path_in(message: str) -> str:
+    """Return the path that an error of the library ends with; all else that it says is not shown."""
+    place, missing = _PLACE.search(message), _MISSING.match(message)
+    return "".join(filter(None, [place and place[1], missing and f".{missing[1]}"]))
+
+
+def _inner(kind: inspect.Type, value: Any, name: str | None, index: str) -> tuple[inspect.Type, Any]:
+    """Return the declaration and the value one step further in, None where it is absent."""
+    holder = next(one for one in _bare(kind) if isinstance(one, _HOLDERS))
+    if isinstance(holder, inspect.StructType):
+        return next(one.type for one in holder.fields if one.encode_name == name), value.get(name, UNSET)
+    return (holder.item_type, value[int(index)]) if isinstance(holder, inspect.ListType) else (holder.value_type, None)
+
+
+def _error(kind: inspect.Type, value: Any, field: str | None, *, subject: str) -> RagError:
+    most, is_text = _most(kind), isinstance(value, str)
+    if isinstance(value, _LONG) and len(value) > most:
+        if not is_text:
+            return TooManyValues.of(field or subject, int(most))
+        if _note(kind, "too long"):
+            return QueryTooLong(field=field)
+    if _note(kind, "absent") and (value is UNSET or (is_text and not value.strip())):
+        return NoQuery(f"{subject} is missing or blank.", field=field)
+    return BadRequest(f"{subject} must be {wanted(kind)}.", field=field)
+
+
+def _most(kind: inspect.Type) -> float:
+    """Return the most characters or items of a value of *kind*, infinite without a limit."""
+    return next((one.max_length for one in _bare(kind) if isinstance(one, _SIZED) and one.max_length), math.inf)
+
+
+def wanted(kind: inspect.Type) -> str:
+    """Return what "must be …" is completed by for a value of *kind*, null left out."""
+    return _note(kind, "must") or " or ".join(dict.fromkeys(map(_wanted, _bare(kind))))
+
+
+def _wanted(kind: inspect.Type) -> str:
+    match kind:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType():
+            return f"one of: {', '.join(filter(None, map(str, kind.values)))}"
+        case inspect.IntType():
+            return "a whole number" + _range(kind.ge, kind.le)
+        case inspect.FloatType():
+            return "a number" + _range(kind.ge, kind.le)
+        case inspect.StrType():
+            return "a string" if kind.max_length is None else f"a string of at most {kind.max_length} characters"
+        case inspect.ListType():
+            return "a list"
+        case inspect.StructType(forbid_unknown_fields=True):
+            return f"an object with no other names than {', '.join(one.encode_name for one in kind.fields)}"
+    return "an object"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None:
+        return ""
+    return f" of at least {low:.16g}" if high is None else f" from {low:.16g} to {high:.16g}"
+
+
+def _bare(kind: inspect.Type) -> Iterator[inspect.Type]:
+    """Yield what a value of *kind* may be, without notes and null."""
+    if isinstance(kind, inspect.Metadata):
+        yield from _bare(kind.type)
+    elif isinstance(kind, inspect.UnionType):
+        for one in kind.types:
+            yield from _bare(one)
+    elif not isinstance(kind, inspect.NoneType):
+        yield kind
+
+
+def _note(kind: inspect.Type, name: str) -> Any:
+    """Return the note *name* of a declaration or of what it may be, None without one."""
+    if isinstance(kind, inspect.UnionType):
+        return next(filter(None, (_note(one, name) for one in kind.types)), None)
+    if not isinstance(kind, inspect.Metadata):
+        return None
+    return (kind.extra or {}).get(name) or _note(kind.type, name)
+
+
+_HOLDERS = (inspect.StructType, inspect.ListType, inspect.DictType)
+_SIZED = (inspect.StrType, inspect.ListType, inspect.DictType)
+_LONG = (str, list, dict)
