@@ -148,10 +148,10 @@ class Runtime:
         kept, machine = self._kept, self._machine
         model = kept(
             "model",
-            _those(settings, "rag_api_", "rag_model", "rag_template", "llm_"),
+            _those(settings, "rag_api_", "rag_model", "rag_template", "llm_", "tls"),
             lambda: model_for(settings, self._aside, machine),
         )
-        of_search = _those(settings, "solr_", "openai_indexes")
+        of_search = _those(settings, "solr_", "openai_indexes", "tls")
         retriever = kept("retriever", of_search, lambda: retriever_for(settings, self._aside, machine))
         of_agents = _those(settings, "security_", "demo_", "mcp_url")
         of_meaning = (*of_search, *_those(settings, "embeddings_"))
@@ -169,7 +169,7 @@ class Runtime:
             clock=machine.monotonic,
             endpoint=host_of(settings.rag_api_endpoint),
             offload=self._aside,
-            judge=kept("judge", _those(settings, "answer_judge_"), lambda: judge_for(settings, machine)),
+            judge=kept("judge", _those(settings, "answer_judge_", "tls"), lambda: judge_for(settings, machine)),
         )
         revocations = kept("revocations", settings.security_revocations_file, lambda: revocations_for(settings))
         watch = RightsWatch(lambda name: revocations.latest(name).serial, lambda age_s: self.note_rights_age(age_s))
@@ -380,6 +380,6 @@ def _those(settings: Settings, *prefixes: str) -> tuple[object, ...]:
 def _warn(settings: Settings) -> None:
     if settings.security_mode == "none":
         log.warning("SECURITY IS OFF: security.mode=none shows every document to everyone")
-    for name in ("solr", "llm"):
-        if not getattr(settings, f"{name}_tls_verify"):
-            log.warning("%s.tls.verify=false: the certificate of this server is NOT checked", name)
+    for name in ("solr", "llm", "embeddings", "judge"):
+        if not getattr(settings.tls, name).is_checked:
+            log.warning("tls: verify is false for %s: the certificate of this server is NOT checked", name)

@@ -181,7 +181,7 @@ def _arranger(plain: Browse, access: Filter, settings: Settings, meaning: Meanin
             return {}
         return {one.id: max(piece.cosine for piece in one.near) / spread for one in near[1]}
 
-    return _Arranger(cosines, fields_of(settings.solr_field).id)
+    return _Arranger(cosines, fields_of(settings.solr_fields).id)
 
 
 def _listed(plain: Browse, access: Filter, retriever: Retriever, arrange: _Arranger | None) -> Mapping[str, object]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from datafari_rag.core.settings.reference import as_markdown, as_properties
+from datafari_rag.core.settings.reference import as_markdown, on_one_screen
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -11,7 +11,7 @@ def main() -> None:
     """Write the files where they differ."""
     packaged = ROOT / "datafari_rag" / "resources" / "conf"
     packaged.mkdir(parents=True, exist_ok=True)
-    (ROOT / "conf" / "rag.properties").write_text(as_properties(), "utf-8")
+    (ROOT / "conf" / "rag.properties").write_text(on_one_screen(), "utf-8")
     (ROOT / "docs" / "settings.md").write_text(as_markdown(), "utf-8")
     for name in ("rag.properties", "rag-instructions.txt"):
         (packaged / name).write_bytes((ROOT / "conf" / name).read_bytes())

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, packaged_instructions, snapshot_of
+from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, GONE, WITHOUT_EFFECT
 from datafari_rag.core.settings.parsing import Problem
-from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties
-from datafari_rag.core.settings.table import FIELD_NAMES, ROWS, Settings
+from datafari_rag.core.settings.reference import SEED_KEYS, as_markdown, as_properties, on_one_screen
+from datafari_rag.core.settings.table import ROWS, Settings, row_for
 
 ROOT = Path(__file__).parents[1]
 CONF = ROOT / "conf"
@@ -32,7 +33,7 @@ def test_the_packaged_config_set_of_solr_is_the_same(shown: str, name: str) -> N
 
 
 def test_the_properties_file_is_written_from_the_table() -> None:
-    assert (CONF / "rag.properties").read_text("utf-8") == as_properties(), MEND
+    assert (CONF / "rag.properties").read_text("utf-8") == on_one_screen(), MEND
 
 
 def test_the_page_of_settings_is_written_from_the_table() -> None:
@@ -50,17 +51,30 @@ def _besides_the_model(snapshot: SettingsSnapshot) -> list[Problem]:
     return [problem for problem in snapshot.problems if (problem.key, problem.severity) != ("rag.model", "warning")]
 
 
+def test_the_file_that_people_edit_fits_one_screen_and_says_a_sentence_of_each_setting() -> None:
+    lines = on_one_screen().splitlines()
+    settings = [number for number, line in enumerate(lines) if re.match(r"#?[a-z][\w.]+=", line)]
+    assert len(lines) <= 120
+    assert all(re.fullmatch(r"# .*[.…]", lines[number - 1]) for number in settings)
+    assert all(len(line) <= 120 for line in lines)
+
+
+def test_a_former_key_is_no_setting_and_what_took_its_place_is_one() -> None:
+    assert not any(row_for(key) for key in (*FOLDED, *GONE, *WITHOUT_EFFECT, *ALIASES, *ELSEWHERE))
+    assert all(row_for(place[0]) for place in FOLDED.values())
+    named = {key for why in GONE.values() for key in re.findall(r"\b[a-z]+\.[a-zA-Z_.]*[a-zA-Z_]\b", why)}
+    groups = {row.key.partition(".")[0] for row in ROWS}
+    assert [key for key in named if key.partition(".")[0] in groups and row_for(key) is None] == []
+
+
 def test_each_commented_default_can_be_uncommented(tmp_path: Path) -> None:
-    lines = (CONF / "rag.properties").read_text("utf-8").splitlines()
-    keys = {row.key for row in ROWS} | {f"solr.field.{name}" for name in FIELD_NAMES}
+    lines = as_properties().splitlines()
+    keys = {row.key for row in ROWS}
     bare = [line[1:] if line.startswith("#") and line[1:].partition("=")[0] in keys else line for line in lines]
     (tmp_path / "rag.properties").write_text("\n".join(bare), "utf-8")
     snapshot = snapshot_of(tmp_path / "rag.properties", environ={})
-    assert sum("=" in line and not line.startswith("#") for line in bare) == len(ROWS) - 1 + len(FIELD_NAMES)
-    assert _besides_the_model(snapshot) == []
-    assert {name: text for name, text in snapshot.settings.solr_field.items() if name != text} == {
-        "content_prefix": "content_"
-    }
+    assert sum("=" in line and not line.startswith("#") for line in bare) == len(ROWS)
+    assert (snapshot.settings, _besides_the_model(snapshot)) == (Settings(), [])
 
 
 def test_the_seeds_keys_are_set_in_it() -> None:

@@ -11,6 +11,7 @@ import click
 from datafari_rag.adapters.private_files import group_with_rights
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot, StartRefused, snapshot_of
 from datafari_rag.core.settings.addresses import EMBEDDED
+from datafari_rag.core.settings.reference import as_properties
 from datafari_rag.core.settings.table import Settings
 
 
@@ -19,18 +20,25 @@ from datafari_rag.core.settings.table import Settings
 Examples:
   datafari-rag check conf/rag.properties
   datafari-rag check --strict /etc/datafari-rag/rag.properties
+  datafari-rag check --all > all.properties
 \b
 Exit codes: 0 the file can be used (with --strict: and there is no warning), 1 it has errors, 2 wrong usage.
 """
 )
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--strict", is_flag=True, help="Count warnings as errors.")
-def check(file: Path, strict: bool) -> None:
+@click.option("--all", "is_whole", is_flag=True, help="Print a file with all settings and their defaults instead.")
+def check(file: Path | None, strict: bool, is_whole: bool) -> None:
     """Check a rag.properties file: print every problem as FILE:LINE: message.
 
     References to the environment and to other files are resolved as in the service. No server is contacted, and no
     secret is shown.
     """
+    if is_whole:
+        click.echo(as_properties(), nl=False)
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
     try:
         snapshot = snapshot_of(file, environ=os.environ)
     except StartRefused as refused:

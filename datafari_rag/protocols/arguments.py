@@ -123,4 +123,4 @@ def _turn(name: str, turn: object) -> dict[str, object]:
 
 def facets_of(settings: Settings) -> frozenset[str]:
     """Return the fields that a search may be narrowed by: never those of rights, whatever they are called here."""
-    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_field).acl.values(), *ACL_FIELDS}
+    return frozenset(settings.solr_facets) - {*fields_of(settings.solr_fields).acl.values(), *ACL_FIELDS}

@@ -39,7 +39,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
         QueryTooLong: over 4000 characters.
         BadRequest: the words hold what no text can hold (lone surrogates).
     """
-    own_names = fields_of(settings.solr_field).acl.values()
+    own_names = fields_of(settings.solr_fields).acl.values()
     parameters = read(merged(incoming.query, incoming.form), facets=settings.solr_facets, acl_fields=own_names)
     return Ask(
         question=_question(parameters),

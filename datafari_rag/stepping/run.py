@@ -22,7 +22,7 @@ from datafari_rag.core.query.rewriting import prompt_for as query_prompt
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps.activity import Activity, ActivityStep
-from datafari_rag.core.steps.budgets import LEVELS, Effort, StepBudget, budget_for
+from datafari_rag.core.steps.budgets import LEVELS, Effort, budget_for
 from datafari_rag.ports import Ending
 from datafari_rag.retrieval import searched, searched_in
 from datafari_rag.stepping.tool_loop import ToolLoop
@@ -67,14 +67,8 @@ def stepped(
     searches = searches_for(ask, language=language, settings=settings)
     if effort == "none":
         return Stepped(searched(searches, access, settings=settings, engines=parts.engines), ask)
-    allowed = StepBudget(
-        settings.rag_effort_max_searches,
-        settings.rag_effort_max_model_calls,
-        settings.rag_effort_max_tokens,
-        settings.rag_effort_max_seconds,
-    )
     has_tools = ask.wants_tools and effort == "medium"
-    meter = StepMeter(budget_for(effort, ask.limits, allowed, has_tools=has_tools), parts.clock)
+    meter = StepMeter(budget_for(effort, ask.limits, settings.rag_effort_limits, has_tools=has_tools), parts.clock)
     walk = StepWalk(ask, access, meter, settings=settings, parts=parts)
     yield from walk.first(list(searches))
     if has_tools:

@@ -1,4 +1,4 @@
-"""TLS to the model: the authorities of llm.tls.ca, our own certificate, and nothing else believed."""
+"""TLS to the model: the authorities that the settings name, our own certificate, and nothing else believed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.endpoint import HttpModel
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelUnavailable
 from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.ports import Ending, TextChunk
 
 REPLY = b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'

@@ -141,7 +141,7 @@ def test_a_certificate_that_is_not_trusted_has_its_own_advice(tmp_path: Path) ->
         trusted = examined(tmp_path, f"solr.url={loopback.url}/solr/docs", f"solr.tls.ca={cert}")
 
     assert said.exit_code == 1
-    assert "set solr.tls.ca to its certificate authority" in said.output
+    assert "set ca of solr in tls to its certificate authority" in said.output
     assert "OK      search engine: Solr answers" in trusted.output
 
 

@@ -38,7 +38,7 @@ def asked(*words: str, content: Content = "exactContent") -> Search:
 @pytest.fixture
 def settings(solr_url: str) -> Settings:
     return Settings(
-        solr_url=solr_url.replace("FileShare", OTHER), solr_handler="/find", solr_field=NAMES, solr_facets=("size",)
+        solr_url=solr_url.replace("FileShare", OTHER), solr_handler="/find", solr_fields=NAMES, solr_facets=("size",)
     )
 
 
@@ -108,5 +108,5 @@ def test_the_doctor_says_that_the_names_do_not_fit(tmp_path: Path, settings: Set
 
     assert said.exit_code == 1
     assert "PROBLEM field exactContent: is missing" in said.output
-    assert "solr.field.exactContent=NAME" in said.output
+    assert 'solr.fields={"exactContent": "NAME"}' in said.output
     assert "PROBLEM field allow_token_document: is missing: every search fails" in said.output

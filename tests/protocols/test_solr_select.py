@@ -37,7 +37,7 @@ def test_what_cannot_be_searched_for_is_refused(params: dict[str, str], error: t
 
 
 def test_titles_and_addresses_are_harmless_and_all_else_stays_as_it_came() -> None:
-    settings = replace(Settings(), solr_field={"title": "dc_title", "url": "link"})
+    settings = replace(Settings(), solr_fields={"title": "dc_title", "url": "link"})
     row = {
         "id": "vbscript:x",
         "dc_title": ["x\u202ey", 3],

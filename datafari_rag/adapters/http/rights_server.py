@@ -14,9 +14,10 @@ from urllib.parse import urlencode
 import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, basic, without_credentials
+from datafari_rag.adapters.http.sessions import basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import AuthorityError, AuthorityTimeout, AuthorityUnavailable
+from datafari_rag.core.settings.addresses import Tls
 
 
 class RightsServer:

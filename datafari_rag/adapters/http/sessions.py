@@ -14,7 +14,6 @@ import logging
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from typing import Any
@@ -29,27 +28,13 @@ from urllib3.exceptions import ConnectTimeoutError
 from urllib3.response import HTTPResponse
 
 from datafari_rag.adapters.http.timed_reply import TimedReply
+from datafari_rag.core.settings.addresses import Tls
 
 IDLE_S = 30.0
 """A connection idle for longer is not used again: firewalls drop such connections without a word."""
 
 POOL = 64
 """Most idle connections kept for one server, where the number of requests at the same time is small."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """
-    Trusted authorities and the client's certificate; empty means the system's authorities, or no certificate.
-
-    *ca_file* may be a folder that `openssl rehash` has prepared. *key_file* empty means that the key is in *cert_file*.
-    *is_checked* False is for trials only.
-    """
-
-    ca_file: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    is_checked: bool = True
 
 
 def session_for(url: str, tls: Tls, *, proxy: str = "", pool: int = POOL) -> requests.Session:

@@ -17,9 +17,10 @@ from functools import cached_property
 import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, session_for
+from datafari_rag.adapters.http.sessions import session_for
 from datafari_rag.adapters.judge.formats import JUDGE_FORMATS
 from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, Verdict
+from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.text.cleaning import encodable
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class JudgeOptions:
     token: str = field(default="", repr=False)
     timeout_s: float = 2.0
     least_score: float = 0.7
-    ca_file: str = ""
+    tls: Tls = PLAIN_TLS
 
 
 class _Failed(Exception):
@@ -93,7 +94,7 @@ class EndpointJudge:
     @cached_property
     def _session(self) -> requests.Session:
         try:
-            return session_for(self._url, Tls(self._options.ca_file))
+            return session_for(self._url, self._options.tls)
         except ValueError as error:
             # One of two sentences of ours.
             raise _Failed(JudgeFailure("judgeUnavailable", str(error))) from error

@@ -19,6 +19,6 @@ def judge_for(settings: Settings, machine: Machine = MACHINE) -> SecondJudge | N
         token=settings.answer_judge_token,
         timeout_s=settings.answer_judge_timeout_s,
         least_score=settings.answer_judge_min_score,
-        ca_file=settings.answer_judge_tls_ca,
+        tls=settings.tls.judge,
     )
     return EndpointJudge(settings.answer_judge_endpoint, options, clock=machine.monotonic)

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, without_credentials
+from datafari_rag.adapters.http.sessions import without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from datafari_rag.core.model.server_needs import AUTO, ServerNeeds, needs_for, with_query
+from datafari_rag.core.settings.addresses import Tls
 
 POOL = 2048
 """Most idle connections kept for one endpoint: at least the streams of a worker, or they are opened again and again."""

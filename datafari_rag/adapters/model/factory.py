@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import urlsplit
 
-from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.breaker import Breaker
 from datafari_rag.adapters.model.chain import ChainMember, ModelChain
@@ -57,7 +56,7 @@ def chain_for(
 
 def endpoints_for(settings: Settings) -> tuple[Endpoint, ...]:
     """Return all endpoints in order; a fallback without its own token is sent none."""
-    tls = Tls(settings.llm_tls_ca, settings.llm_tls_cert, settings.llm_tls_key, settings.llm_tls_verify)
+    tls = settings.tls.llm
     proxy = settings.llm_proxy
     body = json.loads(settings.llm_body or "{}")
     first = Endpoint(

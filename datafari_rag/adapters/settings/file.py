@@ -27,7 +27,7 @@ from datafari_rag.adapters.settings.snapshot import (
     signature_of,
     snapshot_of,
 )
-from datafari_rag.core.settings.linter import ALIASES
+from datafari_rag.core.settings.other_keys import ALIASES
 from datafari_rag.core.settings.parsing import Problem
 
 __all__ = ["SettingsFile", "SettingsRejected", "SettingsSnapshot", "StartRefused"]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import javaproperties
 
-from datafari_rag.core.settings.linter import ALIASES, Entry
+from datafari_rag.core.settings.linter import Entry
+from datafari_rag.core.settings.other_keys import ALIASES
 
 _BAD_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\u(?![0-9A-Fa-f]{4})")
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -19,11 +19,12 @@ import pysolr
 import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, basic, without_credentials
+from datafari_rag.adapters.http.sessions import basic, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.solr.json_bytes import Decoder
 from datafari_rag.adapters.solr.large_replies import LARGE_BYTES, LargeAnswers
 from datafari_rag.core.errors import SearchError, SearchTimeout, SearchUnavailable
+from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.solr.parameters import Params
 from datafari_rag.ports import Offload, inline
 
@@ -45,8 +46,8 @@ class SolrConnection:
     """
     How to reach Solr: time limits in seconds, credentials, certificates.
 
-    *ca_file* empty means the system's authorities; *verifies* False is for trials alone. *retries* is how often a
-    failed search is repeated on another node, or on the same when there is one. *headers* are added to each request.
+    *retries* is how often a failed search is repeated on another node, or on the same when there is one: once, because
+    the second node of a pair is the one that answers while the first restarts. *headers* are added to each request.
     """
 
     connect_timeout_s: float = 2.0
@@ -54,10 +55,7 @@ class SolrConnection:
     retries: int = 1
     user: str = ""
     password: str = field(default="", repr=False)
-    ca_file: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    verifies: bool = True
+    tls: Tls = PLAIN_TLS
     headers: Headers = dict
     offload: Offload = inline
     """Where long answers are read."""
@@ -88,8 +86,7 @@ class Node:
         """
         try:
             bare, credentials = without_credentials(url)
-            tls = Tls(connection.ca_file, connection.cert_file, connection.key_file, connection.verifies)
-            session = connection.machine.session(url, tls)
+            session = connection.machine.session(url, connection.tls)
         except ValueError as error:
             # One of two fixed sentences.
             raise SearchUnavailable(log=str(error)) from error

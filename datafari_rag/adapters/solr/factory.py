@@ -110,16 +110,13 @@ def connection_of(settings: Settings) -> SolrConnection:
         retries=settings.solr_retries,
         user=settings.solr_user,
         password=settings.solr_password,
-        ca_file=settings.solr_tls_ca,
-        cert_file=settings.solr_tls_cert,
-        key_file=settings.solr_tls_key,
-        verifies=settings.solr_tls_verify,
+        tls=settings.tls.solr,
     )
 
 
 def schema_of(settings: Settings) -> Schema:
     """Return the configured names, of which the collection may have all or some."""
-    return Schema(fields_of(settings.solr_field), settings.solr_languages)
+    return Schema(fields_of(settings.solr_fields), settings.solr_languages)
 
 
 def addresses_of(url: str, connection: SolrConnection) -> Addresses:

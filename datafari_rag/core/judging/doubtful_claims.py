@@ -17,6 +17,9 @@ from datafari_rag.core.citations.verification import CheckedExtract, ClaimFindin
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, JudgeReport, SecondJudge, Verdict
 
+MAX_CLAIMS = 20
+"""Most claims of one text that are sent to the second judge, the first ones: an answer waits for its word."""
+
 MAX_PREMISES = 3
 """So many places go with a claim: those that hold most of its words."""
 

@@ -136,7 +136,7 @@ class Browse:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Names of the schema's fields: Datafari's, unless `solr.field.*` says otherwise."""
+    """Names of the schema's fields: Datafari's, unless `solr.fields` says otherwise."""
 
     id: str = "id"
     title: str = "title"

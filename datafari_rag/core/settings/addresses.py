@@ -9,13 +9,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from datafari_rag.core.hosts import bracketed, normalized
 from datafari_rag.core.messages import message
-from datafari_rag.core.settings.checks import CONTROL, Check, filled, items_of, text, valid
+from datafari_rag.core.settings.checks import CONTROL, Check, filled, flag, items_of, members, path, text, valid
 
 BUILTIN_MODEL = "builtin:extractive"
 EMBEDDED = "embedded:"
@@ -24,6 +25,45 @@ ZOOKEEPER = "zookeeper://"
 _NAME = re.compile(r"[\w.-]+")
 _HOST = re.compile(r"[A-Za-z0-9.:_\[\]-]+")
 _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """
+    Trusted authorities and the client's certificate; empty means the system's authorities, or no certificate.
+
+    *ca_file* may be a folder that `openssl rehash` has prepared. *key_file* empty means that the key is in *cert_file*.
+    *is_checked* False is for trials only.
+    """
+
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    is_checked: bool = True
+
+
+PLAIN_TLS = Tls()
+"""The system's authorities, and no certificate of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsByServer:
+    """How the certificates of the servers that are called are checked, and which one they are shown."""
+
+    solr: Tls = PLAIN_TLS
+    llm: Tls = PLAIN_TLS
+    embeddings: Tls = PLAIN_TLS
+    judge: Tls = PLAIN_TLS
+
+
+def tls() -> Check:
+    """Return the check for the certificates of all servers that are called."""
+
+    def made(ca: str = "", cert: str = "", key: str = "", verify: bool = True) -> Tls:
+        return Tls(ca, cert, key, verify)
+
+    one = members(made, ca=path(), cert=path(), key=path(), verify=flag())
+    return members(TlsByServer, solr=one, llm=one, embeddings=one, judge=one)
 
 
 def host() -> Check:

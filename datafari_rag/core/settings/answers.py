@@ -18,7 +18,7 @@ from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.row import secret, setting
-from datafari_rag.core.steps.budgets import Effort
+from datafari_rag.core.steps.budgets import Effort, StepBudget
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 
@@ -87,30 +87,19 @@ class AnswerSettings:
         "once; medium lets it plan again when it has seen what was found. Each step costs time.",
         browser=True,
     )
-    rag_effort_max_searches: int = setting(
-        "rag.effort.max_searches",
-        12,
-        check=checks.integer(1, 100),
-        help="Most searches of one question at any effort, relaxed repeats counted. A request may ask for fewer.",
-    )
-    rag_effort_max_model_calls: int = setting(
-        "rag.effort.max_model_calls",
-        6,
-        check=checks.integer(0, 20),
-        help="Most calls of the model before the answer, at any effort. 0: no model plans or chooses searches.",
-    )
-    rag_effort_max_tokens: int = setting(
-        "rag.effort.max_tokens",
-        12000,
-        check=checks.integer(0, 10_000_000),
-        help="Most tokens that go to the model and come from it before the answer.",
-    )
-    rag_effort_max_seconds: float = setting(
-        "rag.effort.max_seconds",
-        20.0,
-        check=checks.number(0, 3600),
-        help="How long after the question further steps may begin, in seconds. A search that has begun ends within the "
-        "limits of solr.*.",
+    rag_effort_limits: StepBudget = setting(
+        "rag.effort.limits",
+        StepBudget(),
+        check=checks.members(
+            StepBudget,
+            searches=checks.integer(1, 100),
+            model_calls=checks.integer(0, 20),
+            tokens=checks.integer(0, 10_000_000),
+            seconds=checks.number(0, 3600),
+        ),
+        help="What the steps of one question may take at most, at any effort, as a JSON object: searches, model_calls "
+        "and tokens before the answer, and the seconds after which no further step begins. Empty: "
+        '{"searches": 12, "model_calls": 6, "tokens": 12000, "seconds": 20}.',
     )
     rag_max_json_length: int = setting(
         "rag.maxJsonLength",
@@ -388,30 +377,6 @@ class AnswerSettings:
         check=addresses.url(is_optional=True),
         help="HTTP proxy for requests to the model, as http://user:password@host:3128. Empty: none; proxies set in "
         "the environment are never used.",
-    )
-    llm_tls_ca: str = setting(
-        "llm.tls.ca",
-        "",
-        check=checks.path(),
-        help="PEM file with the authorities that sign the model server's certificate. Empty: the system's authorities.",
-    )
-    llm_tls_cert: str = setting(
-        "llm.tls.cert",
-        "",
-        check=checks.path(),
-        help="PEM file with the client certificate for the model server, if it requires one.",
-    )
-    llm_tls_key: str = setting(
-        "llm.tls.key",
-        "",
-        check=checks.path(),
-        help="PEM file with the key of that certificate. Empty: the key is in the certificate's file.",
-    )
-    llm_tls_verify: bool = setting(
-        "llm.tls.verify",
-        True,
-        check=checks.flag(),
-        help="Verify the certificate of the model server. Use false for tests only; a warning is logged at startup.",
     )
 
     @property

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Literal
 
-from datafari_rag.core.messages import Message, message
+from datafari_rag.core.messages import Message, message, message_of
 
-Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "mapping"]
+Kind = Literal["flag", "choice", "integer", "number", "text", "list", "path", "mapping", "json"]
 
 Reader = Callable[[str, str], object]
 """Takes the stripped text and the folder that relative paths start from; gives the value. Raises: ValueError."""
@@ -248,6 +249,39 @@ def json_object(*, without: Sequence[str]) -> Check:
         return value
 
     return Check("text", read, wanted, is_optional=True)
+
+
+def members(made: Callable[..., object], **checks: Check) -> Check:
+    """
+    Return the check for a JSON object with some of the members *checks*, each a value for its own check.
+
+    The value is what *made* makes of the members that are there, as keyword arguments.
+    """
+    names = ", ".join(checks)
+    wanted = message("A JSON object with some of the members {names} is expected.", names=names)
+
+    def read(value: str, folder: str) -> object:
+        try:
+            given = json.loads(value) if value else {}
+        except (ValueError, RecursionError):
+            raise ValueError(wanted) from None
+        if not isinstance(given, dict) or not given.keys() <= checks.keys():
+            raise ValueError(wanted)
+        return made(**{name: _member(checks[name], name, given[name], folder=folder) for name in given})
+
+    return Check("json", read, wanted, is_optional=True)
+
+
+def frozen_mapping(**members: object) -> Mapping[str, object]:
+    """Return *members* as a mapping that cannot be changed."""
+    return MappingProxyType(members)
+
+
+def _member(check: Check, name: str, value: object, *, folder: str) -> object:
+    try:
+        return check.read(value.strip() if isinstance(value, str) else json.dumps(value), folder)
+    except ValueError as error:
+        raise ValueError(message("{name}: {problem}", name=name, problem=message_of(error))) from None
 
 
 def valid(values: str) -> Message:

@@ -7,14 +7,16 @@ Rows only. Without an endpoint there are no vectors, and no library for them is 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.judge import JudgeSettings
-from datafari_rag.core.settings.row import secret, setting
+from datafari_rag.core.settings.row import mapping, secret, setting
 
 ONNX = "onnx:"
 """The prefix of a local model's folder."""
@@ -85,19 +87,13 @@ class EmbeddingSettings(JudgeSettings):
         help="Number of dimensions of a vector: it is sent to the endpoint, and every vector is checked against it. "
         "Empty: it is not sent, and the first vector sets it.",
     )
-    embeddings_query_prefix: str = setting(
-        "embeddings.query_prefix",
-        "",
-        check=checks.text(),
-        help='Prefix that the model expects before a question, such as "query:" for E5; a space is added after it. '
-        "Empty: the prefix in the local model's folder, or none.",
-    )
-    embeddings_passage_prefix: str = setting(
-        "embeddings.passage_prefix",
-        "",
-        check=checks.text(),
-        help='Prefix that the model expects before a passage, such as "passage:" for E5; a space is added after it. '
-        "Empty: the prefix in the local model's folder, or none.",
+    embeddings_prefixes: Mapping[str, str] = mapping(
+        "embeddings.prefixes",
+        MappingProxyType({}),
+        check=checks.members(checks.frozen_mapping, query=checks.text(), passage=checks.text()),
+        help="Prefixes that the model expects before a question and before a passage, as a JSON object; for E5 "
+        '{"query": "query:", "passage": "passage:"}. A space is added after each. Empty: those in the local model\'s '
+        "folder, or none.",
     )
     embeddings_languages: tuple[str, ...] = setting(
         "embeddings.languages",
@@ -111,52 +107,4 @@ class EmbeddingSettings(JudgeSettings):
         1.0,
         check=checks.number(0.01, 60),
         help="Maximum wait for the vector of a question, in seconds; after that, the search uses words only.",
-    )
-    embeddings_index_timeout_s: float = setting(
-        "embeddings.index_timeout_s",
-        60.0,
-        check=checks.number(0.1, 3600),
-        help="Maximum wait for the vectors of one batch of passages during indexing, in seconds.",
-    )
-    embeddings_retries: int = setting(
-        "embeddings.retries",
-        2,
-        check=checks.integer(0, 10),
-        help="How often a failed request for vectors is retried, within the timeout of a question or of a batch.",
-    )
-    embeddings_batch: int = setting(
-        "embeddings.batch",
-        32,
-        check=checks.integer(1, 2048),
-        help="Maximum number of texts in one request to the endpoint.",
-    )
-    embeddings_threads: int = setting(
-        "embeddings.threads",
-        1,
-        check=checks.integer(1, 64),
-        help="Threads of a local model in each process. More than 1 only helps indexing.",
-    )
-    embeddings_tls_ca: str = setting(
-        "embeddings.tls.ca",
-        "",
-        check=checks.path(),
-        help="PEM file with the authorities that sign the endpoint's certificate. Empty: the system's authorities.",
-    )
-    embeddings_tls_cert: str = setting(
-        "embeddings.tls.cert",
-        "",
-        check=checks.path(),
-        help="PEM file with the client certificate for the endpoint, if it requires one.",
-    )
-    embeddings_tls_key: str = setting(
-        "embeddings.tls.key",
-        "",
-        check=checks.path(),
-        help="PEM file with the key of that certificate. Empty: the key is in the certificate's file.",
-    )
-    embeddings_tls_verify: bool = setting(
-        "embeddings.tls.verify",
-        True,
-        check=checks.flag(),
-        help="Verify the endpoint's certificate. Use false for tests only; a warning is logged at startup.",
     )

@@ -45,22 +45,10 @@ class JudgeSettings(AnswerSettings):
         check=checks.number(0.05, 60),
         help="Maximum wait for the second judge in one check, in seconds; after that, the comparison of words counts.",
     )
-    answer_judge_max_claims: int = setting(
-        "answer.judge.max_claims",
-        20,
-        check=checks.integer(1, 200),
-        help="Maximum number of claims of one text that are sent to the second judge: the first ones.",
-    )
     answer_judge_min_score: float = setting(
         "answer.judge.min_score",
         0.7,
         check=checks.number(0, 1),
         help="Least score, 0 to 1, at which its word counts; with lettucedetect, the least score of a span that "
         "speaks against a claim.",
-    )
-    answer_judge_tls_ca: str = setting(
-        "answer.judge.tls.ca",
-        "",
-        check=checks.path(),
-        help="PEM file with the authorities that sign the endpoint's certificate. Empty: the system's authorities.",
     )

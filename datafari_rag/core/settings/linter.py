@@ -8,49 +8,17 @@ handed in. The same function runs for `datafari-rag check`, at start, at reload 
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.messages import message, message_of
 from datafari_rag.core.model.server_needs import retired
+from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, FOLDED, folded_text, not_used
 from datafari_rag.core.settings.parsing import Problem, bad_value, parse
 from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import Settings, known_keys, row_for, without_password
-
-ALIASES: Mapping[str, str] = {
-    "rag.maxToken": "rag.maxTokens",
-    "llm.maxTokens": "rag.maxTokens",
-    "llm.model": "rag.model",
-    "llm.temperature": "rag.temperature",
-    "ai.api.token": "rag.api.token",
-    "ai.llm.service": "rag.template",
-    "rag.llm.service": "rag.template",
-    "chunking.maxFiles": "rag.maxFiles",
-    "chat.query.rewriting.enabled.bm25": "chat.query.rewriting.enabled",
-    "shards.tolerant": "solr.shards.tolerant",
-}
-"""Other spellings, of Datafari's documentation and of its later versions, that mean exactly the same here."""
-
-ELSEWHERE: Mapping[str, str] = {
-    "ai.api.endpoint": "here, rag.api.endpoint is the full URL, with /chat/completions",
-    "rag.enabled": "RAG is always on in this service",
-    "rag.chunk.size": "here, documents are split into passages at question time",
-}
-"""Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
-
-WITHOUT_EFFECT: Mapping[str, str] = {
-    "agentic.*": "here, rag.effort.* limits the searches and calls of the action agentic",
-    "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
-    "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
-    "chunking.chunk.size": "here, documents are split into passages at question time",
-    "rag.topK": "here, rag.candidates sets how many search results are examined",
-    "chat.query.rewriting.enabled.vector": "chat.query.rewriting.enabled is for words and meaning alike here",
-    "solr.enable.ladr": "this service words its searches by meaning itself",
-    "solr.enable.acorn": "this service words its searches by meaning itself",
-    "solr.filtered.search.threshold": "this service words its searches by meaning itself",
-}
-"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `.*` means all keys with this prefix."""
+from datafari_rag.core.settings.table import BY_KEY, Settings, row_for, without_password
 
 NEAR = 0.7
 """How alike a known key must be to be proposed, from 0 to 1 (difflib's ratio)."""
@@ -83,9 +51,12 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
     for entry in entries:
         key = ALIASES.get(entry.key, entry.key)
         problems += _remarks(entry, key, earlier=last.get(key))
-        if row_for(key) is not None:
+        if key in FOLDED or row_for(key) is not None:
             last[key] = entry
     values, failures = _resolved(last, resolve)
+    for key in [key for key in values if key in FOLDED]:
+        last.setdefault(FOLDED[key][0], last[key])
+        _fold(values, key)
     settings, misfits = parse(values, folder=folder, written_as={key: entry.value for key, entry in last.items()})
     found = [*problems, *failures, *(_placed(problem, last) for problem in misfits), *_advice(settings, last)]
     return settings, tuple(sorted(found, key=lambda problem: problem.line))
@@ -93,17 +64,20 @@ def lint(entries: Sequence[Entry], *, resolve: Resolve, folder: str = "") -> tup
 
 def nearest(key: str) -> str | None:
     """Return the known key that is spelled most like *key*, None when none comes near."""
-    spelled = {known.casefold(): known for known in (*known_keys(), *ALIASES)}
+    spelled = {known.casefold(): known for known in (*BY_KEY, *ALIASES, *FOLDED)}
     close = difflib.get_close_matches(key.casefold(), spelled, n=1, cutoff=NEAR)
     return ALIASES.get(spelled[close[0]], spelled[close[0]]) if close else None
 
 
 def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Problem]:
-    row = row_for(key)
-    if row is None and (why := _without_effect(key)) is not None:
-        yield Problem(key, f"{key} has no effect here: {why}.", "warning", line=entry.line, kind="advice")
+    advice = not_used(key)
+    if advice is not None:
+        yield Problem(key, advice, "warning", line=entry.line, kind="advice")
         return
-    if row is None:
+    if key in FOLDED:
+        advice = f"{key} is an earlier form: write {folded_text(key)}."
+        yield Problem(key, advice, "warning", line=entry.line, kind="advice")
+    elif row_for(key) is None:
         yield Problem(key, _unknown(entry), line=entry.line, kind="unknown")
         return
     if key != entry.key:
@@ -112,10 +86,6 @@ def _remarks(entry: Entry, key: str, *, earlier: Entry | None) -> Iterable[Probl
     if earlier is not None:
         advice = f"{key} is set twice: this line is used, line {earlier.line} is ignored."
         yield Problem(key, advice, "warning", line=entry.line, kind="advice")
-
-
-def _without_effect(key: str) -> str | None:
-    return WITHOUT_EFFECT.get(key) or WITHOUT_EFFECT.get(f"{key.partition('.')[0]}.*")
 
 
 def _unknown(entry: Entry) -> str:
@@ -131,7 +101,7 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
     values: dict[str, str] = {}
     failures: list[Problem] = []
     for key, entry in last.items():
-        row = row_for(key)
+        row = row_for(FOLDED[key][0] if key in FOLDED else key)
         try:
             if entry.flaw:
                 raise ValueError(entry.flaw)
@@ -142,6 +112,22 @@ def _resolved(last: Mapping[str, Entry], resolve: Resolve) -> tuple[dict[str, st
             said = message("Invalid value for {key} property. {wanted}", key=key, wanted=wanted)
             failures.append(replace(problem, message=said, line=entry.line))
     return values, failures
+
+
+def _fold(values: dict[str, str], key: str) -> None:
+    """Put the value of the former *key* into the JSON object of its setting, unless the object says it itself."""
+    setting, *names, member = FOLDED[key]
+    text = values.pop(key).strip()
+    try:
+        whole = json.loads(values.get(setting) or "{}")
+        inner = whole
+        for name in names:
+            inner = inner.setdefault(name, {})
+        if text:
+            inner.setdefault(member, text)
+    except (ValueError, AttributeError):
+        return  # what is written there is no object: the check of the setting says so
+    values[setting] = json.dumps(whole)
 
 
 def _placed(problem: Problem, last: Mapping[str, Entry]) -> Problem:

@@ -11,8 +11,7 @@ import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Literal, cast
+from typing import Literal
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.messages import Message, message, message_of
@@ -72,7 +71,7 @@ def parse(
         if row is None:
             continue
         try:
-            _take(found, row, key=key, value=value_of(row, text, folder=folder))
+            found[row.field] = value_of(row, text, folder=folder)
         except ValueError as error:
             problems.append(bad_value(key, (written_as or values).get(key, text), wanted=message_of(error)))
     settings = Settings(**found)  # type: ignore[arg-type]  # each value was made by its own row's check
@@ -87,7 +86,7 @@ def value_of(row: SettingRow, text: str, *, folder: str = "") -> object:
         ValueError: it does not fit; the text of the error is the second sentence of badSetting.
     """
     text = text.strip()
-    if not text and not row.check.is_optional and row.group != "security" and not row.is_prefix:
+    if not text and not row.check.is_optional and row.group != "security":
         return row.default
     return row.check.read(text, folder)
 
@@ -113,14 +112,6 @@ def contradictions(settings: Settings) -> tuple[Problem, ...]:
         for is_wrong, key, wanted in _rules(settings)
         if is_wrong
     )
-
-
-def _take(found: dict[str, object], row: SettingRow, *, key: str, value: object) -> None:
-    if row.is_prefix:
-        gathered = dict(cast("Mapping[str, str]", found.get(row.field, {})))
-        found[row.field] = MappingProxyType(gathered | {key.removeprefix(f"{row.key}."): str(value)})
-    else:
-        found[row.field] = value
 
 
 def _quoted(text: str) -> str:
@@ -158,7 +149,7 @@ def _rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("With true, chat.memory.secret is expected."),
     )
     yield (
-        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings.solr_field).acl.values()},
+        settings.chat_category_field in {*ACL_FIELDS, *fields_of(settings.solr_fields).acl.values()},
         "chat.category.field",
         message("A field without access rights is expected."),
     )
@@ -220,7 +211,7 @@ def _rights_rules(settings: Settings) -> Iterator[tuple[bool, str, str]]:
         message("With authority, security.authority.url is expected."),
     )
     yield (
-        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings.solr_field).acl.values()}),
+        bool(set(settings.solr_facets) & {*ACL_FIELDS, *fields_of(settings.solr_fields).acl.values()}),
         "solr.facets",
         message("Fields with access rights cannot be used as facets."),
     )

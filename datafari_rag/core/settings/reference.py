@@ -6,12 +6,14 @@ Pure: returns texts and writes nothing. A test holds the files to what is return
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
+from datafari_rag.core.settings.other_keys import FOLDED, GONE, folded_text
 from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import FIELD_NAMES, ROWS
+from datafari_rag.core.settings.table import ROWS
 
 GROUPS: Mapping[str, str] = {
     "rag": "Answers",
@@ -32,6 +34,7 @@ GROUPS: Mapping[str, str] = {
     "solr": "The search engine",
     "security": "Who may see what",
     "server": "The server",
+    "tls": "Encrypted connections",
     "audit": "Audit",
     "feedback": "Readers' feedback",
     "log": "Log",
@@ -44,25 +47,49 @@ SEED_KEYS = (
     *("rag.maxFiles", "rag.maxJsonLength", "rag.addInstructions", "rag.solrField", "rag.hl.fragsize", "rag.operator"),
     *("rag.enable.logs", "solr.url"),
 )
-"""Keys that the file sets; the others are commented out, with their defaults."""
+"""Keys that `conf/rag.properties` sets; the others are commented out, with their defaults."""
+
+ON_SCREEN = frozenset(
+    {
+        *SEED_KEYS,
+        *("rag.evidence.min", "answer.unsupported", "retrieval.method", "embeddings.endpoint", "llm.context.window"),
+        *("llm.server", "openai.indexes", "chat.store.folder", "solr.facets", "security.identity", "security.mode"),
+        *("security.anonymous", "security.tokens", "security.tokens.file", "security.admins", "server.host"),
+        *("server.port", "server.hosts", "audit.folder", "log.level"),
+    }
+)
+"""Keys of `conf/rag.properties`, the file that people edit: those that most installations decide."""
 
 _HEAD = """\
-# Settings of datafari_rag. Check this file with: datafari-rag check conf/rag.properties
-#
+# Settings of datafari_rag. Check this file with: datafari-rag check FILE
 # A line without # is a setting; a line that begins with # is a comment or a default. Changes take effect within two
 # seconds, except those of server.*, which need a restart. Relative paths start at the folder of this file.
 # ${VARIABLE} in a value is replaced from the environment; the value of a secret may be file:PATH.
 """
 
+_MORE = """\
+# These are the settings that most installations decide. All others: docs/settings.md, datafari-rag check --all.
+"""
+
 _WIDTH = 118
 
 
+def on_one_screen() -> str:
+    """Return `conf/rag.properties`: the settings that matter, Datafari's keys set, the others commented out."""
+    parts = [_HEAD, _MORE]
+    for group, rows in _grouped():
+        shown = [row for row in rows if row.key in ON_SCREEN]
+        parts += [f"\n# ---- {GROUPS[group]} ----\n"] if shown else []
+        parts += [_as_entry(row, f"# {_first_line(row.help)}\n", is_set=row.key in SEED_KEYS) for row in shown]
+    return "".join(parts)
+
+
 def as_properties() -> str:
-    """Return `conf/rag.properties`: Datafari's keys set, all others commented out with their defaults."""
+    """Return a file with all settings, each commented out with its whole description and its default."""
     parts = [_HEAD]
     for group, rows in _grouped():
         parts.append(f"\n# ---- {GROUPS[group]} ----\n")
-        parts += [_as_entry(row) for row in rows]
+        parts += [f"\n{_as_entry(row, _comment(row))}" for row in rows]
     return "".join(parts)
 
 
@@ -70,8 +97,9 @@ def as_markdown() -> str:
     """Return `docs/settings.md`: one table for each group."""
     parts = [
         "# Settings\n\n"
-        "All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties` are generated from a\n"
-        "table in the code; `datafari-rag check FILE` checks a file against the same table.\n\n"
+        "All keys of `rag.properties`, with their defaults. This page and `conf/rag.properties`, which has those that\n"
+        "most installations decide, are generated from a table in the code; `datafari-rag check FILE` checks a file\n"
+        "against the same table, and `datafari-rag check --all` prints a file with all settings.\n\n"
         "- Changes take effect within two seconds in every worker, except those of `server.*`, which need a restart.\n"
         "- A file with an error is not used: the previous settings stay in effect, and `/health/ready` reports it.\n"
         "- `${VARIABLE}` is replaced from the environment. A secret may be `file:PATH`. These values are never shown.\n"
@@ -82,6 +110,13 @@ def as_markdown() -> str:
     for group, rows in _grouped():
         parts.append(f"\n## {GROUPS[group]}\n\n| key | default | values | description |\n|---|---|---|---|\n")
         parts += [_as_table_line(row) for row in rows]
+    parts.append(
+        "\n## Settings that are gone\n\n"
+        "A file that has them can be used: each is a warning at the start and in `datafari-rag check`. Those with a\n"
+        "JSON object beside them are still read.\n\n| key | what took its place |\n|---|---|\n"
+    )
+    parts += [f"| `{key}` | `{folded_text(key)}` |\n" for key in FOLDED]
+    parts += [f"| `{key}` | {_escaped(why[0].upper() + why[1:])}. |\n" for key, why in GONE.items()]
     return "".join(parts)
 
 
@@ -100,27 +135,34 @@ def _grouped() -> Iterator[tuple[str, Iterable[SettingRow]]]:
     return groupby(ordered, key=lambda row: row.group)
 
 
-def _as_entry(row: SettingRow) -> str:
+def _as_entry(row: SettingRow, comment: str, *, is_set: bool = False) -> str:
+    return f"{comment}{'' if is_set else '#'}{row.key}={row.default_text}\n"
+
+
+def _first_line(text: str) -> str:
+    """Return the first sentence of *text*, and those after it that stand on the same line."""
+    sentences = re.split(r"(?<=[.!…]) (?=[A-Z0-9])", text)
+    shown = sentences[0]
+    for sentence in sentences[1:]:
+        if len(shown) + len(sentence) + 1 > _WIDTH - 2:
+            break
+        shown += f" {sentence}"
+    return textwrap.fill(shown, _WIDTH - 2).replace("\n", "\n# ")
+
+
+def _comment(row: SettingRow) -> str:
     has_choices_missing = row.check.kind != "flag" and any(name not in row.help for name in row.check.choices)
     text = f"{row.help} Values: {', '.join(row.check.choices)}." if has_choices_missing else row.help
     comment = textwrap.fill(
         text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
     )
-    if row.is_prefix:
-        return f"\n{comment}\n" + "".join(f"#{row.key}.{name}={_default_name(name)}\n" for name in FIELD_NAMES)
-    sign = "" if row.key in SEED_KEYS else "#"
-    return f"\n{comment}\n{sign}{row.key}={row.default_text}\n"
+    return f"{comment}\n"
 
 
 def _as_table_line(row: SettingRow) -> str:
-    key = f"{row.key}.NAME" if row.is_prefix else row.key
     default = f"`{row.default_text}`" if row.default_text else ""
     sign = " ✎" if row.is_for_browsers else ""
-    return f"| `{key}`{sign} | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
-
-
-def _default_name(name: str) -> str:
-    return "content_" if name == "content_prefix" else name
+    return f"| `{row.key}`{sign} | {default} | {values_text(row)} | {_escaped(row.help)} |\n"
 
 
 def _escaped(text: str) -> str:

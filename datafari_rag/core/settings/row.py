@@ -10,7 +10,6 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from datafari_rag.core.settings.checks import Check
@@ -25,10 +24,9 @@ class SettingRow:
     """
     What is known of one setting.
 
-    *key* is the name in the properties file, *field* the attribute of `Settings`. *help* is for administrators. A
-    row with *is_prefix* is for every key that begins with *key* and a point. *is_for_browsers*: administrators may
-    change it on the settings page. It must decide nothing about rights, identity, addresses, secrets, files or the
-    network, so a row is closed to browsers unless it says otherwise.
+    *key* is the name in the properties file, *field* the attribute of `Settings`. *help* is for administrators.
+    *is_for_browsers*: administrators may change it on the settings page. It must decide nothing about rights,
+    identity, addresses, secrets, files or the network, so a row is closed to browsers unless it says otherwise.
     """
 
     key: str
@@ -36,7 +34,6 @@ class SettingRow:
     check: Check
     help: str
     is_secret: bool = False
-    is_prefix: bool = False
     is_for_browsers: bool = False
 
     @property
@@ -51,8 +48,8 @@ class SettingRow:
 
     @property
     def default_text(self) -> str:
-        """Return the default as it is written in a properties file; empty for none."""
-        return written(self.default)
+        """Return the default as it is written in a properties file; empty for none, and for a JSON object."""
+        return "" if self.check.kind == "json" else written(self.default)
 
 
 def setting(key: str, default: T, *, check: Check, help: str, browser: bool = False) -> T:
@@ -65,14 +62,10 @@ def secret(key: str, default: T, *, check: Check, help: str) -> T:
     return _declared(SettingRow(key, default, check, help, is_secret=True), default)
 
 
-def mapping(key: str, default: Mapping[str, str], *, check: Check, help: str) -> Mapping[str, str]:
+def mapping(key: str, default: Mapping[str, T], *, check: Check, help: str, browser: bool = False) -> Mapping[str, T]:
     """Declare a field that holds names with their values, from one key."""
-    return _declared_mapping(SettingRow(key, default, check, help))
-
-
-def prefix(key: str, *, check: Check, help: str) -> Mapping[str, str]:
-    """Declare a field that gathers every key *key*.NAME; *check* is for one of its values."""
-    return _declared_mapping(SettingRow(key, MappingProxyType({}), check, help, is_prefix=True))
+    row = SettingRow(key, default, check, help, is_for_browsers=browser)
+    return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: row})
 
 
 def rows_of(declared: Any) -> tuple[SettingRow, ...]:
@@ -102,8 +95,3 @@ def written(value: object) -> str:
 
 def _declared(row: SettingRow, default: T) -> T:
     return dataclasses.field(default=default, metadata={_METADATA: row})
-
-
-def _declared_mapping(row: SettingRow) -> Mapping[str, str]:
-    default = cast("Mapping[str, str]", row.default)
-    return dataclasses.field(default_factory=lambda: default, metadata={_METADATA: row})

@@ -9,19 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
-from datafari_rag.core.access import Mode
+from datafari_rag.core.access import ACL_FIELDS, Mode
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.dialects import DialectSettings
-from datafari_rag.core.settings.row import prefix, secret, setting
+from datafari_rag.core.settings.row import mapping, secret, setting
 
 ALGORITHMS = (
     *("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "EdDSA"),
     *("HS256", "HS384", "HS512"),
 )
+
+FIELD_NAMES = (
+    *("id", "title", "url", "exactContent", "preview_content", "content_prefix", "language", "last_modified"),
+    *ACL_FIELDS,
+)
+"""The members of `solr.fields`: Datafari's names, each to be mapped to the schema's own."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,30 +82,6 @@ class SearchSettings(DialectSettings):
     solr_password: str = secret(
         "solr.password", "", check=checks.text(), help="Password for Solr's basic authentication."
     )
-    solr_tls_ca: str = setting(
-        "solr.tls.ca",
-        "",
-        check=checks.path(),
-        help="PEM file with the authorities that sign Solr's certificate. Empty: the system's authorities.",
-    )
-    solr_tls_cert: str = setting(
-        "solr.tls.cert",
-        "",
-        check=checks.path(),
-        help="PEM file with the client certificate for Solr, if it requires one.",
-    )
-    solr_tls_key: str = setting(
-        "solr.tls.key",
-        "",
-        check=checks.path(),
-        help="PEM file with the key of that certificate. Empty: the key is in the certificate's file.",
-    )
-    solr_tls_verify: bool = setting(
-        "solr.tls.verify",
-        True,
-        check=checks.flag(),
-        help="Verify Solr's certificate. Use false for tests only; a warning is logged at startup.",
-    )
     solr_languages: tuple[str, ...] = setting(
         "solr.languages",
         ("en", "fr", "de", "es"),
@@ -132,12 +115,13 @@ class SearchSettings(DialectSettings):
         check=checks.field_names(),
         help="Fields that callers may use for filters and facet counts. Fields with access rights are never allowed.",
     )
-    solr_field: Mapping[str, str] = prefix(
-        "solr.field",
-        check=checks.field_name(),
-        help="Field names for a schema that differs from Datafari's, such as solr.field.title=dc_title: for id, "
-        "title, url, exactContent, preview_content, content_prefix, language, last_modified and the six fields of "
-        "rights.",
+    solr_fields: Mapping[str, str] = mapping(
+        "solr.fields",
+        MappingProxyType({}),
+        check=checks.members(checks.frozen_mapping, **dict.fromkeys(FIELD_NAMES, checks.field_name())),
+        help='Field names for a schema that differs from Datafari\'s, as a JSON object such as {"title": "dc_title"}: '
+        "for id, title, url, exactContent, preview_content, content_prefix, language, last_modified and the six fields "
+        "of rights.",
     )
 
     security_identity: Literal["anonymous", "header", "jwt"] = setting(

@@ -168,6 +168,14 @@ class Settings(SearchSettings):
         help="Secret that signs forms and cookies. Empty: a new one at each start. Servers behind the same address "
         "must share it.",
     )
+    tls: addresses.TlsByServer = setting(
+        "tls",
+        addresses.TlsByServer(),
+        check=addresses.tls(),
+        help='Certificates of the servers solr, llm, embeddings and judge, as a JSON object such as {"solr": {"ca": '
+        "\"ca.pem\"}}. ca: PEM file with the authorities that sign the server's certificate (absent: the system's). "
+        "cert and key: PEM files of the client. verify: false for tests only; a warning is logged at startup.",
+    )
     audit_folder: str = setting(
         "audit.folder",
         "",
@@ -242,30 +250,12 @@ class Settings(SearchSettings):
 ROWS: tuple[SettingRow, ...] = rows_of(Settings)
 """The table, in the order of the properties file."""
 
-BY_KEY: Mapping[str, SettingRow] = {row.key: row for row in ROWS if not row.is_prefix}
-
-FIELD_NAMES = (
-    *("id", "title", "url", "exactContent", "preview_content", "content_prefix", "language", "last_modified"),
-    *ACL_FIELDS,
-)
-"""What may follow `solr.field.`: Datafari's names, each to be mapped to the schema's own."""
+BY_KEY: Mapping[str, SettingRow] = {row.key: row for row in ROWS}
 
 
 def row_for(key: str) -> SettingRow | None:
-    """Return the row that takes *key*, for `solr.field.NAME` the one of the mapping; None for an unknown key."""
-    if key in BY_KEY:
-        return BY_KEY[key]
-    group, has_name, name = key.rpartition(".")
-    if not has_name or name not in FIELD_NAMES:
-        return None
-    return next((row for row in ROWS if row.is_prefix and row.key == group), None)
-
-
-def known_keys() -> tuple[str, ...]:
-    """Return every key that a file may hold, in the order of the table."""
-    return tuple(
-        key for row in ROWS for key in ([f"{row.key}.{name}" for name in FIELD_NAMES] if row.is_prefix else [row.key])
-    )
+    """Return the row of *key*, None for an unknown key."""
+    return BY_KEY.get(key)
 
 
 def shown(row: SettingRow, value: object) -> str:
@@ -286,9 +276,9 @@ def without_password(text: str) -> str:
     return re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", text)
 
 
-def fields_of(solr_field: Mapping[str, str]) -> Fields:
-    """Return the schema's field names: Datafari's, except those that *solr_field* (`solr.field.*`) replaces."""
-    named = dict(solr_field)
+def fields_of(solr_fields: Mapping[str, str]) -> Fields:
+    """Return the schema's field names: Datafari's, except those that *solr_fields* (`solr.fields`) replaces."""
+    named = dict(solr_fields)
     acl = {name: named.pop(name) for name in ACL_FIELDS if name in named}
     fields: dict[str, Any] = {field_of(name): text for name, text in named.items()}
     return Fields(**fields, acl=acl)

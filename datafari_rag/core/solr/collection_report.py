@@ -105,7 +105,7 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
             f"field {fields.preview_content}",
             "hint",
             "is missing",
-            "Do not use rag.solrField=preview_content, or set the field: solr.field.preview_content=NAME",
+            'Do not use rag.solrField=preview_content, or set the field: solr.fields={"preview_content": "NAME"}',
         )
     if facts.textless:
         text = f"{facts.textless} documents have no {fields.exact_content}"
@@ -121,7 +121,7 @@ def _of_texts(facts: CollectionFacts, schema: Schema) -> Iterator[Finding]:
             "stemmed text",
             "hint",
             f"there is no field {fields.content_prefix}LANGUAGE: only exact word forms are found",
-            "Fill content_en and the like (conf/solr), or set solr.field.content_prefix and solr.languages",
+            "Fill content_en and the like (conf/solr), or set content_prefix in solr.fields and solr.languages",
         )
     if titles:
         yield Finding("searched titles", "ok", ", ".join(titles))
@@ -160,14 +160,14 @@ def _of_handler(handler: HandlerFacts | None) -> Iterator[Finding]:
 
 def _needed(name: str, own: str, flags: set[str], facts: CollectionFacts, schema: Schema) -> Finding:
     if not schema.has(own):
-        return Finding(f"field {own}", "problem", "is missing", f"Set the collection's field: solr.field.{name}=NAME")
+        return Finding(f"field {own}", "problem", "is missing", f"Set the collection's field: {_mapped(name)}")
     lacking = sorted(flags - facts.flags[own]) if own in facts.flags else []
     if lacking:
         return Finding(
             f"field {own}",
             "problem",
             f"is not {' and not '.join(lacking)}",
-            f"Change it in the schema and index again, or set another field: solr.field.{name}=NAME",
+            f"Change it in the schema and index again, or set another field: {_mapped(name)}",
         )
     return Finding(f"field {own}", "ok", "exists")
 
@@ -251,9 +251,7 @@ def _of_macros(facts: CollectionFacts) -> Iterator[Finding]:
 def _of_acl_field(name: str, facts: CollectionFacts, schema: Schema) -> Finding:
     own = schema.acl(name)
     if not schema.has(own):
-        advice = (
-            f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or set your field: solr.field.{name}=NAME"
-        )
+        advice = f"Add it with the default __nosecurity__ (conf/solr/schema.xml), or set your field: {_mapped(name)}"
         return Finding(f"field {own}", "problem", "is missing: every search fails", advice)
     if "indexed" not in facts.flags.get(own, frozenset({"indexed"})):
         return Finding(
@@ -267,3 +265,7 @@ def _of_acl_field(name: str, facts: CollectionFacts, schema: Schema) -> Finding:
             "Give the field the default __nosecurity__ in the schema and index these documents again",
         )
     return Finding(f"field {own}", "ok", "exists in every document")
+
+
+def _mapped(name: str) -> str:
+    return f'solr.fields={{"{name}": "NAME"}}'

@@ -38,10 +38,10 @@ NO_LIMITS = StepLimits()
 class StepBudget:
     """What the steps of one answer may take at most; see `StepLimits` for what is counted."""
 
-    searches: int
-    model_calls: int
-    tokens: int
-    seconds: float
+    searches: int = 12
+    model_calls: int = 6
+    tokens: int = 12_000
+    seconds: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)

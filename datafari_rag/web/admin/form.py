@@ -14,7 +14,7 @@ from datafari_rag.core.messages import translated
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.reference import GROUPS
 from datafari_rag.core.settings.row import SettingRow
-from datafari_rag.core.settings.table import known_keys, row_for, without_password
+from datafari_rag.core.settings.table import BY_KEY, ROWS, without_password
 from datafari_rag.web.admin.form_notes import notes_for
 from datafari_rag.web.pages.locale import Translate
 
@@ -69,7 +69,7 @@ class FormState:
 
 def groups_of(shown: FormState, translate: Translate) -> tuple[Group, ...]:
     """Return every setting in the order of the table; typed values replace those of the file."""
-    fields = [_field(key, shown, translate) for key in known_keys()]
+    fields = [_field(row, shown, translate) for row in ROWS]
     members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
     return tuple(Group(name, translate(title), members[name]) for name, title in GROUPS.items() if members[name])
 
@@ -81,12 +81,12 @@ def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str,
     A key that the form does not have stays as it is. One that is closed to browsers is a change when it is not what
     was shown of it, whatever the file has: it will be refused.
     """
-    rows = [(key, _row_of(key)) for key in known_keys() if key in form]
-    wanted = {key: _wanted(row, key, form, written) for key, row in rows if row.is_for_browsers}
-    closed = {key: form[key].strip() for key, row in rows if not row.is_for_browsers}
+    rows = [row for row in ROWS if row.key in form]
+    wanted = {row.key: _wanted(row, row.key, form, written) for row in rows if row.is_for_browsers}
+    closed = {row.key: form[row.key].strip() for row in rows if not row.is_for_browsers}
     return {
         **{key: text for key, text in wanted.items() if text != written.get(key)},
-        **{key: text for key, text in closed.items() if text != _visible(_row_of(key), key, written)},
+        **{key: text for key, text in closed.items() if text != _visible(BY_KEY[key], key, written)},
     }
 
 
@@ -100,12 +100,12 @@ def _wanted(row: SettingRow, key: str, form: Mapping[str, str], written: Mapping
     return text or None
 
 
-def _field(key: str, shown: FormState, translate: Translate) -> Field:
-    row = _row_of(key)
+def _field(row: SettingRow, shown: FormState, translate: Translate) -> Field:
+    key = row.key
     text = _visible(row, key, shown.written)
     if shown.typed is not None and key in shown.typed and not row.is_secret:
         text = shown.typed[key] or ""
-    default = "" if row.is_prefix else row.default_text
+    default = row.default_text
     return Field(
         key=key,
         help=translate(row.help),
@@ -122,14 +122,6 @@ def _field(key: str, shown: FormState, translate: Translate) -> Field:
         is_empty=_is_empty(row, key, shown.written),
         problems=tuple(translated(problem.message, translate) for problem in shown.problems if problem.key == key),
     )
-
-
-def _row_of(key: str) -> SettingRow:
-    """Return the row of a key of `known_keys`."""
-    row = row_for(key)
-    if row is None:
-        raise KeyError(key)
-    return row
 
 
 def _can_be_empty(row: SettingRow) -> bool:

@@ -12,7 +12,7 @@ from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, NotFound
-from datafari_rag.core.judging.doubtful_claims import doubtful_claims, judged_again
+from datafari_rag.core.judging.doubtful_claims import MAX_CLAIMS, doubtful_claims, judged_again
 from datafari_rag.core.query.search_request import STORED
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
@@ -90,6 +90,6 @@ def found_for(text: str, documents: Sequence[Document], snapshot: ServiceSnapsho
     if dependencies.judge is None:
         return Found(check, documents)
     language = detect(text)
-    doubtful = partial(doubtful_claims, check, language, settings.answer_judge_max_claims)
+    doubtful = partial(doubtful_claims, check, language, MAX_CLAIMS)
     check, report = judged_again(check, dependencies.offload(doubtful, units), dependencies.judge, language)
     return Found(check, documents, second=report)

@@ -115,7 +115,7 @@ def documents_of(ids: Sequence[str], user: User, snapshot: ServiceSnapshot) -> M
         SearchError: they cannot be looked up.
         NotAuthenticated: no user is signed in and that is required.
     """
-    names, found = fields_of(snapshot.settings.solr_field), dict[str, Document]()
+    names, found = fields_of(snapshot.settings.solr_fields), dict[str, Document]()
     for start in range(0, len(ids), IDS_AT_ONCE):
         some = tuple(ids[start : start + IDS_AT_ONCE])
         plain = Browse(None, rows=len(some), fields=(names.id, names.title, names.url), ids=some)

@@ -30,7 +30,7 @@ def parse(incoming: Incoming, settings: Settings) -> Ask:
     if incoming.body is None:
         return replace(ragapi.parse(incoming, settings), is_streamed=False, wants_trace=True)
     said = ask_of(incoming, settings, is_streamed=True)
-    acl_fields = fields_of(settings.solr_field).acl.values()
+    acl_fields = fields_of(settings.solr_fields).acl.values()
     wished = read(incoming.query, facets=settings.solr_facets, acl_fields=acl_fields)
     return replace(
         said,

@@ -15,7 +15,8 @@ import requests
 
 from datafari_rag.adapters.http import sessions
 from datafari_rag.adapters.http.exchange import HttpFailure, Request, exchanged
-from datafari_rag.adapters.http.sessions import Tls, session_for, without_credentials
+from datafari_rag.adapters.http.sessions import session_for, without_credentials
+from datafari_rag.core.settings.addresses import Tls
 from tests.loopback import Reply, serving
 from tests.required import library
 from tests.stub import raw_server, read_request

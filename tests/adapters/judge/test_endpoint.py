@@ -13,6 +13,7 @@ from datafari_rag.adapters.judge.endpoint import MAX_REPLY_BYTES, EndpointJudge,
 from datafari_rag.adapters.judge.factory import judge_for
 from datafari_rag.adapters.judge.formats import MAX_PAIRS
 from datafari_rag.core.judging.second_judge import JUDGE_FAILURES, Doubt, JudgeFailure, Verdict
+from datafari_rag.core.settings.addresses import Tls
 from datafari_rag.core.settings.table import Settings
 from tests.loopback import Asked, Reply, serving
 
@@ -132,7 +133,7 @@ def test_no_server_and_a_missing_file_of_authorities_are_named() -> None:
         pass
     for judge in (
         EndpointJudge(server.url, JudgeOptions()),
-        EndpointJudge("https://127.0.0.1:1/predict", JudgeOptions(ca_file="/nowhere.pem")),
+        EndpointJudge("https://127.0.0.1:1/predict", JudgeOptions(tls=Tls("/nowhere.pem"))),
     ):
         found = judge.judge(DOUBTS)
         assert isinstance(found, JudgeFailure)

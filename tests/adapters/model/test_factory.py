@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.adapters.http.sessions import Tls
 from datafari_rag.adapters.machine import MACHINE
 from datafari_rag.adapters.model.connection import Endpoint
 from datafari_rag.adapters.model.factory import chain_for, endpoints_for, limits_for
@@ -15,6 +14,7 @@ from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.model.replies import header_value
 from datafari_rag.core.model.timeouts import ModelLimits
+from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Ending, TextChunk
 from tests.stub import Stub, running_stub
@@ -52,7 +52,7 @@ def test_endpoints_keep_their_order_and_a_fallback_never_gets_the_first_ones_tok
         llm_fallback=("http://b/v1", "http://c/"),
         llm_fallback_models=("model-b",),
         llm_fallback_tokens=("sk-b",),
-        llm_tls_ca="ca.pem",
+        tls=TlsByServer(llm=Tls("ca.pem")),
     )
     tls = Tls("ca.pem")
     assert endpoints_for(settings) == (
@@ -100,7 +100,10 @@ def test_the_breaker_leaves_a_failing_endpoint_alone(stub: Stub) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(rag_api_endpoint="gopher://a"), Settings(rag_api_endpoint="https://a/", llm_tls_ca="/no/such/file")],
+    [
+        Settings(rag_api_endpoint="gopher://a"),
+        Settings(rag_api_endpoint="https://a/", tls=TlsByServer(llm=Tls("/no/such/file"))),
+    ],
     ids=["an address of another kind", "a file of authorities that is not there"],
 )
 def test_what_cannot_be_used_is_said_when_it_is_built(settings: Settings) -> None:

@@ -25,6 +25,7 @@ from datafari_rag.core.access import User, filter_for
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest, RagError, SearchError, SearchTimeout, SearchUnavailable
 from datafari_rag.core.query.search_request import Browse, Fields, Search, Step
+from datafari_rag.core.settings.addresses import Tls, TlsByServer
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr.schema import Schema
 from tests.loopback import Asked, Loopback, Reply, serving
@@ -496,23 +497,19 @@ def test_the_settings_say_how_solr_is_reached() -> None:
         solr_url="http://a:1/solr/x/, http://b:2/solr/x",
         solr_user="u",
         solr_password="p",
-        solr_tls_ca="ca.pem",
-        solr_tls_cert="c.pem",
-        solr_tls_key="k.pem",
-        solr_retries=3,
+        tls=TlsByServer(solr=Tls("ca.pem", "c.pem", "k.pem")),
         solr_timeout_s=4.0,
     )
     connection = connection_of(settings)
 
     assert addresses_of(settings.solr_url, connection).current() == ("http://a:1/solr/x", "http://b:2/solr/x")
-    assert (connection.ca_file, connection.cert_file, connection.key_file) == ("ca.pem", "c.pem", "k.pem")
-    assert (connection.user, connection.password, connection.verifies) == ("u", "p", True)
-    assert (connection.retries, connection.timeout_s) == (3, 4.0)
+    assert (connection.user, connection.password, connection.tls) == ("u", "p", settings.tls.solr)
+    assert (connection.retries, connection.timeout_s) == (1, 4.0)
 
 
 @pytest.mark.parametrize("key", ["ca_file", "cert_file"])
 def test_a_certificate_that_is_not_there_fails_the_search_and_not_the_start(key: str, tmp_path: Path) -> None:
-    connection = replace(QUICK, **{key: str(tmp_path / "absent.pem")})
+    connection = replace(QUICK, tls=Tls(**{key: str(tmp_path / "absent.pem")}))
     found = failure(retriever(dead_url().replace("http:", "https:"), connection=connection))
 
     assert isinstance(found, SearchUnavailable)

@@ -208,7 +208,7 @@ def test_the_settings_make_the_endpoint_they_name(endpoint: Loopback) -> None:
         embeddings_endpoint=f"{endpoint.url}/v1/embeddings",
         embeddings_model="m",
         embeddings_token="secret-key",
-        embeddings_query_prefix="query:",
+        embeddings_prefixes={"query": "query:"},
         embeddings_languages=("en", "fr"),
     )
     own = embedder_for(settings)

@@ -13,6 +13,7 @@ from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPoli
 from datafari_rag.core.citations.text_check import MAX_SENTENCES
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support
+from datafari_rag.core.judging.doubtful_claims import MAX_CLAIMS
 from datafari_rag.core.judging.second_judge import Doubt, Verdict
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.settings.table import Settings
@@ -223,7 +224,7 @@ def test_only_so_many_sentences_of_an_answer_are_sent_and_no_quotations() -> Non
 
 
 def test_without_a_second_judge_there_are_no_doubts() -> None:
-    settings = Settings(answer_unsupported="drop", answer_judge_max_claims=3)
+    settings = Settings(answer_unsupported="drop")
     assert SupportPolicy.of(settings).most_doubts == 0
     named = dataclasses.replace(settings, answer_judge_endpoint="http://127.0.0.1/predict")
-    assert SupportPolicy.of(named).most_doubts == 3
+    assert SupportPolicy.of(named).most_doubts == MAX_CLAIMS

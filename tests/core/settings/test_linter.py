@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.settings.linter import ALIASES, ELSEWHERE, Entry, lint, nearest
+from datafari_rag.core.settings.linter import Entry, lint, nearest
+from datafari_rag.core.settings.other_keys import ALIASES, ELSEWHERE, GONE
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.row import SettingRow
 from datafari_rag.core.settings.table import Settings, row_for
@@ -77,6 +78,36 @@ def test_an_alias_and_its_key_are_one_setting_given_twice() -> None:
 def test_an_unknown_key_is_told_and_stops_nothing(key: str, message: str) -> None:
     settings, (problem,) = linted((key, "1"))
     assert (problem.message, problem.severity, problem.stops) == (message, "error", False)
+    assert settings == Settings()
+
+
+def test_a_former_key_that_is_a_member_of_an_object_now_is_still_read() -> None:
+    settings, problems = linted(
+        ("tls", '{"llm": {"ca": "ours.pem"}}'), ("solr.tls.ca", "solr.pem"), ("llm.tls.ca", "x")
+    )
+    assert (settings.tls.solr.ca_file, settings.tls.llm.ca_file) == ("/etc/rag/solr.pem", "/etc/rag/ours.pem")
+    assert [(problem.line, problem.severity) for problem in problems] == [(2, "warning"), (3, "warning")]
+    assert problems[0].message == 'solr.tls.ca is an earlier form: write tls={"solr": {"ca": "…"}}.'
+
+
+def test_a_bad_value_of_a_former_key_names_the_member_and_has_the_line() -> None:
+    settings, problems = linted(("rag.model", "m"), ("rag.effort.max_searches", "many"))
+    (error,) = [problem for problem in problems if problem.stops]
+    assert (error.line, error.key) == (2, "rag.effort.limits")
+    assert error.message.endswith("searches: An integer is expected.")
+    assert settings.rag_effort_limits == Settings().rag_effort_limits
+
+
+def test_a_former_key_beside_what_is_no_object_leaves_the_objects_own_error() -> None:
+    _, problems = linted(("solr.fields", "title"), ("solr.field.url", "link"))
+    assert [(problem.line, problem.key) for problem in problems if problem.stops] == [(1, "solr.fields")]
+
+
+@pytest.mark.parametrize(("key", "why"), GONE.items())
+def test_a_key_that_is_gone_is_a_warning_that_names_what_took_its_place(key: str, why: str) -> None:
+    settings, (problem,) = linted((key, "1"))
+    assert (problem.severity, problem.stops, problem.line) == ("warning", False, 1)
+    assert problem.message == f"{key} is gone: {why}."
     assert settings == Settings()
 
 

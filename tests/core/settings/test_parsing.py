@@ -97,9 +97,9 @@ def test_what_is_no_object_of_further_keys_is_refused(text: str) -> None:
 
 
 def test_mapped_fields_are_gathered() -> None:
-    settings, problems = parse({"solr.field.title": "t", "solr.field.url": "u", "solr.field.id": ""})
-    assert dict(settings.solr_field) == {"title": "t", "url": "u"}
-    assert [problem.key for problem in problems] == ["solr.field.id"]
+    settings, problems = parse({"solr.fields": '{"title": "t", "url": "u"}'})
+    assert dict(settings.solr_fields) == {"title": "t", "url": "u"}
+    assert [problem.key for problem in problems] == []
 
 
 JWT = {"security.identity": "jwt"}
@@ -127,7 +127,7 @@ CONTRADICTIONS = [
     ),
     pytest.param({"solr.facets": "source,deny_token_share"}, "solr.facets", id="rights among the facets"),
     pytest.param(
-        {"solr.facets": "acl", "solr.field.allow_token_share": "acl"},
+        {"solr.facets": "acl", "solr.fields": '{"allow_token_share": "acl"}'},
         "solr.facets",
         id="mapped rights among the facets",
     ),

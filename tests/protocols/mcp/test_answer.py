@@ -108,7 +108,7 @@ def test_without_a_call_there_is_no_answer() -> None:
 
 def test_no_field_of_rights_narrows_a_search() -> None:
     names = ("source", "allow_token_document", "acl")
-    settings = Settings(solr_facets=names, solr_field={"deny_token_share": "acl"})
+    settings = Settings(solr_facets=names, solr_fields={"deny_token_share": "acl"})
     assert facets_of(settings) == {"source"}
 
 

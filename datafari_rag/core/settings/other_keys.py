@@ -1,0 +1,88 @@
+"""
+Keys that a file may hold and that are no settings: other spellings, keys of Datafari's files, and keys that are gone.
+
+Data only. A key that was a setting of this service once never stops it: `FOLDED` says of which setting it is a member
+now, and it is still read; `GONE` says what took its place, and it is left aside. A key in none of these tables, and
+in no row, is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from datafari_rag.core.settings.search import FIELD_NAMES
+
+ALIASES: Mapping[str, str] = {
+    "rag.maxToken": "rag.maxTokens",
+    "llm.maxTokens": "rag.maxTokens",
+    "llm.model": "rag.model",
+    "llm.temperature": "rag.temperature",
+    "ai.api.token": "rag.api.token",
+    "ai.llm.service": "rag.template",
+    "rag.llm.service": "rag.template",
+    "chunking.maxFiles": "rag.maxFiles",
+    "chat.query.rewriting.enabled.bm25": "chat.query.rewriting.enabled",
+    "shards.tolerant": "solr.shards.tolerant",
+}
+"""Other spellings, of Datafari's documentation and of its later versions, that mean exactly the same here."""
+
+ELSEWHERE: Mapping[str, str] = {
+    "ai.api.endpoint": "here, rag.api.endpoint is the full URL, with /chat/completions",
+    "rag.enabled": "RAG is always on in this service",
+    "rag.chunk.size": "here, documents are split into passages at question time",
+}
+"""Keys of earlier Datafari versions that have no equal here, and what to use in their place."""
+
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "agentic.*": "here, rag.effort.* limits the searches and calls of the action agentic",
+    "assistant.*": "Datafari's own page reads it; here, chat.store.folder stores conversations",
+    "inMemory.*": "vectors are kept in the index here; it is out of date in Datafari too",
+    "chunking.chunk.size": "here, documents are split into passages at question time",
+    "rag.topK": "here, rag.candidates sets how many search results are examined",
+    "chat.query.rewriting.enabled.vector": "chat.query.rewriting.enabled is for words and meaning alike here",
+    "solr.enable.ladr": "this service words its searches by meaning itself",
+    "solr.enable.acorn": "this service words its searches by meaning itself",
+    "solr.filtered.search.threshold": "this service words its searches by meaning itself",
+}
+"""Keys of a rag.properties of Datafari 7 that change nothing here, and why; `.*` means all keys with this prefix."""
+
+FOLDED: Mapping[str, tuple[str, ...]] = {
+    **{f"solr.field.{name}": ("solr.fields", name) for name in FIELD_NAMES},
+    **{
+        f"{key}.tls.{part}": ("tls", server, part)
+        for key, server in (("solr", "solr"), ("llm", "llm"), ("embeddings", "embeddings"), ("answer.judge", "judge"))
+        for part in ("ca", "cert", "key", "verify")
+    },
+    **{f"embeddings.{purpose}_prefix": ("embeddings.prefixes", purpose) for purpose in ("query", "passage")},
+    **{
+        f"rag.effort.max_{name}": ("rag.effort.limits", name)
+        for name in ("searches", "model_calls", "tokens", "seconds")
+    },
+}
+"""Former keys that are members of a JSON object now: the key of its setting, and the names down to the member."""
+
+GONE: Mapping[str, str] = {
+    "answer.judge.max_claims": "the first 20 doubtful claims of a text are sent",
+    "embeddings.index_timeout_s": "a batch of passages is waited for for 60 seconds",
+    "embeddings.retries": "a failed request is sent twice again, within its timeout",
+    "embeddings.batch": "32 texts are sent in one request, the most that text-embeddings-inference takes by default",
+    "embeddings.threads": "a local model has one thread in each process; server.workers sets how many there are",
+}
+"""Former keys without an heir of their own: why, and what took their place."""
+
+
+def folded_text(key: str) -> str:
+    """Return how the setting that took up the former *key* is written, with "…" for the value."""
+    setting, *names = FOLDED[key]
+    value = '"…"'
+    for name in reversed(names):
+        value = f'{{"{name}": {value}}}'
+    return f"{setting}={value}"
+
+
+def not_used(key: str) -> str | None:
+    """Return why a known *key* changes nothing here, None for a setting and for a key that is not known."""
+    if key in GONE:
+        return f"{key} is gone: {GONE[key]}."
+    why = WITHOUT_EFFECT.get(key) or WITHOUT_EFFECT.get(f"{key.partition('.')[0]}.*")
+    return None if why is None else f"{key} has no effect here: {why}."
