@@ -21,8 +21,8 @@ from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.embedded.writer import EmbeddedWriter
 from datafari_rag.adapters.solr.factory import retriever_for, writer_for
 from datafari_rag.core.access import Filter, Mode, User, filter_for
+from datafari_rag.core.query.plan import steps_for
 from datafari_rag.core.query.search_request import Content, Search
-from datafari_rag.core.query.steps import steps_for
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Retriever, Writer
 from datafari_rag_trials.solr import process as solr_process

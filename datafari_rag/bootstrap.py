@@ -17,13 +17,12 @@ from datafari_rag.adapters.conversation_file import ConversationFile
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
 from datafari_rag.adapters.identity.demo import DemoIdentity
 from datafari_rag.adapters.identity.factory import configured_identity, token_identity_for_agents
-from datafari_rag.adapters.judge.factory import judge_for
+from datafari_rag.adapters.judge import judge_for
 from datafari_rag.adapters.loop_watch import watch_loop
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.adapters.model.chain import ModelChain
 from datafari_rag.adapters.model.extractive import ExtractiveModel
 from datafari_rag.adapters.model.factory import chain_for
-from datafari_rag.adapters.multi_index import Indexes
 from datafari_rag.adapters.observability.audit_trail import AuditTrail
 from datafari_rag.adapters.observability.tracing_switch import is_wanted
 from datafari_rag.adapters.rights.authority import UNWATCHED, RightsWatch
@@ -31,22 +30,21 @@ from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.rights.revocations import RevocationFile
 from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
-from datafari_rag.adapters.side_by_side import several_at_once, side_by_side
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import meaning_for
-from datafari_rag.adapters.worker_thread import offload_for_worker
-from datafari_rag.core.answer.stored_conversations import ConversationLimits
-from datafari_rag.core.audit_keys import AuditKey
+from datafari_rag.adapters.worker_thread import Indexes, offload_for_worker, several_at_once, side_by_side
+from datafari_rag.core.answer.conversations import ConversationLimits
+from datafari_rag.core.audit_record import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, in_turn, inline
+from datafari_rag.web.admission import Probes
 from datafari_rag.web.app import register
 from datafari_rag.web.ops.request_context import caller, carrying, outgoing, path_in, request_id
 from datafari_rag.web.pages import demo_users
-from datafari_rag.web.probes import Probes
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import Signer
 

@@ -18,13 +18,12 @@ from datafari_rag import ports
 from datafari_rag.answer_streams import collect
 from datafari_rag.core.access import Filter, User, filter_for
 from datafari_rag.core.answer.output_filter import OutputFilter
-from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.answer.ranks import page_in_ranks, ranked, without_least_score
-from datafari_rag.core.answer.reasoning_steps import Trace, thoughts_for
+from datafari_rag.core.answer.prompt import Prompt, fitted
+from datafari_rag.core.answer.reasoning_steps import Trace, page_in_ranks, ranked, thoughts_for, without_least_score
 from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPolicy
-from datafari_rag.core.answer.window_fitting import fitted
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Citation, Document, Extract
+from datafari_rag.core.effort import Activity
 from datafari_rag.core.errors import (
     ModelUnavailable,
     NoAnswer,
@@ -45,19 +44,17 @@ from datafari_rag.core.events import (
     StepEvent,
     Thought,
 )
-from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.passages.budget_fitting import Selected, answering_for
 from datafari_rag.core.passages.evidence_threshold import FEW
 from datafari_rag.core.query.plan import bare_prompt_for, language_for, prompt_for, question_language_for
 from datafari_rag.core.query.search_request import Browse, SearchResult
+from datafari_rag.core.second_judge import Doubt, JudgeFailure, SecondJudge, Verdict
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.steps.activity import Activity
 from datafari_rag.core.stopwatch import Stopwatch
 from datafari_rag.pipeline_log import log_model, log_steps
 from datafari_rag.ports import Both, Ending, Meaning, Model, Offload, Retriever, Several, TokenCounter, compared_units
 from datafari_rag.retrieval import Engines, browsed
-from datafari_rag.stepping.run import accounted, returned_by, rewritten, stepped
-from datafari_rag.stepping.walk import StepParts
+from datafari_rag.stepping import StepParts, accounted, returned_by, rewritten, stepped
 
 log = logging.getLogger(__name__)
 

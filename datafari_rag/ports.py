@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from datafari_rag.core.access import Filter
+from datafari_rag.core.access import Filter, Revocation
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import RagError
@@ -21,7 +21,6 @@ from datafari_rag.core.meaning.near_search import NearSearch, PieceVector
 from datafari_rag.core.meaning.passage_records import ParentPage, ParentText, StoredPassage
 from datafari_rag.core.meaning.vectors import Vector
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
-from datafari_rag.core.revocation import Revocation
 
 T = TypeVar("T")
 U = TypeVar("U")

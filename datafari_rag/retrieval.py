@@ -15,8 +15,9 @@ from typing import Any
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.reasoning_steps import SearchAttempt
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, Retrieval
 from datafari_rag.core.errors import EmbeddingError, NotFound, SearchError
+from datafari_rag.core.events import NOT_FOUND, SkippedDocument
 from datafari_rag.core.meaning.fusion import scaled
 from datafari_rag.core.meaning.joining import joined, near_search_for, uses_meaning
 from datafari_rag.core.meaning.near_search import NearSearch
@@ -37,6 +38,7 @@ from datafari_rag.core.meaning.result_list import (
     same_words,
     widened,
 )
+from datafari_rag.core.query.plan import content_words, steps_for
 from datafari_rag.core.query.proposals import (
     MAX_SPELT,
     Relaxation,
@@ -50,10 +52,8 @@ from datafari_rag.core.query.proposals import (
     total_of,
     without_rarest,
 )
-from datafari_rag.core.query.search_request import STORED, Browse, Content, Retrieval, Search, SearchResult, Step
-from datafari_rag.core.query.steps import content_words, steps_for
+from datafari_rag.core.query.search_request import STORED, Browse, Content, Search, SearchResult, Step
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.core.whole.work import NOT_FOUND, SkippedDocument
 from datafari_rag.ports import Both, Meaning, Retriever, in_turn
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from datafari_rag.core.events import ModelFacts
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.token_estimate import estimate
+from datafari_rag.core.text.sizes import estimate
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Ending, TextChunk
 from datafari_rag.web.app import register

@@ -26,11 +26,11 @@ from datafari_rag.core.errors import (
     SearchUnavailable,
 )
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Sources, UnsupportedPolicy
-from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.near_search import NearSearch
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search
+from datafari_rag.core.second_judge import Doubt, JudgeFailure, Verdict
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import answer, browse, fetch, found_for, sources_for
 from datafari_rag.ports import Ending, Meaning, TextChunk

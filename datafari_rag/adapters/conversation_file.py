@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.answer.stored_conversations import (
+from datafari_rag.core.answer.conversations import (
     MAX_ANSWER_CHARS,
     MAX_CONVERSATIONS,
     MAX_TURNS,

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from datafari_rag.core.text.token_estimate import estimate
+from datafari_rag.core.text.sizes import estimate
 from datafari_rag.ports import TokenCounter
 
 log = logging.getLogger(__name__)

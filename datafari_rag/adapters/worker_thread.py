@@ -11,8 +11,11 @@ after `server.work_timeout_s` is ended, and its caller gets a specific error.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
+from threading import Event
 from typing import Any, Generic, TypeVar
 
 import gevent
@@ -20,8 +23,11 @@ import gevent.lock
 import gevent.monkey
 import gevent.threadpool
 
+from datafari_rag.core.access import Filter
+from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import Overloaded, TooMuchWork
-from datafari_rag.ports import Offload, inline
+from datafari_rag.core.query.search_request import Browse, Search, SearchResult
+from datafari_rag.ports import IsWanted, Offload, Retriever, inline
 
 T = TypeVar("T")
 
@@ -182,3 +188,65 @@ def _thread_id() -> int:
     """Return the id of the system's thread, not of a greenlet."""
     own: int = gevent.monkey.get_original("_thread", "get_ident")()
     return own
+
+
+U = TypeVar("U")
+
+
+def side_by_side(first: Callable[[], T], second: Callable[[], U]) -> tuple[T, U]:
+    """
+    Implement `ports.Both`: run *first* here and *second* in parallel, in the same context.
+
+    Raises:
+        Exception: what *first* raised, else what *second* did; never before both have ended.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        beside = pool.submit(copy_context().run, second)
+        return first(), beside.result()
+
+
+def several_at_once(works: Sequence[Callable[[IsWanted], T]], most: int) -> Generator[T, None, None]:
+    """Implement `ports.Several`; does not wait for work that is no longer needed."""
+    left = Event()
+    pool = ThreadPoolExecutor(min(most, max(1, len(works))))
+    try:
+        for begun in [pool.submit(copy_context().run, work, lambda: not left.is_set()) for work in works]:
+            yield begun.result()
+    finally:
+        left.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Indexes:
+    """Sends a search to the index that it names; everything else goes to the one of `solr.url`."""
+
+    def __init__(self, main: Retriever, others: Mapping[str, Retriever]) -> None:
+        """Hold *main* and the *others* by their names."""
+        self._main = main
+        self._others = dict(others)
+
+    @property
+    def main(self) -> Retriever:
+        """The index of `solr.url`."""
+        return self._main
+
+    def search(self, search: Search, access: Filter) -> SearchResult:
+        """Search where `search.index` says. Raises as `ports.Retriever.search`; KeyError: no such index."""
+        engine = self._main if search.index is None else self._others[search.index]
+        return engine.search(search, access)
+
+    def browse(self, browse: Browse, access: Filter) -> Mapping[str, object]:
+        """Browse the index of `solr.url`."""
+        return self._main.browse(browse, access)
+
+    def fetch(self, document_id: str, field: str, access: Filter) -> Document | None:
+        """Return the document from the first index in which this user may see it, that of `solr.url` first."""
+        for engine in (self._main, *self._others.values()):
+            document = engine.fetch(document_id, field, access)
+            if document is not None:
+                return document
+        return None
+
+    def probe(self) -> str | None:
+        """Return what is wrong with the first index that could not be searched now."""
+        return next((said for engine in (self._main, *self._others.values()) if (said := engine.probe())), None)

@@ -18,12 +18,11 @@ from datafari_rag.answer_streams import collect
 from datafari_rag.bootstrap import Runtime
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
+from datafari_rag.core.effort import EFFORTS, Activity
 from datafari_rag.core.errors import NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Failed, Finished, Sources
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.steps.activity import Activity
-from datafari_rag.core.steps.budgets import EFFORTS
-from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.folding import clean
 from datafari_rag.pipeline import answer
 from datafari_rag.protocols import ragapi
 from datafari_rag.protocols.request import ReplyContext

@@ -17,7 +17,7 @@ from datafari_rag.commands.ask import DEFAULT_CONF, NEEDED
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.folding import clean
 from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found, Wanted
 from datafari_rag.protocols.request import Incoming

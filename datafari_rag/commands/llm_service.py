@@ -11,7 +11,7 @@ from datafari_rag import server
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 
 if TYPE_CHECKING:
-    from datafari_rag.services.llm_service import Application
+    from datafari_rag.invoke_service import Application
 
 
 @click.command("llm-service")
@@ -31,7 +31,7 @@ def llm_service(port: int, host: str, **options: str) -> None:
       datafari-rag llm-service --port 8888 --endpoint http://127.0.0.1:8000/v1/chat/completions --model echo
     """  # noqa: D301 # click reads \b
     server.prepare()
-    from datafari_rag.services.llm_service import serve
+    from datafari_rag.invoke_service import serve
 
     try:
         serve(
@@ -46,8 +46,7 @@ def _application(options: Mapping[str, str]) -> Application:
     from datafari_rag.adapters.model.factory import chain_for
     from datafari_rag.adapters.settings.snapshot import packaged_instructions
     from datafari_rag.core.settings.table import Settings
-    from datafari_rag.services.invoke import ServiceDefaults
-    from datafari_rag.services.llm_service import application
+    from datafari_rag.invoke_service import ServiceDefaults, application
 
     settings = Settings(rag_api_endpoint=options["endpoint"], rag_api_token=options["api_token"])
     try:

@@ -10,8 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from datafari_rag.core.steps.budgets import NO_LIMITS, Effort, StepLimits
-from datafari_rag.core.whole.work import DocumentWork
+from datafari_rag.core.effort import NO_LIMITS, Effort, StepLimits
+
+WorkKind = Literal["search", "summarize", "synthesize"]
+
+
+SummaryLength = Literal["short", "medium", "long"]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWork:
+    """Documents found, one document summarised, or several put together."""
+
+    kind: WorkKind
+    length: SummaryLength = "medium"
+    is_estimate: bool = False
+    """Whether only the cost is wanted."""
+
 
 AnswerFormat = Literal["bulletpoint", "text", "stepbystep", "default"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = ("bulletpoint", "text", "stepbystep", "default")

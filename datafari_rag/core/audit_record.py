@@ -14,7 +14,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from datafari_rag.core.audit_keys import AuditKey, Keys
 from datafari_rag.core.documents import Extract, stored_span
 from datafari_rag.core.events import Support
 from datafari_rag.core.query.dates import iso_at
@@ -237,3 +236,30 @@ def _access(outcome: str) -> str:
 
 REFUSALS = frozenset({"notAuthenticated", "notAllowed", "authorityUnavailable", "authorityTimeout", "tooManyRequests"})
 """Outcomes without a search because of the user."""
+
+
+ID_CHARS = 12
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AuditKey:
+    """One key; *secret* is never shown."""
+
+    secret: str
+
+    @property
+    def id(self) -> str:
+        """What a line says of the key that signed it."""
+        return hashlib.sha256(f"datafari-rag audit key {self.secret}".encode()).hexdigest()[:ID_CHARS]
+
+    def signed(self, purpose: str, text: str) -> str:
+        """Return the signature (HMAC-SHA256) of *text*; one made for another *purpose* is not valid for this one."""
+        return hmac.new(self.secret.encode(), f"{purpose} {text}".encode(), hashlib.sha256).hexdigest()
+
+
+Keys = Mapping[str, AuditKey]
+
+
+def keys_by_id(secrets: Iterable[str]) -> Keys:
+    """Return the keys of *secrets* by their ids, without empty texts."""
+    return {key.id: key for key in (AuditKey(secret) for secret in secrets if secret)}

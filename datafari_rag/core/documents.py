@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap
+
+Retrieval = Literal["words", "vector", "both"]
+"""What documents were found by."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,41 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from datafari_rag.core.answer.stored_conversations import KeptTurn
-from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.documents import Citation, Extract, Retrieval
+from datafari_rag.core.effort import Activity, ActivityStep, StepKind
 from datafari_rag.core.errors import RagError
-from datafari_rag.core.query.search_request import Retrieval
-from datafari_rag.core.steps.activity import Activity, ActivityStep, StepKind
-from datafari_rag.core.whole.work import SkippedDocument, WorkEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTurn:
+    """What became of an answer in its conversation: *failure* is the label of why it was not kept."""
+
+    id: str | None
+    title: str
+    failure: str | None = None
+
+
+NOT_FOUND, EMPTY, OVER_LIMIT = "notFound", "empty", "overLimit"
+"""Why a document is not in an answer: absent or hidden, which look alike; without text; more than are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedDocument:
+    """A document that was named and is not in the answer; nothing is known of it but the name that was sent."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkEstimate:
+    """How many *calls* of the model the work takes at most, over how many *pieces*, and *chars* that are read."""
+
+    calls: int
+    pieces: int
+    chars: int
+    strategy: str
+
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, TooManyV
 from datafari_rag.core.query.filter_queries import MAX_FILTER_CHARS, restriction_of
 from datafari_rag.core.settings.checks import CONTROL
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 
 MAX_FILTERS = 20
 MAX_TURNS = 100

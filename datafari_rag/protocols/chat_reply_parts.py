@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
-from datafari_rag.core.answer import session_state as memory
+from datafari_rag.core.answer import conversations as memory
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Citation, Extract
+from datafari_rag.core.effort import ActivityStep, StepKind
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import UNKNOWN_MODEL, Event, Finished, ModelFacts, Sources, Thought
-from datafari_rag.core.steps.activity import ActivityStep, StepKind
 from datafari_rag.protocols.chat_request import memory_limits
 from datafari_rag.protocols.request import ReplyContext
 

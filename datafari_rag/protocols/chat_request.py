@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.answer import session_state
-from datafari_rag.core.answer.token_budget import ESTIMATE, Window, checked
+from datafari_rag.core.answer import conversations as session_state
+from datafari_rag.core.answer.prompt import ESTIMATE, Window, checked
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage
 from datafari_rag.core.errors import (
     BadRequest,
@@ -26,7 +26,7 @@ from datafari_rag.core.query import conversation
 from datafari_rag.core.query.chat_overrides import PATH, applied
 from datafari_rag.core.query.plan import question_language_for
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.request import Incoming
 
 MAX_MESSAGES = 1000

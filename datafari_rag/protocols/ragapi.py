@@ -10,17 +10,17 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.answer.reasoning_steps import thinking_in
-from datafari_rag.core.answer.targets import target_of
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.effort import StepLimits
 from datafari_rag.core.errors import BadRequest, NoQuery, QueryTooLong, RagError
 from datafari_rag.core.events import Answer, Delta, Event, Finished, Sources, Thought
 from datafari_rag.core.query.select_parameters import SelectParameters, merged, read
 from datafari_rag.core.settings.table import Settings, fields_of
-from datafari_rag.core.steps.budgets import StepLimits
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_reply_parts import activity, citation, partial, support
 from datafari_rag.protocols.request import Incoming, ReplyContext
 

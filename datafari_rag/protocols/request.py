@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from datafari_rag.core.answer.session_state import NO_SIGNING, Signing
+from datafari_rag.core.answer.conversations import NO_SIGNING, Signing
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.events import Event
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.token_estimate import estimate
+from datafari_rag.core.text.sizes import estimate
 
 Params = Mapping[str, tuple[str, ...]]
 

@@ -6,16 +6,60 @@ Nothing here reads a byte of a body or proves who sends it, and every path is ch
 
 from __future__ import annotations
 
-from flask import Request
+import logging
+import threading
+from collections.abc import Callable, Mapping
 
-from datafari_rag.core.errors import BadRequest, BodyTooLarge, NotAllowed, TooManyValues, UnknownHost
+from flask import Request, Response, request
+
+from datafari_rag.core.errors import BadRequest, BodyTooLarge, NotAllowed, RagError, TooManyValues, UnknownHost
 from datafari_rag.core.errors import UnsupportedMediaType as WrongType
-from datafari_rag.core.hosts import authority_of, is_known
+from datafari_rag.core.identity import authority_of, is_known
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.api.exchange import WorkerContext
+from datafari_rag.web.api.exchange import DialectRoute, WorkerContext, failure_response
 from datafari_rag.web.forms import FORM_BYTES, MAX_PAIRS, MAX_PARTS, URLENCODED
 from datafari_rag.web.ops import cors
-from datafari_rag.web.routes import ROUTES
+from datafari_rag.web.ops.metrics import FinishedRequest
+from datafari_rag.web.pages.demo_folder import is_of_script
+from datafari_rag.web.pages.rendering import failure_page
+from datafari_rag.web.pages.search import PAGE
+from datafari_rag.web.request_values import bodyless
+from datafari_rag.web.responses import failure, json_response, plain, with_error_headers
+from datafari_rag.web.routes import OPENAI, ROUTES
+
+log = logging.getLogger(__name__)
+
+SHOWN = frozenset({"/", "/admin", "/demo/user"})
+"""Paths that are pages for every caller."""
+
+
+def refused(worker: WorkerContext, error: RagError) -> Response:
+    """Return *error* in the form of the current path: its dialect's, a page, or JSON."""
+    row, settings = _row_of(request.path), worker.snapshot().settings
+    if row is not None:
+        worker.metrics.count(FinishedRequest(row.name, error.label), settings)
+        log.info("answer dialect=%s outcome=%s %s", row.name, error.label, error.log)
+        return failure_response(worker, row, error, is_of_http=True)
+    if _is_page():
+        return with_error_headers(error, failure_page(worker, error))
+    status, body = failure(error, settings)
+    return with_error_headers(error, json_response(plain(body), status))
+
+
+def _is_page() -> bool:
+    is_for_script = request.path == "/feedback" and request.mimetype == "application/json"
+    is_dropped = request.path == "/demo/files" and not is_of_script()
+    return request.path in SHOWN or is_dropped or (request.path == "/feedback" and not is_for_script)
+
+
+def _row_of(path: str) -> DialectRoute | None:
+    bare = path.rstrip("/")
+    route = next((route for route in ROUTES if bare in route.paths), None)
+    if route is not None:
+        return route.row_for(bodyless())
+    # Clients of OpenAI's API try other paths of it, and read its errors alone.
+    return OPENAI if path == "/v1" or path.startswith("/v1/") else PAGE if path == "/talk" else None
+
 
 MAX_TARGET_BYTES = 65_536
 """Longest path and query that is taken (contract §2)."""
@@ -75,3 +119,28 @@ def _bound_body(request: Request, settings: Settings) -> None:
     request.max_form_parts = MAX_PARTS
     if (request.content_length or 0) > largest:
         raise BodyTooLarge
+
+
+HELD_S = 1.0
+"""How long what was found holds."""
+
+Problems = Mapping[str, str | None]
+"""Part → its problem, None where it has none."""
+
+
+class Probes:
+    """The last result of *probe*; one request at a time runs it, and parallel requests wait for it."""
+
+    def __init__(self, probe: Callable[[], Problems], clock: Callable[[], float]) -> None:
+        """Look at nothing yet. *clock* gives seconds."""
+        self._probe, self._clock = probe, clock
+        self._looking = threading.Lock()
+        self._found: tuple[float, Problems] | None = None
+
+    def problems(self) -> Problems:
+        """Return what is wrong, as it was at most `HELD_S` ago."""
+        with self._looking:
+            if self._found is None or not 0 <= self._clock() - self._found[0] < HELD_S:
+                found = self._probe()
+                self._found = self._clock(), found
+            return self._found[1]

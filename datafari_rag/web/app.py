@@ -20,20 +20,18 @@ from datafari_rag.core.errors import (
     RagError,
     UnsupportedMediaType,
 )
-from datafari_rag.web.admission import OPEN_PATHS, admit
+from datafari_rag.web.admission import OPEN_PATHS, admit, refused
 from datafari_rag.web.api.answer_events import internal
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.openapi import openapi_view
 from datafari_rag.web.forms import CountedRequest
 from datafari_rag.web.ops import cors, health, request_context
-from datafari_rag.web.ops.last_failures import LastFailures
-from datafari_rag.web.ops.metrics import Metrics
+from datafari_rag.web.ops.cors import missing
+from datafari_rag.web.ops.metrics import LastFailures, Metrics
 from datafari_rag.web.ops.open_streams import Streams
 from datafari_rag.web.ops.rate_limits import RateLimits
-from datafari_rag.web.ops.security_headers import missing
 from datafari_rag.web.pages.routes import add_pages
-from datafari_rag.web.refusing import refused
 from datafari_rag.web.request_values import bodyless, whole_request
 from datafari_rag.web.routes import ROUTES, Route
 from datafari_rag.web.runtime import EditableSettings, Service

@@ -12,7 +12,7 @@ from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
 from datafari_rag.core.ask import Attachment
 from datafari_rag.core.errors import BadRequest, BodyTooLarge, TooManyValues, UnsupportedMediaType
-from datafari_rag.core.hosts import normalized
+from datafari_rag.core.identity import normalized
 from datafari_rag.protocols.request import Incoming, Params
 from datafari_rag.web.forms import whole_body
 

@@ -11,14 +11,14 @@ from datafari_rag.protocols import ai_chat_protocol, chat, chat_completion, chat
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN, AiAction
 from datafari_rag.protocols.openai import chat_completions, responses
 from datafari_rag.protocols.request import Incoming
+from datafari_rag.web import conversations as view
 from datafari_rag.web.api import documents, grounding
 from datafari_rag.web.api.exchange import DialectRoute, WorkerContext
 from datafari_rag.web.api.mcp import MCP, PATH, RESOURCE_PATH, mcp_view, resource_view
 from datafari_rag.web.api.model_relay import relay
 from datafari_rag.web.api.models import MODELS, model_view, models_view
 from datafari_rag.web.api.search import SELECT
-from datafari_rag.web.conversations import view
-from datafari_rag.web.json_bytes import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
+from datafari_rag.web.responses import ASCII_NDJSON, JSON_LINES, JSONL, NAMED_SSE, NDJSON, SSE
 
 SELECT_PATHS = ("/Datafari/rest/v2.0/search/select", "/search/select")
 

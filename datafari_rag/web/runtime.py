@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from datafari_rag.core.answer.stored_conversations import ConversationStore
+from datafari_rag.core.access import NEVER, Revocation
+from datafari_rag.core.answer.conversations import ConversationStore
 from datafari_rag.core.errors import AuthorityUnavailable
-from datafari_rag.core.revocation import NEVER, Revocation
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.pipeline import Dependencies

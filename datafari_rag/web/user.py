@@ -7,10 +7,9 @@ import json
 import logging
 import math
 
-from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
+from datafari_rag.core.access import ANONYMOUS, REVOKED, Revocation, User, usable_tokens
 from datafari_rag.core.errors import InvalidSignIn, NotAllowed, NotAuthenticated
 from datafari_rag.core.identity import VerifiedIdentity, mapped_name
-from datafari_rag.core.revocation import REVOKED, Revocation
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.runtime import ServiceSnapshot
 

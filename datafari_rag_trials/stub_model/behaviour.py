@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from datafari_rag.services.prompt_contexts import PromptDocument, documents_in, first_sentence
+from datafari_rag.invoke_service import PromptDocument, documents_in, first_sentence
 
 
 @dataclass(frozen=True, slots=True)

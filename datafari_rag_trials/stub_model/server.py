@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from datafari_rag.services.prompt_contexts import documents_in
+from datafari_rag.invoke_service import documents_in
 from datafari_rag_trials.stub_model.behaviour import EXAMPLES, Behaviour, behaviour_for, pieces, text_for
 
 UNNAMED = "server_error"

@@ -20,9 +20,9 @@ import pytest
 from datafari_rag.core.access import ACL_FIELDS, NO_SECURITY, Filter, User, filter_for, is_visible
 from datafari_rag.core.ask import Restriction
 from datafari_rag.core.errors import BadRequest
+from datafari_rag.core.query.plan import steps_for
 from datafari_rag.core.query.proposals import near_search, near_word
 from datafari_rag.core.query.search_request import Browse, Content, Match, Operator, Search, Step
-from datafari_rag.core.query.steps import steps_for
 from datafari_rag.ports import Retriever
 from tests.attack.syntaxes import ALL
 

@@ -16,7 +16,7 @@ import pytest
 from datafari_rag.adapters import conversation_file
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.answer.stored_conversations import (
+from datafari_rag.core.answer.conversations import (
     MAX_ANSWER_CHARS,
     MAX_CONVERSATIONS,
     MAX_TURNS,

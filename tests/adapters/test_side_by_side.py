@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from datafari_rag.adapters.side_by_side import several_at_once, side_by_side
+from datafari_rag.adapters.worker_thread import several_at_once, side_by_side
 from datafari_rag.core.errors import SearchTimeout, SearchUnavailable
 from datafari_rag.ports import IsWanted
 

@@ -13,7 +13,7 @@ from typing import Any
 import datafari_rag
 from tests.attack.hostile import units
 
-LEFT_OUT = ("commands", "services", "__main__")
+LEFT_OUT = ("commands", "invoke_service", "__main__")
 """Packages whose patterns read what an administrator wrote."""
 
 MANY = 1000

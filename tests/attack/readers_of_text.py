@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
-from datafari_rag.core import audit_keys, file_names, hosts, identity, places, revocation
-from datafari_rag.core.answer import (
-    answer_sentences,
-    followup_questions,
-    output_filter,
-    prompt,
-    session_state,
-    stored_conversations,
-    support_policy,
-    targets,
-)
-from datafari_rag.core.answer import safe_links as links
+from datafari_rag.core import access as revocation
+from datafari_rag.core import audit_record as audit_keys
+from datafari_rag.core import file_names, identity, places
+from datafari_rag.core import identity as hosts
+from datafari_rag.core import second_judge as doubtful_claims
+from datafari_rag.core.answer import conversations as session_state
+from datafari_rag.core.answer import conversations as stored_conversations
+from datafari_rag.core.answer import followup_questions, output_filter, prompt, support_policy
+from datafari_rag.core.answer import output_filter as links
+from datafari_rag.core.answer import output_filter as targets
+from datafari_rag.core.answer import support_policy as answer_sentences
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, Attachment, ChatMessage, TokenBudget
 from datafari_rag.core.citations import (
     claims,
@@ -30,7 +29,6 @@ from datafari_rag.core.citations import (
 )
 from datafari_rag.core.citations import links as links_of_citations
 from datafari_rag.core.documents import Citation, Document, Extract, Passage
-from datafari_rag.core.judging import doubtful_claims
 from datafari_rag.core.meaning import cutting, passage_records, stored_parts
 from datafari_rag.core.model import caller_errors, lessons, replies, server_words, sse
 from datafari_rag.core.model.refusal import Rejection
@@ -54,33 +52,31 @@ from datafari_rag.core.query import (
     chat_overrides,
     conversation,
     dates,
-    example_questions,
     filter_queries,
     plan,
     proposals,
-    rewriting,
     select_parameters,
-    steps,
 )
+from datafari_rag.core.query import plan as rewriting
+from datafari_rag.core.query import plan as steps
+from datafari_rag.core.query import proposals as example_questions
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.solr import parameters, restriction_parameters
-from datafari_rag.core.steps import following, planning, pooling, tools
-from datafari_rag.core.text import (
-    cleaning,
-    folding,
-    language,
-    sentences,
-    stemmer,
-    stopwords,
-    structure,
-    tables,
-    token_estimate,
-    tokenizer,
-    truncation,
-)
+from datafari_rag.core.steps import planning, pooling
+from datafari_rag.core.steps import planning as following
+from datafari_rag.core.steps import planning as tools
+from datafari_rag.core.text import folding, language, sentences, structure
+from datafari_rag.core.text import folding as cleaning
+from datafari_rag.core.text import sizes as token_estimate
+from datafari_rag.core.text import sizes as truncation
+from datafari_rag.core.text import structure as tables
+from datafari_rag.core.text import words as stemmer
+from datafari_rag.core.text import words as stopwords
+from datafari_rag.core.text import words as tokenizer
 from datafari_rag.core.text.language import spoken
-from datafari_rag.core.whole import central_sentences, pieces, proved_summary
+from datafari_rag.core.whole import central_sentences, proved_summary
+from datafari_rag.core.whole import central_sentences as pieces
 from datafari_rag.protocols import chat, chat_request, grounding, ragapi, solr_select
 from datafari_rag.protocols.ai import asking
 from datafari_rag.protocols.ai import conversations as stored_wire
@@ -232,7 +228,7 @@ def asked_by(parse: Callable[[Incoming, Settings], object], text: str) -> object
 READERS: dict[str, Reader] = {
     "core.model.lessons.lesson_in": lambda text: lessons.lesson_in(refusal_of(text), ServerNeeds(), [text]),
     "core.model.server_words.words_of": lambda text: server_words.words_of(refusal_of(text), [text], ["secret"]),
-    "core.text.cleaning.visible": cleaning.visible,
+    "core.text.folding.visible": cleaning.visible,
     "core.answer.followup_questions.Followups": lambda text: fed(followup_questions.Followups(), text, len(text)),
     "core.answer.followup_questions.Followups, by characters": lambda text: fed(
         followup_questions.Followups(), text, 1
@@ -246,16 +242,16 @@ READERS: dict[str, Reader] = {
     "core.answer.support_policy.remarked": lambda text: support_policy.remarked(text, "en"),
     "core.answer.support_policy.SupportedOutput, mark": lambda text: fed(checked_output("mark"), text, len(text)),
     "core.answer.support_policy.SupportedOutput, hold": lambda text: fed(checked_output("hold"), text, len(text)),
-    "core.answer.answer_sentences.AnswerSentences": lambda text: answer_sentences.AnswerSentences().feed(text),
-    "core.answer.safe_links.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
-    "core.answer.safe_links.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
-    "core.answer.safe_links.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
-    "core.answer.session_state.is_ours": session_state.is_ours,
-    "core.answer.session_state.issued": lambda text: session_state.issued(
+    "core.answer.support_policy.AnswerSentences": lambda text: answer_sentences.AnswerSentences().feed(text),
+    "core.answer.output_filter.SafeLinks": lambda text: fed(safe_links(), text, len(text)),
+    "core.answer.output_filter.SafeLinks, by characters": lambda text: fed(safe_links(), text, 1),
+    "core.answer.output_filter.SafeLinks, by sevens": lambda text: fed(safe_links(), text, 7),
+    "core.answer.conversations.is_ours": session_state.is_ours,
+    "core.answer.conversations.issued": lambda text: session_state.issued(
         [ChatMessage("user", text)] * 50, session_state.NoSigning(), now_s=0.0, limits=session_state.StateLimits()
     ),
-    "core.answer.stored_conversations.is_conversation_id": stored_conversations.is_conversation_id,
-    "core.answer.stored_conversations.title_from": stored_conversations.title_from,
+    "core.answer.conversations.is_conversation_id": stored_conversations.is_conversation_id,
+    "core.answer.conversations.title_from": stored_conversations.title_from,
     "core.citations.claims.marks_in": claimed,
     "core.citations.markers.DocumentLabels": lambda text: (
         markers.DocumentLabels([text, "b"]).places(text),
@@ -297,14 +293,14 @@ READERS: dict[str, Reader] = {
     "core.citations.verification.CheckedExtract.nearest": lambda text: verification.CheckedExtract(
         seen(text + PLAIN)[0], "en"
     ).nearest(text[:700]),
-    "core.judging.doubtful_claims.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
+    "core.second_judge.doubtful_claims": lambda text: doubtful_claims.doubtful_claims(
         text_check.TextCheck(text_check.checked(text[:2000], seen(text + PLAIN)), seen(text + PLAIN)), "en", 20
     ),
     "core.file_names.file_name_of": lambda text: (file_names.file_name_of(text), file_names.file_name_of(f"{text}.md")),
-    "core.hosts.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
-    "core.hosts.bracketed": hosts.bracketed,
-    "core.hosts.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
-    "core.hosts.is_same": lambda text: hosts.is_same(text, text),
+    "core.identity.authority_of": lambda text: (hosts.authority_of(text), hosts.authority_of(f"http://{text}")),
+    "core.identity.bracketed": hosts.bracketed,
+    "core.identity.is_known": lambda text: hosts.is_known([text, "a"], ["a", text]),
+    "core.identity.is_same": lambda text: hosts.is_same(text, text),
     "core.identity.believed_name": lambda text: identity.believed_name(text, "corp"),
     "core.identity.client_address": lambda text: identity.client_address(
         "127.0.0.1", text, identity.networks(["127.0.0.0/8"])
@@ -320,13 +316,11 @@ READERS: dict[str, Reader] = {
         for stored in (text, f"0 {text}", f"0 row 1 {text}", "\n".join(f"{at} row 1" for at in range(len(text) // 8)))
     ],
     "core.query.dates.moment_of": lambda text: (dates.moment_of(text), dates.date_math_of(f"NOW{text}")),
-    "core.query.example_questions.topics_of": lambda text: example_questions.topics_of(
-        [(text, text), (text, f"## {text}")]
-    ),
+    "core.query.proposals.topics_of": lambda text: example_questions.topics_of([(text, text), (text, f"## {text}")]),
     "core.query.proposals.near_word": lambda text: proposals.near_word("holidays", hits_with(text)),
     "core.query.proposals.respelled": lambda text: proposals.respelled(text, {"holidays": "holiday"}, "en"),
     "core.query.proposals.titles_search": proposals.titles_search,
-    "core.query.steps.content_words": lambda text: steps.content_words(text, "en"),
+    "core.query.plan.content_words": lambda text: steps.content_words(text, "en"),
     "core.passages.answer_types.CUES": lambda text: [
         sum(1 for _ in cue.finditer(text)) for _, cue in answer_types.CUES
     ],
@@ -401,8 +395,8 @@ READERS: dict[str, Reader] = {
     "core.query.conversation.within": lambda text: list(merged_turns(text)),
     "core.query.plan.language_for": lambda text: plan.language_for(Ask("?", accept_language=text)),
     "core.query.plan.searches_for": searched,
-    "core.query.rewriting.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
-    "core.steps.following.lead_from": lambda text: following.lead_from(QUESTION, Document("d", text), language="en"),
+    "core.query.plan.with_query": lambda text: rewriting.with_query(Ask(question=QUESTION), text),
+    "core.steps.planning.lead_from": lambda text: following.lead_from(QUESTION, Document("d", text), language="en"),
     "core.steps.planning.queries_in": lambda text: planning.queries_in(text, (QUESTION,)),
     "core.steps.pooling.pooled": lambda text: pooling.pooled(
         QUESTION,
@@ -410,25 +404,25 @@ READERS: dict[str, Reader] = {
         leads=(following.Lead(Document("a", ""), ("Paris",), ("noon",)),),
         language="en",
     ),
-    "core.steps.tools.call_in": tools.call_in,
-    "core.steps.tools.is_done": tools.is_done,
+    "core.steps.planning.call_in": tools.call_in,
+    "core.steps.planning.is_done": tools.is_done,
     "core.query.select_parameters.forged_names": lambda text: select_parameters.forged_names([text], {text: 1}),
     "core.query.filter_queries.restriction_of": lambda text: [
         (filter_queries.restriction_of(one, ("source",)), filter_queries.misread_field(one, ("source",)))
         for value in (text, f'"{text}"', f"[{text} TO b]", f"[a {text}", f"[a TO {text}", f'["{text}', f"(a OR {text}")
         for one in (f"source:{value}", f"{{!tag={value}", f"-({value})")
     ],
-    "core.query.steps.has_own_words": lambda text: steps.has_own_words(text, "fr"),
-    "core.query.steps.plain_step": lambda text: steps.plain_step(
+    "core.query.plan.has_own_words": lambda text: steps.has_own_words(text, "fr"),
+    "core.query.plan.plain_step": lambda text: steps.plain_step(
         text[:MAX_QUESTION_CHARS], language="en", operator="AND"
     ),
-    "core.query.steps.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
+    "core.query.plan.steps_for": lambda text: steps.steps_for(text, language="en", operator="AND", is_relaxed=True),
     "core.solr.parameters.escaped": parameters.escaped,
     "core.solr.parameters.usable_words": lambda text: parameters.words_within(
         parameters.usable_words(text.split(), "en"), 100
     ),
-    "core.answer.targets.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
-    "core.answer.targets.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
+    "core.answer.output_filter.is_target": lambda text: (targets.is_target(text), targets.is_target(f"{text}:")),
+    "core.answer.output_filter.target_of": lambda text: targets.target_of(Document(id=text, text="", url=f"{text}:x")),
     "core.meaning.cutting.pieces_of": cutting.pieces_of,
     "core.meaning.passage_records.cuts_of": lambda text: passage_records.cuts_of(text, text, "model"),
     "core.meaning.stored_parts.with_parts": lambda text: stored_parts.with_parts(
@@ -437,21 +431,21 @@ READERS: dict[str, Reader] = {
     ),
     "core.solr.restriction_parameters.numbered": restriction_parameters.numbered,
     "core.passages.leads.leads_of": lambda text: leads.leads_of(text, bounds_of(text)),
-    "core.text.cleaning.unescaped": cleaning.unescaped,
+    "core.text.folding.unescaped": cleaning.unescaped,
     "core.text.structure.headings_in": structure.headings_in,
-    "core.text.tables.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
-    "core.text.tables.has_tables": lambda text: tables.has_tables(text, 0, len(text)),
-    "core.text.tables.header_above": lambda text: tables.header_above(text, len(text)),
-    "core.text.tables.is_in_table": lambda text: tables.is_in_table(text, 0, len(text)),
-    "core.text.tables.named_cells": lambda text: tables.named_cells(text, 0, len(text)),
-    "core.text.tables.row_lines": lambda text: tables.row_lines(text, are_neighbours=True),
-    "core.text.tables.tables_in": tables.tables_in,
-    "core.text.cleaning.clean": lambda text: cleaning.clean(text, is_full=True),
-    "core.text.cleaning.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
-    "core.text.cleaning.without_directions": cleaning.without_directions,
-    "core.text.cleaning.is_unicode": cleaning.is_unicode,
-    "core.text.cleaning.encodable": cleaning.encodable,
-    "core.text.cleaning.without_invisible": cleaning.without_invisible,
+    "core.text.structure.cells_of": lambda text: tables.cells_of(text, 0, len(text)),
+    "core.text.structure.has_tables": lambda text: tables.has_tables(text, 0, len(text)),
+    "core.text.structure.header_above": lambda text: tables.header_above(text, len(text)),
+    "core.text.structure.is_in_table": lambda text: tables.is_in_table(text, 0, len(text)),
+    "core.text.structure.named_cells": lambda text: tables.named_cells(text, 0, len(text)),
+    "core.text.structure.row_lines": lambda text: tables.row_lines(text, are_neighbours=True),
+    "core.text.structure.tables_in": tables.tables_in,
+    "core.text.folding.clean": lambda text: cleaning.clean(text, is_full=True),
+    "core.text.folding.clean, controls alone": lambda text: cleaning.clean(text, is_full=False),
+    "core.text.folding.without_directions": cleaning.without_directions,
+    "core.text.folding.is_unicode": cleaning.is_unicode,
+    "core.text.folding.encodable": cleaning.encodable,
+    "core.text.folding.without_invisible": cleaning.without_invisible,
     "core.text.folding.unaccented": lambda text: folding.unaccented(folding.lowered(text)),
     "core.text.folding.aligned": folding.aligned,
     "core.text.folding.fold": folding.fold,
@@ -464,17 +458,17 @@ READERS: dict[str, Reader] = {
         sentences.bounds_around(text, at, at + 1) for at in range(0, len(text), 5000)
     ],
     "core.text.sentences.spans": sentences.spans,
-    "core.text.stemmer.stem": lambda text: stemmer.stem(text.lower(), "en"),
-    "core.text.stopwords.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
-    "core.text.token_estimate.estimate": token_estimate.estimate,
-    "core.text.tokenizer.sought_in": lambda text: tokenizer.sought_in(text[:MAX_QUESTION_CHARS], "en"),
-    "core.text.tokenizer.words_of": lambda text: [
+    "core.text.words.stem": lambda text: stemmer.stem(text.lower(), "en"),
+    "core.text.words.is_empty_word": lambda text: stopwords.is_empty_word(text, "en"),
+    "core.text.sizes.estimate": token_estimate.estimate,
+    "core.text.words.sought_in": lambda text: tokenizer.sought_in(text[:MAX_QUESTION_CHARS], "en"),
+    "core.text.words.words_of": lambda text: [
         tokenizer.words_of(text[:MAX_QUESTION_CHARS], code) for code in ("en", "fr", "it")
     ],
-    "core.text.truncation.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
-    "core.text.truncation.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
-    "core.text.truncation.word_end": lambda text: truncation.word_end(text, 0, len(text) // 2),
-    "core.text.truncation.longest_prefix": lambda text: truncation.longest_prefix(
+    "core.text.sizes.between_characters": lambda text: truncation.between_characters(text, len(text) - 1),
+    "core.text.sizes.cut_at": lambda text: truncation.cut_at(text, len(text) // 2),
+    "core.text.sizes.word_end": lambda text: truncation.word_end(text, 0, len(text) // 2),
+    "core.text.sizes.longest_prefix": lambda text: truncation.longest_prefix(
         text, len(text), token_estimate.estimate, 100
     ),
     "core.whole.central_sentences.weigh": lambda text: weighed(text),
@@ -483,8 +477,8 @@ READERS: dict[str, Reader] = {
         weighed(text), (0, len(text)), 4000
     ),
     "core.whole.central_sentences.said": lambda text: central_sentences.said(text, Passage(0, len(text))),
-    "core.whole.pieces.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
-    "core.whole.pieces.piece_extract": lambda text: pieces.piece_extract(
+    "core.whole.central_sentences.piece_spans": lambda text: pieces.piece_spans(weighed(text), PIECES),
+    "core.whole.central_sentences.piece_extract": lambda text: pieces.piece_extract(
         document(text), weighed(text), (0, len(text)), limit=PIECES, is_cleaned=True
     ),
     "core.whole.proved_summary.proved": lambda text: proved_summary.proved(
@@ -543,9 +537,9 @@ READERS: dict[str, Reader] = {
         )
         for url in (f"https://a.org/{text}", f"http://{text}", None)
     ],
-    "core.audit_keys.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
-    "core.revocation.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
-    "core.revocation.same_user": revocation.same_user,
+    "core.audit_record.keys_by_id": lambda text: audit_keys.keys_by_id([text, "k" * 32]),
+    "core.access.line_of": lambda text: revocation.line_of(text, at_s=0.0, by=text),
+    "core.access.same_user": revocation.same_user,
     "core.identity.naming_headers": lambda text: identity.naming_headers([text] * 100, text),
     "core.model.caller_errors.callers_error": lambda text: caller_errors.callers_error(
         replies.Rejection(404, error={"message": text, "code": text, "type": text, "param": text}),

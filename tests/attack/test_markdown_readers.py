@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.core.answer.safe_links import SafeLinks
+from datafari_rag.core.answer.output_filter import SafeLinks
 from tests.attack.report import Record, judge
 from tests.required import present, program
 

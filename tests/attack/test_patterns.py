@@ -38,16 +38,16 @@ BOUNDED = {
 AT_ONE_PLACE = {
     "adapters.settings.properties_text._HEAD": "matched at the beginning of a line of the settings",
     "adapters.solr.zookeeper._NODE": "matched with the whole name of a node",
-    "core.answer.answer_sentences._MARKS": "matched behind a sentence, and it never gives back what it took",
-    "core.answer.safe_links._TITLED": "matched with the whole of a target of at most 2,000 characters",
-    "core.answer.safe_links._PROSE": "matched with the whole of a target of at most 2,000 characters",
-    "core.answer.safe_links._CROWDED": "matched at a bracket, up to 300 characters behind it",
-    "core.answer.safe_links._SCHEME": "matched at the beginning of an address, which it goes through once",
-    "core.answer.safe_links._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
-    "core.answer.safe_links._WORDS": "matched behind a parenthesis, up to 300 characters of it",
+    "core.answer.support_policy._MARKS": "matched behind a sentence, and it never gives back what it took",
+    "core.answer.output_filter._TITLED": "matched with the whole of a target of at most 2,000 characters",
+    "core.answer.output_filter._PROSE": "matched with the whole of a target of at most 2,000 characters",
+    "core.answer.output_filter._CROWDED": "matched at a bracket, up to 300 characters behind it",
+    "core.answer.output_filter._SCHEME": "matched at the beginning of an address, which it goes through once",
+    "core.answer.output_filter._TAG_NAME": "matched at the beginning of a tag of at most 300 characters",
+    "core.answer.output_filter._WORDS": "matched behind a parenthesis, up to 300 characters of it",
     "core.citations.places._NUMBERED": "matched at the beginning of a line: a few characters",
-    "core.hosts._ADDRESS": "matched with the whole of a host",
-    "core.hosts._TARGET": "matched at the beginning of a request's target, which it goes through once",
+    "core.identity._ADDRESS": "matched with the whole of a host",
+    "core.identity._TARGET": "matched at the beginning of a request's target, which it goes through once",
     "core.passages.extractive_answer._BULLET": "matched at the beginning of a sentence, which it goes through once",
     "core.query.filter_queries._ONE": "matched at one place of a filter of at most 10,000 characters",
     "core.text.sentences._ITEM": "matched at the beginning of a line, which it goes through once",
@@ -83,7 +83,7 @@ INLINE = {
     "core.settings.row.field_of": "our own words",
     "core.settings.table.without_password": "a slash ends each run",
     "core.text.folding._irregular": "one class",
-    "core.text.tokenizer._unspaced_words": "one word, as short as can be, up to the next sign",
+    "core.text.words._unspaced_words": "one word, as short as can be, up to the next sign",
     "web.api.openapi._path": "the paths of our own routes",
 }
 """Patterns that are made where they are used: why no text makes them slow."""
@@ -160,7 +160,7 @@ def inline() -> set[str]:
     found: set[str] = set()
     for path in root.rglob("*.py"):
         place = path.relative_to(root)
-        if place.parts[0] in LEFT_OUT or "resources" in place.parts:
+        if place.with_suffix("").parts[0] in LEFT_OUT or "resources" in place.parts:
             continue
         for function in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(function, ast.FunctionDef) and any(map(_is_pattern_call, ast.walk(function))):

@@ -22,8 +22,7 @@ from datafari_rag.protocols.mcp.replies import progress, succeeded
 from datafari_rag.protocols.mcp.tools import Tool
 from datafari_rag.web.api.mcp import mcp_view
 from datafari_rag.web.api.mcp_tools import OFFERED, Call, Offered
-from datafari_rag.web.json_bytes import EVENTS, plain
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import EVENTS, json_response, plain
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="

@@ -22,7 +22,7 @@ from datafari_rag.core.meaning.calibration import PAIRS
 from datafari_rag.core.meaning.embedding_model import EmbeddingModel, Purpose
 from datafari_rag.core.meaning.vectors import Vector, unit_vector
 from datafari_rag.core.query.search_request import Browse, Search, Step
-from datafari_rag.core.text.tokenizer import words_of
+from datafari_rag.core.text.words import words_of
 
 DEMO = resources.files("datafari_rag.resources") / "demo"
 USERS: dict[str, list[str]] = json.loads((DEMO / "users.json").read_text(encoding="utf-8"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.audit_keys import AuditKey, keys_by_id
 from datafari_rag.core.audit_record import (
+    AuditKey,
     ChainHead,
     ChainProofs,
     broken,
     chained,
     head_line,
+    keys_by_id,
     read_head,
     started_record,
     vouched_in,

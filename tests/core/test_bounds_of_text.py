@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datafari_rag.core.answer.safe_links import MAX_BRACKETS, SafeLinks
+from datafari_rag.core.answer.output_filter import MAX_BRACKETS, SafeLinks
 from datafari_rag.core.citations import claims
 from datafari_rag.core.citations.claims import MAX_MARKS, marks_in
 from datafari_rag.core.citations.labels import MAX_TITLE_CHARS, title_of
@@ -13,8 +13,8 @@ from datafari_rag.core.meaning.cutting import BLOCK_CHARS, FEW_UNITS, units_of
 from datafari_rag.core.passages.candidate_regions import MAX_SENTENCES, bounds_in
 from datafari_rag.core.passages.snippet import MAX_BEGINNINGS, clipped
 from datafari_rag.core.passages.term_matching import terms_of, traces_of
-from datafari_rag.core.text.code_spans import MAX_TICKS, code_spans
 from datafari_rag.core.text.folding import fold, folded
+from datafari_rag.core.text.sentences import MAX_TICKS, code_spans
 from datafari_rag.core.whole.central_sentences import SHORT_TEXT_SENTENCES, USUAL_CHARS, weigh
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.hosts import authority_of, bracketed, is_known, is_same, normalized
+from datafari_rag.core.identity import authority_of, bracketed, is_known, is_same, normalized
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.revocation import NEVER, Revocation, line_of, read_line, same_user
+from datafari_rag.core.access import NEVER, Revocation, line_of, read_line, same_user
 
 
 @pytest.mark.parametrize(

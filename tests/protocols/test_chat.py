@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.session_state import KEY
+from datafari_rag.core.answer.conversations import KEY
 from datafari_rag.core.errors import ContentFiltered, NoDocuments, NoQuery, RagError, leaves
 from datafari_rag.core.events import Answer, Failed, Finished
 from datafari_rag.core.settings.table import Settings

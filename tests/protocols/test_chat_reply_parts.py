@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.session_state import KEY
+from datafari_rag.core.answer.conversations import KEY
 from datafari_rag.core.documents import Document, Extract
 from datafari_rag.core.errors import NoDocuments, NoQuery, QueryTooLong, RagError, SearchTimeout
 from datafari_rag.core.events import UNKNOWN_MODEL, Delta, Failed, Sources, Thought

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.session_state import issued
+from datafari_rag.core.answer.conversations import issued
 from datafari_rag.core.ask import Ask, Attachment, ChatMessage
 from datafari_rag.core.errors import BadRequest, ContextTooLong, NoAnswer, NoDocuments, NoQuery, QueryTooLong
 from datafari_rag.core.settings.table import Settings

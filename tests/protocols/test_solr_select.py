@@ -10,7 +10,7 @@ from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.json_bytes import size_of
+from datafari_rag.web.responses import size_of
 
 
 def incoming(**params: str) -> Incoming:

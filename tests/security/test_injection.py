@@ -34,7 +34,7 @@ from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer
 from datafari_rag.core.passages import extracts
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.cleaning import is_invisible
+from datafari_rag.core.text.folding import is_invisible
 from datafari_rag.core.text.offset_map import OffsetMap, OffsetRun
 from datafari_rag.ingest.documents import Rights, from_line
 from datafari_rag.llm_templates import openai

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.errors import BadRequest, ModelBusy, NoQuery, RagError
-from datafari_rag.services.invoke import ServiceDefaults, failure, prompt_of, reply
+from datafari_rag.invoke_service import ServiceDefaults, failure, prompt_of, reply
 
 HOUSE = ServiceDefaults("Answer in {language} as {format}.", "house-model")
 NONCE = "k3j9x2m5q8w1z7"

@@ -11,9 +11,8 @@ import pytest
 
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.errors import ModelBusy, ModelTimeout, RagError
+from datafari_rag.invoke_service import MOST_BODY_BYTES, ServiceDefaults, application
 from datafari_rag.ports import Ending, TextChunk
-from datafari_rag.services.invoke import ServiceDefaults
-from datafari_rag.services.llm_service import MOST_BODY_BYTES, application
 
 BODY = json.dumps({"input": {"question": "When?", "context": "Document 1. At 15:50."}}).encode()
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from datafari_rag import pipeline
 from datafari_rag.adapters import retries
-from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.http.rights_server import Flights
 from datafari_rag.adapters.model import retries as model_retries
 from datafari_rag.adapters.model.breaker import Breaker, BreakerVerdict
 from datafari_rag.adapters.model.chain import ModelChain

@@ -13,12 +13,11 @@ from datafari_rag.core.access import ANONYMOUS, Filter, User
 from datafari_rag.core.answer.prompt import Prompt
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
+from datafari_rag.core.effort import LEVELS, Activity, StepLimits
 from datafari_rag.core.errors import ModelUnavailable, NoDocuments, SearchUnavailable
 from datafari_rag.core.events import Event, Failed, Finished, ModelFacts, Sources, StepBegun, StepEnded, StepEvent
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.steps.activity import Activity
-from datafari_rag.core.steps.budgets import LEVELS, StepLimits
 from datafari_rag.pipeline import Dependencies, answer, answer_with_steps, found_for
 from datafari_rag.ports import Ending, TextChunk
 from tests.fakes import FakeModel, parts_of

@@ -9,12 +9,11 @@ import pytest
 from datafari_rag.core.access import Filter
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document
+from datafari_rag.core.effort import TOOL_CALLS, ActivityStep, StepLimits
 from datafari_rag.core.errors import SearchTimeout
 from datafari_rag.core.events import StepBegun, StepEnded
-from datafari_rag.core.steps.activity import ActivityStep
-from datafari_rag.core.steps.budgets import TOOL_CALLS, StepLimits
-from datafari_rag.core.steps.tools import PIECE_CHARS, TOOLS
-from datafari_rag.stepping.tool_loop import MAX_USELESS, TOOL_TABLE
+from datafari_rag.core.steps.planning import PIECE_CHARS, TOOLS
+from datafari_rag.stepping import MAX_USELESS, TOOL_TABLE
 from tests.stepping.test_run import QUESTION, SONG, TYLER, ScriptedModel, Shelf, activity_in, events_of, ids_in
 
 ASK = Ask(QUESTION, effort="medium", wants_tools=True)

@@ -10,8 +10,8 @@ from flask import Flask
 
 from datafari_rag.bootstrap import TEMPLATES
 from datafari_rag.web.app import register
-from datafari_rag.web.ops.last_failures import LastFailures
-from datafari_rag.web.ops.shared_counters import SharedCounters
+from datafari_rag.web.ops.metrics import LastFailures
+from datafari_rag.web.ops.rate_limits import SharedCounters
 from tests.end_to_end.matrix import Record, tell
 from tests.fakes import FakeService, fake_snapshot
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from datafari_rag.web.json_bytes import (
+from datafari_rag.web.responses import (
     ASCII_NDJSON,
     JSON_LINES,
     JSONL,

@@ -15,7 +15,7 @@ from datafari_rag.core.errors import NoAnswer, RefusedByModel
 from datafari_rag.core.identity import VerifiedIdentity
 from datafari_rag.core.model.refusal import Refusal
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.token_estimate import estimate
+from datafari_rag.core.text.sizes import estimate
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, RABBIT, FakeIdentity, FakeModel, FakeRetriever, app_of, fake_snapshot
 

@@ -10,12 +10,11 @@ from importlib import resources
 import pytest
 
 from datafari_rag.core.access import ANONYMOUS
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.documents import Document
 from datafari_rag.core.events import Finished
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import DocumentWork
-from datafari_rag.whole_documents.works import worked
+from datafari_rag.whole_documents import worked
 from tests.fakes import FakeModel, FakeRetriever, parts_of
 
 DEMO = resources.files("datafari_rag.resources") / "demo" / "docs.jsonl.gz"

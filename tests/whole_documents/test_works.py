@@ -11,16 +11,15 @@ import pytest
 
 from datafari_rag.core.access import ANONYMOUS
 from datafari_rag.core.answer.prompt import Prompt
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import ModelBusy, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
-from datafari_rag.core.events import Delta, Failed, Finished, Progress, Sources, WorkEvent
+from datafari_rag.core.events import Delta, Failed, Finished, Progress, SkippedDocument, Sources, WorkEvent
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.failures import EmptyDocument
-from datafari_rag.core.whole.work import DocumentWork, SkippedDocument
+from datafari_rag.core.whole.work import EmptyDocument
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Ending, IsWanted, TextChunk
-from datafari_rag.whole_documents.works import worked
+from datafari_rag.whole_documents import worked
 from tests.fakes import FLIGHT, RABBIT, FakeModel, FakeRetriever, parts_of
 
 T = TypeVar("T")

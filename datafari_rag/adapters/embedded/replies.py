@@ -21,7 +21,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.search_request import FACET_LIMIT, MARK_END, MARK_START, Browse
 from datafari_rag.core.text.sentences import bounds_around, index_at
-from datafari_rag.core.text.tokenizer import words_of
+from datafari_rag.core.text.words import words_of
 
 JOINT = " … "
 """Separates different snippets of one document, as with Solr."""

@@ -37,9 +37,8 @@ from datafari_rag.core.ask import Restriction
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.messages import message
-from datafari_rag.core.query.reply_room import ReplyRoom
+from datafari_rag.core.query.plan import ReplyRoom, plain_step
 from datafari_rag.core.query.search_request import Browse, Search, SearchResult, Step
-from datafari_rag.core.query.steps import plain_step
 
 MAX_FILTERS = 256
 """Filters of different users that are remembered for one state of the index."""

@@ -31,7 +31,7 @@ from datafari_rag.core.meaning.embedding_model import EmbeddingModel
 from datafari_rag.core.meaning.near_search import PieceVector
 from datafari_rag.core.meaning.passage_records import held_ends
 from datafari_rag.core.query.dates import moment_of
-from datafari_rag.core.text.cleaning import encodable
+from datafari_rag.core.text.folding import encodable
 
 if TYPE_CHECKING:
     from datafari_rag.adapters.embedded.vector_writer import VectorWriter

@@ -32,8 +32,7 @@ def _header_identity(settings: Settings) -> Identity:
 
 def _jwt_identity(settings: Settings, audiences: tuple[str, ...] = ()) -> Identity:
     # Imported here: the extra `jwt` is only needed by those who use it.
-    from datafari_rag.adapters.identity.jwks import JwkSet
-    from datafari_rag.adapters.identity.jwt import JwtIdentity, TokenRules
+    from datafari_rag.adapters.identity.jwt import JwkSet, JwtIdentity, TokenRules
 
     rules = TokenRules(
         algorithms=settings.security_jwt_algorithms,

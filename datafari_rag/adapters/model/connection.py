@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged
-from datafari_rag.adapters.http.sessions import without_credentials
+from datafari_rag.adapters.http.exchange import Fault, HttpFailure, Reply, Request, exchanged, without_credentials
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import ModelError, ModelGarbled, ModelRefused, ModelTimeout, ModelUnavailable
 from datafari_rag.core.model.server_needs import AUTO, ServerNeeds, needs_for, with_query

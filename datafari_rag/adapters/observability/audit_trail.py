@@ -18,8 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-from datafari_rag.core.audit_keys import AuditKey
-from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed, read_head, started_record
+from datafari_rag.core.audit_record import AuditKey, ChainHead, chained, head_line, keyed, read_head, started_record
 from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000

@@ -14,8 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from datafari_rag.adapters.http.rights_server import RightsServer
-from datafari_rag.adapters.http.single_flight import Flights
+from datafari_rag.adapters.http.rights_server import Flights, RightsServer
 from datafari_rag.adapters.machine import MACHINE, Machine
 from datafari_rag.core.errors import AuthorityTimeout, AuthorityUnavailable
 from datafari_rag.core.messages import message

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from datafari_rag.core.access import NEVER, Revocation, line_of, read_line, same_user
 from datafari_rag.core.errors import AuthorityUnavailable
-from datafari_rag.core.revocation import NEVER, Revocation, line_of, read_line, same_user
 
 MAX_BYTES = 8_000_000
 """Largest file, some 80,000 revocations: each worker keeps the latest of each user in memory."""

@@ -16,7 +16,7 @@ from datafari_rag.core.places import PLACES_FIELD
 from datafari_rag.core.query.search_request import Browse
 from datafari_rag.core.solr.parameters import CUT_END, CUT_START
 from datafari_rag.core.solr.schema import Schema
-from datafari_rag.core.text.cleaning import unescaped
+from datafari_rag.core.text.folding import unescaped
 
 _META = ("extension", "source")
 _NO_COUNTS: Mapping[str, object] = {

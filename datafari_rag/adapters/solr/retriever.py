@@ -31,7 +31,7 @@ from datafari_rag.core.solr.parameters import (
 )
 from datafari_rag.core.solr.restriction_parameters import NOTHING
 from datafari_rag.core.solr.schema import Schema
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 
 LEAST_CLAUSES = 8
 """With fewer, one word is sent; a Solr that refuses this is not asked again."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from datafari_rag.adapters.embedded.retriever import EmbeddedRetriever
-from datafari_rag.adapters.multi_index import Indexes
 from datafari_rag.adapters.solr.client import Headers
 from datafari_rag.adapters.solr.factory import passages_for
 from datafari_rag.adapters.vectors.remembering import RememberingEmbedder
+from datafari_rag.adapters.worker_thread import Indexes
 from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import Purpose
 from datafari_rag.core.settings.embeddings import ONNX

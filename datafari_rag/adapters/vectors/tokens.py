@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datafari_rag.core.errors import EmbeddingsUnavailable
-from datafari_rag.core.text.cleaning import encodable
+from datafari_rag.core.text.folding import encodable
 
 CHARS_PER_TOKEN = 12
 """Far more than a token has on average: text beyond the model's limit need not be tokenized."""

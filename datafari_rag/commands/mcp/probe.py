@@ -10,7 +10,7 @@ from typing import Any
 import click
 import requests
 
-from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.folding import clean
 from datafari_rag.protocols.mcp.messages import (
     CAPABILITIES_KEY,
     METHOD_HEADER,

@@ -8,8 +8,7 @@ import click
 
 from datafari_rag.commands.ask import DEFAULT_CONF
 from datafari_rag.commands.whole.showing import show_work
-from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
-from datafari_rag.core.whole.work import DocumentWork
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, DocumentWork
 
 
 @click.command()

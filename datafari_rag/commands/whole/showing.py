@@ -16,16 +16,15 @@ import click
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.answer_streams import collect
 from datafari_rag.commands.ask import line_for, printable, show_sources
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.events import Answer, Delta, Event, Failed, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.identity import VerifiedIdentity
-from datafari_rag.core.whole.work import DocumentWork
 from datafari_rag.protocols.ai.action import ACTIONS
 from datafari_rag.protocols.request import ReplyContext
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.user import user_for
-from datafari_rag.whole_documents.works import worked
+from datafari_rag.whole_documents import worked
 
 WHY = {"notFound": "not there for this user", "empty": "without text", "overLimit": "more than synthesis.maxFiles"}
 

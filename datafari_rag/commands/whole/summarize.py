@@ -8,8 +8,8 @@ import click
 
 from datafari_rag.commands.ask import DEFAULT_CONF
 from datafari_rag.commands.whole.showing import show_work
-from datafari_rag.core.ask import Ask
-from datafari_rag.core.whole.work import SENTENCES, DocumentWork
+from datafari_rag.core.ask import Ask, DocumentWork
+from datafari_rag.core.whole.work import SENTENCES
 
 
 @click.command()

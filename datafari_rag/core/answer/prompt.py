@@ -8,11 +8,65 @@ string, and only the two slots `{language}` and `{format}` of the instructions a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from datafari_rag.core.ask import AnswerFormat, ChatMessage
 from datafari_rag.core.documents import Extract
+from datafari_rag.core.errors import ContextTooLong
+
+RATIO = 0.5
+"""Share of the free room that documents get when the caller does not say."""
+
+RATIO_LOWEST, RATIO_HIGHEST = 0.2, 0.8
+
+LEAST_SHARE = 0.5
+"""A text has at least this share of the tokens that are estimated (western languages and code, 0.51 to 0.95)."""
+
+ESTIMATE = "estimate"
+"""The value of `token.counter` under which tokens are estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """
+    The room of one request in tokens: the model's *size*, and what of it is *reserved* for labels and fences.
+
+    *is_estimated* says that tokens are estimated, rather too many than too few.
+    """
+
+    size: int
+    reserved: int = 150
+    is_estimated: bool = False
+
+
+def checked(said: int, window: Window) -> int:
+    """
+    Return the tokens that remain next to a conversation of *said* tokens; 0 is allowed.
+
+    Raises:
+        ContextTooLong: the conversation alone is larger than the window. An estimate refuses only what is sure not to
+            fit: the model's server knows better, and returns an error.
+    """
+    if (said * LEAST_SHARE if window.is_estimated else said) > window.size:
+        raise ContextTooLong
+    return max(0, window.size - said)
+
+
+def clamped(max_tokens: int | None, said: int, window: Window) -> int | None:
+    """Return *max_tokens* lowered to what the conversation leaves of the window, at least 1; None stays None."""
+    return None if max_tokens is None else max(1, min(max_tokens, window.size - said))
+
+
+def for_documents(window: Window, *, said: int, max_tokens: int | None, ratio: float) -> int:
+    """
+    Return how many tokens documents may take; 0 when there is no room.
+
+    *said* is all that is sent besides them, *max_tokens* is after the clamp, None when the caller did not set it.
+    """
+    available = window.size - said - window.reserved
+    bound = window.size if max_tokens is None else max_tokens
+    return max(0, int(min(bound, available) * ratio + 1e-9))  # 1000 * 0.29 is 290, not 289.99…
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +164,54 @@ def _under_headings(extract: Extract) -> str:
         pieces.append(f"\n# {path}\n" if start else f"# {path}\n")
         at = start
     return "".join((*pieces, extract.text[at:]))
+
+
+MESSAGE_TOKENS = 8
+"""What a message costs besides its text, at most."""
+
+LEAST_ANSWER_TOKENS = 64
+"""An answer gets at least so many tokens, or as many as were asked for: documents go before that."""
+
+Count = Callable[[str], int]
+
+
+def fitted(prompt: Prompt, *, window: int, count: Count) -> Prompt:
+    """
+    Return *prompt* so that it and its `max_tokens` together are at most *window* tokens.
+
+    `max_tokens` is lowered to what the prompt leaves. Where that is too little for an answer, documents are
+    left out, the weakest first; there may be none left, and the caller decides what that means. What is free then is
+    `spare_tokens`, rather too few.
+    """
+    spare = window - _most_tokens(prompt) - (prompt.max_tokens or LEAST_ANSWER_TOKENS)
+    if spare >= 0:
+        return replace(prompt, spare_tokens=spare)
+    sizes = [_tokens(extract, prompt.nonce, count) for extract in prompt.extracts]
+    beside = sum(count(text) + MESSAGE_TOKENS for text in _texts(prompt))
+    least = min(prompt.max_tokens or LEAST_ANSWER_TOKENS, LEAST_ANSWER_TOKENS)
+    while sizes and window - beside - sum(sizes) < least:
+        sizes.pop()
+    left = window - beside - sum(sizes)
+    kept = prompt.extracts[: len(sizes)]
+    answer = None if prompt.max_tokens is None else min(prompt.max_tokens, left)
+    return replace(prompt, extracts=kept, max_tokens=answer, spare_tokens=max(0, left - (answer or left)))
+
+
+def _tokens(extract: Extract, nonce: str, count: Count) -> int:
+    """Return the tokens of a document's message; its text was counted before, and is counted by itself here too."""
+    headings = "".join(f"\n# {path}\n" for _, path in extract.paths)
+    frame = document_message(replace(extract, text=headings, paths=()), nonce)
+    return count(extract.text) + count(frame) + MESSAGE_TOKENS
+
+
+def _texts(prompt: Prompt) -> Iterator[str]:
+    """Yield all that is sent besides the documents."""
+    yield prompt.instructions or ""
+    yield from (turn.text for turn in prompt.history)
+    yield prompt.question
+
+
+def _most_tokens(prompt: Prompt) -> int:
+    """Return more tokens than *prompt* can have, without counting them: no token is shorter than a byte."""
+    texts = [*_texts(prompt), *(document_message(extract, prompt.nonce) for extract in prompt.extracts)]
+    return sum((len(text) if text.isascii() else 4 * len(text)) + MESSAGE_TOKENS for text in texts)

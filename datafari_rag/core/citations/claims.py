@@ -16,8 +16,7 @@ from operator import attrgetter, itemgetter
 
 from datafari_rag.core.citations.markers import MAX_MARK_CHARS, DocumentLabels
 from datafari_rag.core.citations.quotations import QUOTATION_MARK, quotations
-from datafari_rag.core.text.code_spans import code_spans
-from datafari_rag.core.text.sentences import spans
+from datafari_rag.core.text.sentences import code_spans, spans
 
 MAX_MARKS = 500
 """So many marks of an answer are resolved; those behind them are text."""

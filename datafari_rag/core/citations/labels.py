@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
 from datafari_rag.core.documents import Document
-from datafari_rag.core.text.cleaning import LINE_ENDS, clean, without_invisible
-from datafari_rag.core.text.folding import folded
+from datafari_rag.core.text.folding import LINE_ENDS, clean, folded, without_invisible
 
 MAX_LABEL_CHARS = 60
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import quote, urlencode, urlsplit
 
-from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.documents import Citation, Document
 
 PRIVATE_ENDINGS = (".local", ".localdomain", ".internal", ".intranet", ".lan", ".home", ".corp", ".private", ".test")

@@ -22,8 +22,7 @@ from datafari_rag.core.passages.extracts import HIGHLIGHTING
 from datafari_rag.core.text.folding import Folded, aligned, fold, folded
 from datafari_rag.core.text.language import Language
 from datafari_rag.core.text.sentences import spans
-from datafari_rag.core.text.structure import headings_in, path_among
-from datafari_rag.core.text.tables import cells_of, has_tables, is_row, named_cells
+from datafari_rag.core.text.structure import cells_of, has_tables, headings_in, is_row, named_cells, path_among
 
 BLOCK_CHARS = 4_000
 """So much of a text is cut into its places together; a paragraph begins a block where one is near."""

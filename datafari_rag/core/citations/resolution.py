@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from datafari_rag.core.answer.targets import is_target
+from datafari_rag.core.answer.output_filter import is_target
 from datafari_rag.core.citations.claims import Mark, claims_of, marks_in
 from datafari_rag.core.citations.markers import DocumentLabels
 from datafari_rag.core.citations.verification import (
@@ -27,7 +27,7 @@ from datafari_rag.core.citations.verification import (
 )
 from datafari_rag.core.documents import Citation, Extract, stored_span, whole_text
 from datafari_rag.core.places import place_at
-from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.folding import without_invisible
 
 UNKNOWN = "unknown"
 

@@ -23,7 +23,7 @@ from datafari_rag.core.documents import Extract
 from datafari_rag.core.text.folding import folded
 from datafari_rag.core.text.language import Language, language_code, spoken, spoken_in, written_languages
 from datafari_rag.core.text.sentences import spans
-from datafari_rag.core.text.stopwords import FUNCTION_WORDS
+from datafari_rag.core.text.words import FUNCTION_WORDS
 
 VERIFIED, SUPPORTED, NEAR = "verified", "supported", "near"
 CONTRADICTED, UNSUPPORTED = "contradicted", "unsupported"

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.query.search_request import Browse, Search
-from datafari_rag.core.query.steps import plain_step
 
 WINDOW = 30
 """So many hits by words change places; the pages behind them stay as they are."""

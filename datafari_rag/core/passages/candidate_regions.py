@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from datafari_rag.core.passages.term_matching import TermPositions
 from datafari_rag.core.text.sentences import blocks, bounds_around, spans_or_blocks
-from datafari_rag.core.text.tables import Table, header_above, is_row
-from datafari_rag.core.text.tokenizer import is_unspaced
+from datafari_rag.core.text.structure import Table, header_above, is_row
+from datafari_rag.core.text.words import is_unspaced
 
 SHORT_CHARS = 60_000
 """A text up to this long is cut into sentences as a whole."""

@@ -25,9 +25,9 @@ from datafari_rag.core.passages.leads import Leads, leads_of
 from datafari_rag.core.passages.reranking import Ranked, ranked
 from datafari_rag.core.passages.snippet import clipped
 from datafari_rag.core.passages.term_matching import Term, is_heading, sentence_scores, terms_of, weights_in
-from datafari_rag.core.text.cleaning import clean
+from datafari_rag.core.text.folding import clean
 from datafari_rag.core.text.language import detect
-from datafari_rag.core.text.tables import begins_with_row, cells_of, ends_with_row
+from datafari_rag.core.text.structure import begins_with_row, cells_of, ends_with_row
 
 MAX_CHARS = 400
 """Longest answer, marks and all."""

@@ -10,10 +10,19 @@ from operator import attrgetter
 
 from datafari_rag.core.citations.labels import labels_for
 from datafari_rag.core.documents import Document, Extract, Passage
-from datafari_rag.core.text.cleaning import clean, unescaped
+from datafari_rag.core.text.folding import clean, unescaped
 from datafari_rag.core.text.offset_map import NO_ORIGINS, OffsetMap, OffsetRun, joined
-from datafari_rag.core.text.structure import MAX_DEPTH, REACH_CHARS, Heading, headings_in, path_among
-from datafari_rag.core.text.tables import begins_with_row, ends_with_row, has_tables, is_in_table
+from datafari_rag.core.text.structure import (
+    MAX_DEPTH,
+    REACH_CHARS,
+    Heading,
+    begins_with_row,
+    ends_with_row,
+    has_tables,
+    headings_in,
+    is_in_table,
+    path_among,
+)
 
 HIGHLIGHTING = "highlighting"
 """Field name of documents whose text is the engine's snippets."""

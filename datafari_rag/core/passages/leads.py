@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datafari_rag.core.text.tables import has_tables, header_above, is_row, names_columns
+from datafari_rag.core.text.structure import has_tables, header_above, is_row, names_columns
 
 MAX_INTRODUCTION_CHARS = 200
 """A longer line introduces nothing: it is a paragraph."""

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.term_matching import Term, TermPositions
 from datafari_rag.core.text.folding import lowered, unaccented
-from datafari_rag.core.text.stemmer import stem
-from datafari_rag.core.text.stopwords import is_empty_word
-from datafari_rag.core.text.tokenizer import Word, words_of
+from datafari_rag.core.text.words import Word, is_empty_word, stem, words_of
 
 WORTH: Mapping[int, float] = {2: 2.0, 3: 4.0}
 """Words of a phrase → what it is worth that all such phrases of the question are there."""

@@ -19,7 +19,7 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.meaning.fusion import Gain, gains_of
 from datafari_rag.core.passages.phrase_matching import heading_at, letters_of, phrases_of, said_in
 from datafari_rag.core.passages.term_matching import Term, TermPositions, traces_of
-from datafari_rag.core.text.tables import Table, tables_in
+from datafari_rag.core.text.structure import Table, tables_in
 
 ENGINE, NEAR, AROUND, TITLE, PAIRS, LANGUAGE = 6.0, 2.5, 2.0, 1.2, 3.5, 3.0
 """Weights of: the engine's score, best 250 characters, best 1,000, title, words in order, the question's language."""

@@ -29,7 +29,7 @@ from datafari_rag.core.passages.term_matching import (
     weights_in,
 )
 from datafari_rag.core.text.sentences import blocks
-from datafari_rag.core.text.truncation import cut_at, longest_prefix, word_end
+from datafari_rag.core.text.sizes import cut_at, longest_prefix, word_end
 
 JOINT_CHARS = 3
 """Length of " … ", which stands between passages that do not touch and counts in the budget."""

@@ -18,10 +18,16 @@ from itertools import groupby
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.passages.leads import NO_LEADS, Leads
 from datafari_rag.core.text.folding import lowered, unaccented
-from datafari_rag.core.text.stemmer import LONGEST_ENDING_CHARS, stem
-from datafari_rag.core.text.stopwords import is_empty_word
-from datafari_rag.core.text.tables import is_row as has_form_of_row
-from datafari_rag.core.text.tokenizer import Word, is_unspaced, pieces_of, words_of
+from datafari_rag.core.text.structure import is_row as has_form_of_row
+from datafari_rag.core.text.words import (
+    LONGEST_ENDING_CHARS,
+    Word,
+    is_empty_word,
+    is_unspaced,
+    pieces_of,
+    stem,
+    words_of,
+)
 
 MAX_TERMS = 40
 """Terms of a question that are looked for; the first ones say what it is about."""

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.steps.budgets import EFFORTS
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.core.text.language import language_code
 
 PATH = "context.overrides"

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, ChatMessage
-from datafari_rag.core.query.steps import has_own_words
-from datafari_rag.core.text.stopwords import is_empty_word
-from datafari_rag.core.text.tokenizer import words_of
+from datafari_rag.core.query.plan import has_own_words
+from datafari_rag.core.text.words import is_empty_word, words_of
 
 TURN_TOKENS = 8
 """What role and frame of one message cost, at most."""

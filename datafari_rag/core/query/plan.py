@@ -1,18 +1,187 @@
-"""From the ask and the settings to the searches and the prompt."""
+"""
+From the ask and the settings to the searches, strict first and relaxed after it, and to the prompt.
+
+The model may word the search query of a conversation (`chat.query.rewriting.enabled`): it only names words to search
+for, in the language of the question; anything else it says is not used, and then the search runs as without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from datafari_rag.core.answer.prompt import Prompt, instructions_for
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.model.caller_errors import CONVERSATION
 from datafari_rag.core.query.chat_overrides import instructed
-from datafari_rag.core.query.search_request import Search
-from datafari_rag.core.query.steps import steps_for
+from datafari_rag.core.query.search_request import ANY_WORD, Operator, Search, Step
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.text.folding import visible
 from datafari_rag.core.text.language import detect
+from datafari_rag.core.text.words import is_empty_word, is_unspaced, sought_in, words_of
+
+MAX_WORDS = 60
+"""Words of a question that are searched for; a pasted page is not searched word by word."""
+
+FEW_KEY_WORDS, FEW_WORDS = 3, 9
+"""Up to this many words one is enough: a third of key words, or a fifth of a sentence's words, is less than two."""
+
+MANY_PIECES = 5
+"""More pieces of an unspaced script than this are a sentence, whether or not one of them only asks."""
+
+_THIRD, _FIFTH, _ONE = 34, 20, ANY_WORD
+
+
+def steps_for(question: str, *, language: str, operator: Operator, is_relaxed: bool) -> tuple[Step, ...]:
+    """
+    Return the searches to try for *question* in order, each looser than the one before; empty when it has no word.
+
+    The first is the original question under *operator*; with *is_relaxed* and AND there follow a third of the words,
+    and any of them. A full sentence under AND that may be relaxed requires a fifth of its words from the start: its
+    words occur together in some long document about something else often enough (docs/quality.md), and the texts of
+    the candidates sort out who has but few of them. Steps that would repeat one are left out.
+    """
+    asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    if not asked:
+        return ()
+    content = content_words(question, language)
+    if operator == "OR":
+        # Any word is enough already, and words that only ask would find every document that asks something.
+        return (Step("asked", content, "OR"),)
+    if not is_relaxed:
+        return (Step("asked", asked, operator),)
+    any_word = Step("any word", content, "OR")
+    if len(content) < len(asked) or sum(map(is_unspaced, asked)) > MANY_PIECES:
+        least = _FIFTH if len(content) > FEW_WORDS else _ONE
+        return _without_repeats((Step("asked", content, "AND", least), any_word))
+    least = _THIRD if len(content) > FEW_KEY_WORDS else _ONE
+    third = Step("a third of the words", content, "AND", least)
+    return _without_repeats((Step("asked", asked, "AND"), third, any_word))
+
+
+def content_words(question: str, language: str) -> tuple[str, ...]:
+    """Return the distinct words of *question* that say what is looked for; all of them when none does."""
+    asked = _distinct(sought_in(question[:MAX_QUESTION_CHARS], language))
+    return tuple(word for word in asked if not is_empty_word(word.lower(), language)) or asked
+
+
+def plain_step(text: str, *, language: str, operator: Operator) -> Step:
+    """Return the one step of a plain search for *text*; words that only ask need not be in a document."""
+    words = sought_in(text, language)
+    own = tuple(word for word in words if not is_empty_word(word.lower(), language))
+    return Step("asked", own or words, operator)
+
+
+def has_own_words(question: str, language: str) -> bool:
+    """Say whether *question* can be searched for without the turns before it: "Install Git?" can, "Why?" not."""
+    return any(
+        not is_empty_word(word.text.lower(), language) for word in words_of(question[:MAX_QUESTION_CHARS], language)
+    )
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    seen: dict[str, str] = {}
+    for word in words:
+        seen.setdefault(word.casefold(), word)
+    return tuple(seen.values())[:MAX_WORDS]
+
+
+def _without_repeats(steps: Iterable[Step]) -> tuple[Step, ...]:
+    kept: list[Step] = []
+    for step in steps:
+        if _required(step) not in map(_required, kept):
+            kept.append(step)
+    return tuple(kept)
+
+
+def _required(step: Step) -> tuple[tuple[str, ...], Operator | int]:
+    """Return what *step* asks an engine for: all of one word, and one of any, is what any word is."""
+    if step.min_match not in (None, _ONE):
+        return step.words, step.min_match
+    is_any = step.operator == "OR" or step.min_match == _ONE or len(step.words) == 1
+    return step.words, "OR" if is_any else "AND"
+
+
+MOST_BYTES = 10_000_000
+"""Most bytes of long fields in one reply: each reader who does not read keeps as many in a worker's memory."""
+
+LONG_CHARS = 1_000
+"""A field of fewer characters is short, and never left out."""
+
+
+class ReplyRoom:
+    """What is left of `MOST_BYTES`, and what did not fit; *size_of* measures the value of a long field."""
+
+    def __init__(self, size_of: Callable[[object], int]) -> None:
+        """Begin with all of it."""
+        self._size_of, self._left = size_of, MOST_BYTES
+        self.truncated: dict[str, list[str]] = {}
+        """The names of the fields that were left out, by the id of their document."""
+
+    def fitted(self, document_id: str, row: Mapping[str, object]) -> dict[str, object]:
+        """Return *row* without the long fields for which there is no room."""
+        return {name: value for name, value in row.items() if self._fits(document_id, name, value)}
+
+    def _fits(self, document_id: str, name: str, value: object) -> bool:
+        chars = _chars(value)
+        if chars < LONG_CHARS:
+            return True
+        # What has more characters than there are bytes need not be measured.
+        size = chars if chars > self._left else self._size_of(value)
+        if size > self._left:
+            self.truncated.setdefault(document_id, []).append(name)
+            return False
+        self._left -= size
+        return True
+
+
+def _chars(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return sum(len(one) for one in value if isinstance(one, str)) if isinstance(value, list) else 0
+
+
+MAX_QUERY_CHARS = 300
+MAX_TOKENS = 60
+
+_INSTRUCTIONS = (
+    "You write search queries. Read the conversation and the last question, and answer with one line: the words to "
+    "search for so that documents which answer the last question are found, in the language of that question. No "
+    "translation, no quotation marks, no explanation, no answer."
+)
+_DRESS = re.compile(r"^(?:search query|query|requête|recherche)\s*:\s*", re.IGNORECASE)
+
+
+def is_wanted(ask: Ask, *, is_enabled: bool) -> bool:
+    """Return whether a model is called: only for a conversation, and not on /v1, whose search is its user's words."""
+    return is_enabled and bool(ask.history) and ask.token_budget is None
+
+
+def query_prompt_for(ask: Ask, *, model: str, nonce: str, language: str) -> Prompt:
+    """Return the messages for the model."""
+    return Prompt(
+        question=ask.question,
+        extracts=(),
+        instructions=_INSTRUCTIONS,
+        nonce=nonce,
+        history=ask.history,
+        language=language,
+        model=model,
+        temperature=0.0,
+        max_tokens=MAX_TOKENS,
+    )
+
+
+def with_query(ask: Ask, said: str) -> Ask:
+    """Return *ask* with the model's words to search for; unchanged when *said* is not one line of a query's length."""
+    lines = [line.strip() for line in visible(said).splitlines() if line.strip()]
+    query = _DRESS.sub("", lines[0]).strip(" \"'«»“”") if len(lines) == 1 else ""
+    if not 0 < len(query) <= MAX_QUERY_CHARS or not any(char.isalnum() for char in query):
+        return ask
+    return replace(ask, search_text=query, overrides={**ask.overrides, "query rewriting": "The model wrote the query."})
+
 
 LEAST_NODE_HITS = 100
 """Hits ranked for /v1 before the token budget decides (KAITO's RAG service)."""

@@ -8,15 +8,16 @@ from pages of searches under his filter, and from nothing else.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
+from datafari_rag.core.query.plan import content_words
 from datafari_rag.core.query.search_request import MARK_END, MARK_START, Browse, Step
-from datafari_rag.core.query.steps import content_words
-from datafari_rag.core.text.tokenizer import words_of
+from datafari_rag.core.text.structure import headings_in
+from datafari_rag.core.text.words import words_of
 
 MAX_CHECKED = 6
 """Words of a question that are looked for one by one; each of them is a search."""
@@ -159,3 +160,50 @@ def _words_on(page: Mapping[str, Any]) -> Iterator[str]:
 def _titles(row: Mapping[str, Any]) -> Iterator[str]:
     value = row.get("title")
     yield from (str(one) for one in (value if isinstance(value, list) else [value]) if one)
+
+
+MAX_EXAMPLES = 3
+MAX_TEXT_CHARS = 20_000
+"""How far into each document headings and questions are looked for."""
+
+_PLAIN = re.compile(r"[\w][\w \t.,'’\"“”&()/+-]{2,70}")
+_QUESTION = re.compile(r"[\w][\w \t.,'’\"“”&()/+-]{8,110}\?")
+_MARKS = " \t#*-•>"
+_LEAD = re.compile(r"(?:Q|Question|F)\s?[:.]\s?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleTopic:
+    """Something to ask about: a complete *question*, or a *section* of the document *title*; "" for none."""
+
+    title: str
+    section: str = ""
+    question: str = ""
+
+
+def topics_of(documents: Iterable[tuple[str, str]]) -> tuple[ExampleTopic, ...]:
+    """
+    Return what could be asked of *documents*, (title, text) each: at most `MAX_EXAMPLES`, of as many as there are.
+
+    The first of each document come first; questions before sections, and the title where there is neither.
+    """
+    columns = [list(_topics(title, text[:MAX_TEXT_CHARS])) for title, text in documents]
+    deepest = max(map(len, columns), default=0)
+    rows = (column[depth] for depth in range(deepest) for column in columns if depth < len(column))
+    return tuple(dict.fromkeys(rows))[:MAX_EXAMPLES]
+
+
+def _topics(title: str, text: str) -> Iterator[ExampleTopic]:
+    lines = (_LEAD.sub("", line.strip(_MARKS), count=1) for line in text.splitlines())
+    questions = [ExampleTopic(title, question=line) for line in lines if _QUESTION.fullmatch(line)]
+    name = title if _PLAIN.fullmatch(title) else ""
+    words = (text[heading.start : heading.end].strip() for heading in headings_in(text))
+    sections = [
+        ExampleTopic(name, section=one)
+        for one in words
+        if name and _PLAIN.fullmatch(one) and one.lower() != name.lower()
+    ]
+    yield from questions[:MAX_EXAMPLES]
+    yield from sections[:MAX_EXAMPLES]
+    if name and not questions and not sections:
+        yield ExampleTopic(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from datafari_rag.core.ask import Restriction
-from datafari_rag.core.documents import Document
+from datafari_rag.core.documents import Document, Retrieval
 
 Operator = Literal["AND", "OR"]
 Content = Literal["exactContent", "preview_content", "highlighting"]
@@ -22,8 +22,6 @@ STORED: Mapping[Content, str] = {
 Match = Literal["word", "near", "prefix"]
 """How a word is searched: exactly, words spelled similarly, or words of a title that begin with it."""
 
-Retrieval = Literal["words", "vector", "both"]
-"""What documents were found by."""
 
 ANY_WORD = 1
 """The share of the words, in percent, that one word always is: a question has at most 60."""

@@ -15,10 +15,10 @@ from typing import Any
 
 from datafari_rag.core.access import ACL_FIELDS
 from datafari_rag.core.ask import ANSWER_FORMATS, LINE_BREAKS, AnswerFormat, LineBreaks, Restriction
+from datafari_rag.core.effort import EFFORTS, Effort
 from datafari_rag.core.errors import BadRequest, TooManyValues
 from datafari_rag.core.query.filter_queries import misread_field, restriction_of
 from datafari_rag.core.query.search_request import MAX_ROWS, Browse
-from datafari_rag.core.steps.budgets import EFFORTS, Effort
 from datafari_rag.core.text.language import language_code
 
 MAX_START = 100_000

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
-from datafari_rag.core.hosts import bracketed, normalized
+from datafari_rag.core.identity import bracketed, normalized
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.checks import CONTROL, Check, filled, flag, items_of, members, path, text, valid
 

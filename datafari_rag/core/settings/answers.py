@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from datafari_rag.core.effort import Effort, StepBudget
 from datafari_rag.core.events import Replacement, UnsupportedPolicy
 from datafari_rag.core.messages import message
 from datafari_rag.core.model.server_needs import AUTO, SERVERS, THINKING_TOKENS, completed, needs_for
@@ -18,7 +19,6 @@ from datafari_rag.core.query.search_request import Content, Operator
 from datafari_rag.core.settings import addresses as addresses
 from datafari_rag.core.settings import checks as checks
 from datafari_rag.core.settings.row import secret, setting
-from datafari_rag.core.steps.budgets import Effort, StepBudget
 
 _COUNTER = re.compile(r"estimate|tiktoken:[\w.-]+")
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from datafari_rag.core.access import LEVELS, NO_SECURITY, Filter
 from datafari_rag.core.places import PLACES_FIELD
+from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.query.search_request import (
     FACET_LIMIT,
     MARK_END,
@@ -26,7 +27,6 @@ from datafari_rag.core.query.search_request import (
     Search,
     Step,
 )
-from datafari_rag.core.query.steps import plain_step
 from datafari_rag.core.solr.handler_parameters import (
     BOOSTS,
     COUNTS,
@@ -41,8 +41,7 @@ from datafari_rag.core.solr.handler_parameters import (
 )
 from datafari_rag.core.solr.restriction_parameters import LONE, NOTHING, restriction_params
 from datafari_rag.core.solr.schema import FIELD_NAME, Schema
-from datafari_rag.core.text.stopwords import is_function_word
-from datafari_rag.core.text.tokenizer import is_unspaced
+from datafari_rag.core.text.words import is_function_word, is_unspaced
 
 Params = Mapping[str, str | Sequence[str]]
 

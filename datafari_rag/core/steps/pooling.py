@@ -15,8 +15,8 @@ from datafari_rag.core.documents import Document
 from datafari_rag.core.passages.reranking import Ranked, ranked, rarity_of
 from datafari_rag.core.passages.selection import WeighedDocuments, weigh
 from datafari_rag.core.passages.term_matching import traces_of
-from datafari_rag.core.steps.following import Lead
-from datafari_rag.core.text.stopwords import is_empty_word
+from datafari_rag.core.steps.planning import Lead
+from datafari_rag.core.text.words import is_empty_word
 
 FOUND, ADDS, NAMED = 10.0, 8.0, 6.0
 """Weights of: the score in a further search, words of the question that no better document has, a named title."""

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from datafari_rag.core.text.stopwords import ASKING_WORDS, FUNCTION_WORDS
+from datafari_rag.core.text.words import ASKING_WORDS, FUNCTION_WORDS
 
 SAMPLE_CHARS = 4000
 """How much of the start of a text is looked at: more changes nothing for a text of one language."""

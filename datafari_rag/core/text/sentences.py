@@ -9,12 +9,189 @@ is in its cells. Nothing is normalised: the offsets are code points of the text 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from datafari_rag.core.text.abbreviations import is_abbreviated
-from datafari_rag.core.text.tables import Table, tables_in, uncovered
+from datafari_rag.core.text.structure import Table, tables_in, uncovered
+
+_ALWAYS_LIST = """mr mrs ms dr prof st sr jr vs etc eg ie inc ltd co corp al
+    pp p ed eds rev gen col sgt capt lt gov sen rep approx dept est ca cf resp ref refs eq eqs
+    univ ave blvd rd mt
+    m mm mme mlle mgr av chap env ex hab réf l r
+    d bzw usw evtl ggf inkl str hr fr fa hrsg bd jh abs vgl sog geb gest dipl ing med mio mrd std z u o
+    sra srta dña ee ud uds pág págs núm gral lic dpto aprox
+    sig dott avv ecc pag sigg
+    г гг в вв т п стр см рис табл ул им тыс млн млрд руб др пр проф акад св
+    د أ"""
+_ALWAYS = frozenset(_ALWAYS_LIST.split())
+
+_BEFORE_NUMBERS_LIST = """no nos nr n° art arts fig figs vol sec ch chap cap ext tel tél min max párr s д ст
+    jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr juil déc ene abr ago dic"""
+_BEFORE_NUMBERS = frozenset(_BEFORE_NUMBERS_LIST.split())
+"""Ordinary words that are abbreviations before a number: "no. 5", "Jan. 5"."""
+
+_CLOSING = frozenset(("inc", "ltd", "co", "corp", "etc", "usw", "ecc", "al", "jr", "sr"))
+"""Abbreviations that end a sentence often enough; then a word follows that nearly always begins one."""
+
+_BEGINNING_LIST = """the it he she they this these those that in we there you his her its their but and if when
+    il elle ils elles ce cette ces cela nous vous on
+    es er sie wir dies diese dieses das dann sein
+    ella ellos ellas esto esta este luego
+    он она они это этот мы вы"""
+_BEGINNINGS = frozenset(_BEGINNING_LIST.split())
+_NEXT_WORD = re.compile(r"\w+")
+_COUNTED = re.compile(
+    r"Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Quartal|Auflage"
+)
+"""What German counts with a point behind the number."""
+
+_ROMAN = re.compile(r"[IVXLC]+\b")
+_BARE = re.compile(r"['’\"«“”„‘(\[¿¡]")
+_LONGEST = max(map(len, (*_ALWAYS, *_BEFORE_NUMBERS)))
+_INITIALISM_CHARS = 2
+_ORDINAL_DIGITS = 2
+
+
+def is_abbreviated(text: str, begin: int, stop: int, after: int) -> bool:
+    """
+    Say whether the point at *stop* belongs to the word before it and no sentence ends there.
+
+    *begin* is where the sentence began, *after* where the next word would begin one.
+    """
+    words = text[max(begin, stop - 30) : stop].rsplit(None, 1)
+    word = words[-1] if words else ""
+    if len(word) > _LONGEST and word.isalpha():
+        return False
+    word = _BARE.split(word)[-1]
+    small = word.lower()
+    if small in _BEFORE_NUMBERS:
+        return text[after : after + 1].isdigit() or _ROMAN.match(text, after) is not None
+    if word.replace(".", "").isdigit():
+        return _is_numbering(text, word, stop - begin, after)
+    if small in _ALWAYS and small not in _CLOSING:
+        return True
+    return (small in _CLOSING or _is_initial(word)) and not _is_beginning(text, after)
+
+
+def _is_numbering(text: str, word: str, chars: int, after: int) -> bool:
+    """Recognise the number of a section, when it is all of the sentence's *chars*, and a German ordinal."""
+    if chars <= len(word) + 1:
+        return True
+    return len(word) <= _ORDINAL_DIGITS and _COUNTED.match(text, after) is not None
+
+
+def _is_initial(word: str) -> bool:
+    """Distinguish "J", "J.-P" and "U.S" from words and file names."""
+    parts = [part.strip("-") for part in word.split(".")]
+    if len(parts) == 1:
+        return len(word) == 1 and word.isupper()
+    return all(part.isalpha() and len(part) <= _INITIALISM_CHARS for part in parts)
+
+
+def _is_beginning(text: str, after: int) -> bool:
+    word = _NEXT_WORD.match(text, after)
+    return word is not None and word.group().lower() in _BEGINNINGS
+
+
+Span = tuple[int, int]
+
+MAX_TICKS = 30
+"""A run of more backticks begins and ends no code within a line."""
+
+_FENCE = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n", re.MULTILINE)
+_FENCE_END = re.compile(r"^[ \t]*+(?P<signs>[`~]{3,}+)[ \t]*+$", re.MULTILINE)
+_TICKS = re.compile(r"`+")
+_EMPTY_LINE = re.compile(r"\n(?=[ \t]*+\n)")
+
+
+def code_spans(text: str) -> list[Span]:
+    """
+    Return the code of *text* as (start, end) with its fences, in order; they never overlap.
+
+    A fence that nothing closes reaches to the end. A span ends at the next run of exactly as many backticks, before an
+    empty line; of a run that has no such the last backticks may open one.
+    """
+    fences, ticks = _Fences(text), _Ticks(text)
+    found: list[Span] = []
+    at = 0
+    while (span := _first(fences.after(at), ticks.after(at))) is not None:
+        found.append(span)
+        at = span[1]
+    return found
+
+
+def _first(fence: Span | None, ticks: Span | None) -> Span | None:
+    """Return the one that begins first; a fence where both begin."""
+    if fence is None or ticks is None:
+        return fence or ticks
+    return ticks if ticks[0] < fence[0] else fence
+
+
+class _Fences:
+    """The fenced blocks of a text, found in order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._openings = [(match.start(), match[1], match.end()) for match in _FENCE.finditer(text)]
+        self._endings = [(match.start(), match["signs"], match.end()) for match in _FENCE_END.finditer(text)]
+        self._next = 0
+        self._ends: dict[str, int] = {}
+
+    def after(self, at: int) -> Span | None:
+        """Return the first block that begins at *at* or later; *at* only grows."""
+        while self._next < len(self._openings) and self._openings[self._next][0] < at:
+            self._next += 1
+        if self._next == len(self._openings):
+            return None
+        start, fence, inside = self._openings[self._next]
+        place = self._end_of(fence, inside)
+        return start, self._endings[place][2] if place < len(self._endings) else len(self._text)
+
+    def _end_of(self, fence: str, inside: int) -> int:
+        """Return which ending from *inside* on closes *fence*. What was passed for a fence is not looked at again."""
+        place = max(self._ends.get(fence, 0), bisect_left(self._endings, (inside, "", 0)))
+        while place < len(self._endings) and not self._endings[place][1].startswith(fence):
+            place += 1
+        self._ends[fence] = place
+        return place
+
+
+class _Ticks:
+    """The spans between backticks of a text, found in order."""
+
+    def __init__(self, text: str) -> None:
+        self._runs = [
+            (start, end) for start, end in map(re.Match.span, _TICKS.finditer(text)) if end - start <= MAX_TICKS
+        ]
+        self._breaks = [match.start() for match in _EMPTY_LINE.finditer(text)]
+        self._starts: dict[int, list[int]] = {}
+        for start, end in self._runs:
+            self._starts.setdefault(end - start, []).append(start)
+        self._sizes = sorted(self._starts)
+        self._next = 0
+
+    def after(self, at: int) -> Span | None:
+        """Return the first span that begins at *at* or later; *at* only grows."""
+        while self._next < len(self._runs):
+            start, end = self._runs[self._next]
+            span = self._opened_by(max(start, at), end) if end > at else None
+            if span is not None:
+                return span
+            self._next += 1
+        return None
+
+    def _opened_by(self, start: int, end: int) -> Span | None:
+        """Return the span that the backticks from *start* to *end* open: all of them, else the last so many."""
+        place = bisect_left(self._breaks, end)
+        limit = self._breaks[place] if place < len(self._breaks) else None
+        for size in reversed(self._sizes[: bisect_right(self._sizes, end - start)]):
+            starts = self._starts[size]
+            closing = bisect_right(starts, end)
+            if closing < len(starts) and (limit is None or starts[closing] < limit):
+                return end - size, starts[closing] + size
+        return None
+
 
 MAX_CHARS = 700
 """Longest span: text without any boundary is cut there, at a space where one is near."""

@@ -1,8 +1,8 @@
 """
-The structure of a stored text: headings with their levels, and the path of headings that leads to a place in it.
+The structure of a stored text: headings with their levels, the path of headings to a place, and tables row by row.
 
 Everything is read from the plain text alone, in time linear in what is looked at, and every unit is a stretch of that
-text: code points, nothing normalised. Tables are `tables`'s; what introduces what is `passages.leads`'s.
+text: code points, nothing normalised. What introduces what is `passages.leads`'s.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from datafari_rag.core.text.tables import is_row
+from itertools import pairwise
+from typing import NamedTuple
 
 MAX_HEADING_CHARS = 90
 """A longer line is a paragraph, whatever it looks like."""
@@ -99,3 +99,272 @@ def _heading(text: str, start: int, end: int, *, is_apart: bool) -> Heading | No
     numbered = _NUMBERED.match(text, begin, end)
     level = min(6, numbered["number"].count(".") + 1) if numbered is not None else _PLAIN_LEVEL
     return Heading(begin, begin + len(words), level)
+
+
+MAX_ROW_CHARS = 2000
+"""A longer line is prose with a pipe or a tab in it, not a row."""
+
+MAX_LINES_UP = 5000
+"""How many lines above a row its header is looked for."""
+
+_GAP = "   "
+"""Spaces between two columns, at least once in a line; prose has two at most, after a full stop."""
+
+_SEPARATORS = ("|", "\t", _GAP)
+_RULE_SIGNS = " \t\n|+:=-" + "".join(map(chr, range(0x2500, 0x2580)))
+_DRAWN = re.compile("--|==|──|━━|══")
+_BULLETS = ("- ", "* ", "• ", "+ ")
+_COLUMN = re.compile(r"(?<=\S) {2,}(?=\S)")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows that follow each other, as (start, end) without white space around; *header* is the first where it heads."""
+
+    rows: tuple[Span, ...]
+    header: Span | None
+
+    @property
+    def start(self) -> int:
+        """Return where the first row begins."""
+        return self.rows[0][0]
+
+    @property
+    def end(self) -> int:
+        """Return where the last row ends."""
+        return self.rows[-1][1]
+
+
+def has_tables(text: str, low: int, high: int) -> bool:
+    """Say whether *text* may hold a table between *low* and *high*: cheap, and False for most prose."""
+    return any(text.find(separator, low, high) >= 0 for separator in _SEPARATORS)
+
+
+def tables_in(text: str, low: int = 0, high: int | None = None) -> tuple[Table, ...]:
+    """Return the tables between *low* and *high* in order: at least two rows of the same form each."""
+    high = len(text) if high is None else high
+    if not has_tables(text, low, high):
+        return ()
+    found: list[Table] = []
+    block: list[_Line] = []
+    for line in _lines(text, low, high):
+        if block and not _follows(text, block[-1], line):
+            found.extend(_table(text, block))
+            block = []
+        block.append(line)
+    return (*found, *_table(text, block))
+
+
+def is_row(line: str) -> bool:
+    """Say whether *line*, without its line end, has the form of a row; a row alone is no table yet."""
+    return len(line) <= MAX_ROW_CHARS and _form(line) is not None
+
+
+def row_lines(text: str, *, are_neighbours: bool) -> list[Span]:
+    """Return the lines of *text* that have the form of a row, without their line ends; *are_neighbours*: of tables."""
+    lines = list(_lines(text, 0, len(text))) if has_tables(text, 0, len(text)) else []
+    if are_neighbours:
+        pairs = [_follows(text, one, other) for one, other in pairwise(lines)]
+        kept = zip(lines, (False, *pairs), (*pairs, False), strict=False)
+        lines = [line for line, follows, is_followed in kept if follows or is_followed]
+    return [(line.start, line.end) for line in lines]
+
+
+def is_in_table(text: str, start: int, end: int) -> bool:
+    """Say whether the line at *start* or the one before *end* is a row with another row before or behind it."""
+    for at in (start, max(start, end - 1)):
+        first, last = text.rfind("\n", 0, at) + 1, _line_end(text, at)
+        if not is_row(text[first:last]):
+            continue
+        form = _form(text[first:last])
+        above = text[text.rfind("\n", 0, first - 1) + 1 : first - 1] if first else ""
+        below = text[last + 1 : _line_end(text, last + 1)]
+        if any(
+            len(line) <= MAX_ROW_CHARS and (_form(line) == form or _is_rule(line)) for line in (above, below) if line
+        ):
+            return True
+    return False
+
+
+def begins_with_row(text: str) -> bool:
+    """Say whether the first line of *text* has the form of a row."""
+    return is_row(text[: _line_end(text, 0)])
+
+
+def ends_with_row(text: str) -> bool:
+    """Say whether the last line of *text* has the form of a row."""
+    return is_row(text[text.rfind("\n") + 1 :])
+
+
+def cells_of(text: str, start: int, end: int) -> tuple[Span, ...]:
+    """Return the spans of the cells of the row *start* to *end*; an empty cell is an empty span."""
+    line = text[start:end]
+    form = _form(line)
+    if form == _GAP:
+        edges = [0, *(edge for match in _COLUMN.finditer(line) for edge in match.span()), len(line)]
+        pieces = list(zip(edges[::2], edges[1::2], strict=True))
+    else:
+        pieces = list(_between(line, form or "\t"))
+    return tuple(_trimmed(text, start + first, start + last) for first, last in pieces)
+
+
+def names_columns(text: str, row: Span) -> bool:
+    """Say whether *row*, the first of its table, may be its header: a number alone in a cell is data."""
+    has_digits = any(map(str.isdigit, text[slice(*row)]))
+    return not has_digits or not any(_is_number(text[start:end]) for start, end in cells_of(text, *row))
+
+
+def header_above(text: str, start: int) -> Span | None:
+    """Return the first row of the table that the row at *start* is in, None when *start* is in that row itself."""
+    begin = text.rfind("\n", 0, start) + 1
+    first, form = begin, _form(text[begin : _line_end(text, begin)][:MAX_ROW_CHARS])
+    for _ in range(MAX_LINES_UP):
+        if first == 0:
+            break
+        above = text.rfind("\n", 0, first - 1) + 1
+        line = text[above : first - 1]
+        if len(line) > MAX_ROW_CHARS or not (_is_rule(line) or _form(line) == form):
+            break
+        first = above
+    while first < begin and _is_rule(text[first : _line_end(text, first)]):
+        first = _line_end(text, first) + 1
+    return None if first >= begin else _trimmed(text, first, _line_end(text, first))
+
+
+def named_cells(text: str, start: int, end: int) -> list[tuple[Span, ...]]:
+    """
+    Return each cell of the row *start* to *end* with what names it: column and cell of the key, column and cell.
+
+    Empty unless the first row of the table is sure to name the columns: a rule follows it, or it has no digit where
+    this row has some. The text of another column says nothing about a cell.
+    """
+    header = header_above(text, start)
+    if header is None or not _is_header(text, header, text[start:end]):
+        return []
+    names, cells = cells_of(text, *header), cells_of(text, start, end)
+    is_exact = _form(text[start:end]) != _GAP  # an empty cell cannot be recognised between columns of spaces
+    if len(cells) != len(names) and not (is_exact and len(cells) < len(names)):
+        return []
+    pairs = list(zip(names, cells, strict=False))
+    return [(*pairs[0], *pair) for pair in pairs[1:] if pair[1][0] < pair[1][1]]
+
+
+def _is_header(text: str, header: Span, row: str) -> bool:
+    following = _line_end(text, header[1]) + 1
+    if _is_rule(text[following : _line_end(text, following)]):
+        return True
+    return any(map(str.isdigit, row)) and not any(map(str.isdigit, text[slice(*header)]))
+
+
+def uncovered(tables: Sequence[Table], low: int, high: int) -> Iterator[tuple[int, int, Table | None]]:
+    """Yield the stretches of *low* to *high* in order: (start, end, None) between tables, and each table itself."""
+    at = low
+    for table in tables:
+        yield at, table.start, None
+        yield table.start, table.end, table
+        at = table.end
+    yield at, high, None
+
+
+class _Line(NamedTuple):
+    """A line with the form of a row. A text has many: a tuple is made in half the time of a frozen dataclass."""
+
+    start: int
+    end: int
+    form: str
+
+
+def _lines(text: str, low: int, high: int) -> Iterator[_Line]:
+    """Yield the lines with the form of a row, in order; each line is read once."""
+    start = low
+    for line in text[low:high].split("\n"):
+        end = start + len(line)
+        # Most lines have none of these: what `_form` does costs four times as much.
+        if ("|" in line or "\t" in line or _GAP in line) and end - start <= MAX_ROW_CHARS:
+            form = _form(line)
+            if form is not None:
+                yield _Line(start, end, form)
+        start = end + 1
+
+
+def _form(line: str) -> str | None:
+    """Return what separates the cells of *line*, None when nothing does."""
+    words = line.strip(" \r")
+    if len(words) < 2:
+        return None
+    if "|" in words and (" | " in words or (words.startswith("|") and words.count("|") > 1)):
+        return None if _is_rule(words) or words.startswith(_BULLETS) else "|"
+    if "\t" in words.strip("\t"):
+        return "\t"
+    if _GAP in words:
+        return _GAP
+    return None
+
+
+def _is_rule(line: str) -> bool:
+    """Say whether *line* only draws a line between rows."""
+    return not line.strip(_RULE_SIGNS) and _DRAWN.search(line) is not None
+
+
+def _follows(text: str, line: _Line, following: _Line) -> bool:
+    """Say whether the two lines are neighbours in one table: with only ruled lines between them, and no empty line."""
+    if line.form != following.form:
+        return False
+    between = text[line.end : following.start]
+    return between == "\n" or (len(between) <= MAX_ROW_CHARS and "\n\n" not in between and _is_rule(between))
+
+
+def _table(text: str, block: Sequence[_Line]) -> Iterator[Table]:
+    for run in _runs(text, block) if block and block[0].form == _GAP else [block]:
+        if len(run) > 1:
+            rows = tuple(_trimmed(text, line.start, line.end) for line in run)
+            yield Table(rows, rows[0] if names_columns(text, rows[0]) else None)
+
+
+def _runs(text: str, block: Sequence[_Line]) -> list[list[_Line]]:
+    """Return the lines of *block* that share a column with the line before, run by run."""
+    runs: list[list[_Line]] = []
+    before: set[int] = set()
+    for line in block:
+        columns = _columns(text[line.start : line.end])
+        if not runs or not columns & before:
+            runs.append([])
+        runs[-1].append(line)
+        before = columns
+    return runs
+
+
+def _columns(line: str) -> set[int]:
+    """Return where the columns of *line* begin, and where they end, negative: numbers are aligned at the right."""
+    spans = [match.span() for match in _COLUMN.finditer(line)]
+    return {end for _, end in spans} | {-start for start, _ in spans[1:]} | {-len(line.rstrip())}
+
+
+def _is_number(cell: str) -> bool:
+    return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
+
+
+def _between(line: str, separator: str) -> Iterator[Span]:
+    """Yield the text between the separators; separators at the edges of the line separate nothing."""
+    start, end = 0, len(line)
+    if separator == "|":
+        start = line.find("|") + 1 if line.lstrip().startswith("|") else 0
+        end = line.rfind("|") if line.rstrip().endswith("|") else end
+    at = start
+    while at <= end:
+        stop = line.find(separator, at, end)
+        stop = end if stop < 0 else stop
+        yield at, stop
+        at = stop + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _trimmed(text: str, start: int, end: int) -> Span:
+    first = end - len(text[start:end].lstrip())
+    return first, first + len(text[first:end].rstrip())

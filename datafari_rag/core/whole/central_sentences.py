@@ -11,19 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from datafari_rag.core.citations.labels import MAX_TITLE_CHARS
-from datafari_rag.core.documents import Passage
+from datafari_rag.core.documents import Document, Extract, Passage
+from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.term_matching import is_heading
-from datafari_rag.core.text.cleaning import clean
-from datafari_rag.core.text.folding import lowered
-from datafari_rag.core.text.sentences import spans_or_blocks
-from datafari_rag.core.text.stemmer import stem
-from datafari_rag.core.text.stopwords import is_empty_word
-from datafari_rag.core.text.tables import is_row
-from datafari_rag.core.text.tokenizer import is_unspaced, pieces_of
+from datafari_rag.core.text.folding import clean, lowered
+from datafari_rag.core.text.sentences import MAX_CHARS, spans_or_blocks
+from datafari_rag.core.text.structure import is_row
+from datafari_rag.core.text.words import is_empty_word, is_unspaced, pieces_of, stem
 
 USUAL_CHARS = (40, 320)
 """Shorter sentences say little, longer ones are lists or text without boundaries."""
@@ -198,3 +196,55 @@ def _gain(one: WeighedSentence, whole: dict[str, float], left: dict[str, float])
     """Return the score of a sentence when words that were said already count less."""
     full = sum(whole[word] for word in one.stems)
     return one.score * sum(left[word] for word in one.stems) / full if full else 0.0
+
+
+LEAST_CHARS = 200
+"""A piece is not made smaller than that, however narrow the model's window is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PieceLimit:
+    """How large one request may be: *chars* of the document, *tokens* by *count*; and how many *pieces* there are."""
+
+    pieces: int
+    chars: int
+    tokens: int
+    count: Callable[[str], int]
+
+
+def piece_spans(weighed: WeighedText, limit: PieceLimit) -> tuple[tuple[int, int], ...]:
+    """
+    Return a text in at most `limit.pieces` stretches of whole sentences, in order, about alike; empty for blanks.
+
+    A stretch of a very long text is longer than a request may be: `piece_extract` then takes its central sentences.
+    """
+    sentences = weighed.sentences
+    length = sentences[-1].end if sentences else 0
+    least = max(LEAST_CHARS, limit.chars - MAX_CHARS, -(-length // limit.pieces))
+    least = length if length <= limit.chars else least
+    found: list[tuple[int, int]] = []
+    start: int | None = None
+    for one in sentences:
+        start = one.start if start is None else start
+        if one.end - start >= least:
+            found.append((start, one.end))
+            start = None
+    if start is not None:
+        found.append((start, length))
+    return tuple(found)
+
+
+def piece_extract(
+    document: Document, weighed: WeighedText, span: tuple[int, int], *, limit: PieceLimit, is_cleaned: bool
+) -> Extract | None:
+    """Return what the model sees of the stretch *span*, all of it where that fits; None where nothing is visible."""
+    chars = limit.chars
+    while True:
+        passages = condensed(weighed, span, chars)
+        extracts = extracts_for([(document, passages)], is_cleaned=is_cleaned, has_paths=False)
+        if not extracts:
+            return None
+        taken = limit.count(extracts[0].text)
+        if taken <= limit.tokens or chars <= LEAST_CHARS:
+            return extracts[0]
+        chars = max(LEAST_CHARS, min(chars - 1, int(len(extracts[0].text) * limit.tokens / taken * 0.9)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from datafari_rag.core.places import Place, PlaceMark, written
-from datafari_rag.core.text.cleaning import encodable
+from datafari_rag.core.text.folding import encodable
 
 MAX_CHARS = 20_000_000
 """Longest text taken from one file, in characters; what follows is cut off."""

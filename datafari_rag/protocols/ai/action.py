@@ -14,7 +14,7 @@ from datafari_rag.core.ask import Ask
 from datafari_rag.core.errors import BadRequest, RagError
 from datafari_rag.core.events import Answer
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.failures import SwitchedOff
+from datafari_rag.core.whole.work import SwitchedOff
 from datafari_rag.protocols.ai import events, phases
 from datafari_rag.protocols.ai.asking import agentic_ask, question_ask, work_ask
 from datafari_rag.protocols.ai.failures import error_of, status_of

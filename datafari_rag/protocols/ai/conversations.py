@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.answer.stored_conversations import StoredConversation, StoredTurn, shown, title_from
-from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn, shown, title_from
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, NotAuthenticated, RagError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from datafari_rag.core.effort import ActivityStep
 from datafari_rag.core.events import Delta, Finished, Progress, Sources, StepBegun, StepEnded, StepEvent, WorkEvent
-from datafari_rag.core.steps.activity import ActivityStep
 from datafari_rag.protocols.ai.failures import error_of
 from datafari_rag.protocols.ai.phases import Phases
 from datafari_rag.protocols.ai.replies import STREAMED_CHARS, about, conversation, found, proofs, source

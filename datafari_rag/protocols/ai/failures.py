@@ -19,7 +19,7 @@ from datafari_rag.core.errors import (
     RefusedByModel,
 )
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.failures import EmptyDocument, SwitchedOff
+from datafari_rag.core.whole.work import EmptyDocument, SwitchedOff
 
 Json = dict[str, object]
 

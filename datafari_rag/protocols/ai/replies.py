@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from datafari_rag.core.answer.session_state import KEY
-from datafari_rag.core.answer.stored_conversations import title_from
-from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.answer.conversations import KEY, title_from
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract
 from datafari_rag.core.events import Answer, Finished, Sources

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.errors import BadRequest, Internal, RagError
 from datafari_rag.core.events import Answer, Delta, Finished, Progress, Sources, WorkEvent
 from datafari_rag.core.query.chat_overrides import with_steps
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.text.language import language_code
-from datafari_rag.core.whole.work import SENTENCES, DocumentWork
+from datafari_rag.core.whole.work import SENTENCES
 from datafari_rag.protocols.arguments import Arguments, facets_of
 from datafari_rag.protocols.chat_request import ask_of
 from datafari_rag.protocols.mcp.messages import RpcRequest

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.parse import quote, urlencode, urlsplit
 
-from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.text_check import CheckedSentence
 from datafari_rag.core.documents import Citation, Document, Extract
 from datafari_rag.core.events import Finished, Sources
-from datafari_rag.core.text.truncation import cut_at, longest_prefix
+from datafari_rag.core.text.sizes import cut_at, longest_prefix
 from datafari_rag.protocols.ai.replies import about
 from datafari_rag.protocols.chat_reply_parts import activity, citation, partial, support
 from datafari_rag.protocols.openai.source_nodes import nodes_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from datafari_rag.core.answer import token_budget
+from datafari_rag.core.answer import prompt as token_budget
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, ChatMessage, TokenBudget
 from datafari_rag.core.errors import QueryTooLong
 from datafari_rag.core.query import conversation

@@ -10,11 +10,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from datafari_rag.core.answer.token_budget import RATIO, RATIO_HIGHEST, RATIO_LOWEST
+from datafari_rag.core.answer.prompt import RATIO, RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest, NoQuery, NoSuchIndex, NoSuchModel, TooManyValues
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_request import MAX_MESSAGES
 from datafari_rag.protocols.openai.models import OurModel, our_model
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.citations.links import document_link, passage_link
 from datafari_rag.core.documents import Citation, Extract
-from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.chat_reply_parts import Json
 
 SNIPPET_CHARS = 300

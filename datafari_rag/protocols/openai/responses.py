@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from datafari_rag.core.answer import session_state as memory
+from datafari_rag.core.answer import conversations as memory
 from datafari_rag.core.ask import Ask, ChatMessage
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract

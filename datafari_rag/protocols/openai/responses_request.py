@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from datafari_rag.core.answer import session_state as memory
-from datafari_rag.core.answer.token_budget import RATIO
+from datafari_rag.core.answer import conversations as memory
+from datafari_rag.core.answer.prompt import RATIO
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest, NoSuchModel, TooManyValues
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.text.cleaning import is_unicode
+from datafari_rag.core.text.folding import is_unicode
 from datafari_rag.protocols.chat_request import MAX_MESSAGES, memory_limits
 from datafari_rag.protocols.openai.asking import Said
 from datafari_rag.protocols.openai.completion_request import (

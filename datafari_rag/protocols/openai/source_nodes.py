@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Extract, Passage, stored_span, whole_text
 from datafari_rag.core.places import place_at

@@ -8,7 +8,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,25 +21,181 @@ from datafari_rag.core.messages import message, translated
 from datafari_rag.core.model.server_words import words_of
 from datafari_rag.core.settings.browser_guard import refusals
 from datafari_rag.core.settings.parsing import Problem
-from datafari_rag.core.settings.table import secrets_of
+from datafari_rag.core.settings.reference import GROUPS
+from datafari_rag.core.settings.row import SettingRow
+from datafari_rag.core.settings.table import BY_KEY, ROWS, secrets_of, without_password
 from datafari_rag.ports import Ending
 from datafari_rag.protocols.request import Incoming
-from datafari_rag.web.admin.charts import charts_of, counts_of
-from datafari_rag.web.admin.form import FormState, changes_in, groups_of
-from datafari_rag.web.admin.form_notes import AT_START
-from datafari_rag.web.admin.status import state_of
+from datafari_rag.web.admin.status import charts_of, counts_of, state_of
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.json_bytes import plain
+from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import admin_words, chart_names, script_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.pages.search import PAGE
 from datafari_rag.web.pages.static_files import compressed
 from datafari_rag.web.request_values import headers_of
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.runtime import EditableSettings, ServiceSnapshot
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
+
+AT_START = frozenset(
+    {
+        *("server.host", "server.port", "server.workers", "server.max_connections", "server.header_timeout_s"),
+        *("server.grace_s", "server.secret", "server.traces.endpoint", "log.level", "log.format", "log.file"),
+    }
+)
+"""Keys that are read once, when the service starts."""
+
+
+def notes_for(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> tuple[str, ...]:
+    """Return the notes at the field of *key*, which the command line does not decide."""
+    return tuple(_notes_of_row(row, key, written, _))
+
+
+def _notes_of_row(row: SettingRow, key: str, written: Mapping[str, str], _: Translate) -> Iterator[str]:
+    if not row.is_for_browsers:
+        yield _(
+            "It affects rights, identity, addresses, secrets, files or the server, so it cannot be changed in a "
+            "browser: edit the settings file, then run datafari-rag check."
+        )
+    elif "${" in written.get(key, ""):
+        yield _(
+            "It contains a reference, which stays as it is; a new reference can only be written in the settings file."
+        )
+    if key in AT_START:
+        yield _("Takes effect when the service is restarted.")
+
+
+EMPTY = "empty:"
+"""Before a key: the box that says that the empty text is meant, and not the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """
+    One setting of the form.
+
+    *text* is what its input holds: empty for a secret, and for a setting that the file does not have. *is_written*:
+    the file has it. *is_fixed*: it cannot be changed here, and *notes* say why.
+    *can_be_empty*: the empty text differs from the default, and *is_empty* says that it is the one in the file.
+    """
+
+    key: str
+    help: str
+    kind: str
+    choices: tuple[str, ...]
+    text: str
+    default: str
+    is_secret: bool
+    is_written: bool
+    is_changed: bool
+    is_fixed: bool
+    notes: tuple[str, ...]
+    can_be_empty: bool
+    is_empty: bool
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The settings of one subject."""
+
+    name: str
+    title: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FormState:
+    """What the form is made of: the file's texts, the keys that the command line decides, and what was typed."""
+
+    written: Mapping[str, str]
+    fixed: Collection[str] = ()
+    typed: Mapping[str, str | None] | None = None
+    problems: Sequence[Problem] = ()
+
+
+def groups_of(shown: FormState, translate: Translate) -> tuple[Group, ...]:
+    """Return every setting in the order of the table; typed values replace those of the file."""
+    fields = [_field(row, shown, translate) for row in ROWS]
+    members = {name: tuple(field for field in fields if field.key.partition(".")[0] == name) for name in GROUPS}
+    return tuple(Group(name, translate(title), members[name]) for name, title in GROUPS.items() if members[name])
+
+
+def changes_in(form: Mapping[str, str], written: Mapping[str, str]) -> dict[str, str | None]:
+    """
+    Return what *form* (key → text) wants changed: key → new text, None for the default.
+
+    A key that the form does not have stays as it is. One that is closed to browsers is a change when it is not what
+    was shown of it, whatever the file has: it will be refused.
+    """
+    rows = [row for row in ROWS if row.key in form]
+    wanted = {row.key: _wanted(row, row.key, form, written) for row in rows if row.is_for_browsers}
+    closed = {row.key: form[row.key].strip() for row in rows if not row.is_for_browsers}
+    return {
+        **{key: text for key, text in wanted.items() if text != written.get(key)},
+        **{key: text for key, text in closed.items() if text != _visible(BY_KEY[key], key, written)},
+    }
+
+
+def _wanted(row: SettingRow, key: str, form: Mapping[str, str], written: Mapping[str, str]) -> str | None:
+    """Return what the file is to have for *key* after *form*, None for nothing: the default."""
+    text, present = form[key].strip(), written.get(key)
+    if not text and f"{EMPTY}{key}" in form:
+        return present if _is_empty(row, key, written) else ""
+    if text == _visible(row, key, written) and not _is_empty(row, key, written):
+        return present
+    return text or None
+
+
+def _field(row: SettingRow, shown: FormState, translate: Translate) -> Field:
+    key = row.key
+    text = _visible(row, key, shown.written)
+    if shown.typed is not None and key in shown.typed and not row.is_secret:
+        text = shown.typed[key] or ""
+    default = row.default_text
+    return Field(
+        key=key,
+        help=translate(row.help),
+        kind=row.check.kind,
+        choices=row.check.choices,
+        text=text,
+        default=default,
+        is_secret=row.is_secret,
+        is_written=key in shown.written,
+        is_changed=_is_changed(row, key, shown.written, default=default),
+        is_fixed=key in shown.fixed or not row.is_for_browsers,
+        notes=_notes(row, key, shown, translate),
+        can_be_empty=_can_be_empty(row),
+        is_empty=_is_empty(row, key, shown.written),
+        problems=tuple(translated(problem.message, translate) for problem in shown.problems if problem.key == key),
+    )
+
+
+def _can_be_empty(row: SettingRow) -> bool:
+    return row.check.is_optional and bool(row.default_text) and row.is_for_browsers
+
+
+def _is_empty(row: SettingRow, key: str, written: Mapping[str, str]) -> bool:
+    return _can_be_empty(row) and key in written and not written[key].strip()
+
+
+def _is_changed(row: SettingRow, key: str, written: Mapping[str, str], *, default: str) -> bool:
+    text = written.get(key, "").strip()
+    return _is_empty(row, key, written) or (bool(text) and (row.is_secret or text != default))
+
+
+def _visible(row: SettingRow, key: str, written: Mapping[str, str]) -> str:
+    return "" if row.is_secret else without_password(written.get(key, "").strip())
+
+
+def _notes(row: SettingRow, key: str, shown: FormState, translate: Translate) -> tuple[str, ...]:
+    if key in shown.fixed:
+        return (translate("Set on the command line."),)
+    return notes_for(row, key, shown.written, translate)
+
 
 Changes = Mapping[str, str | None]
 MAX_BODY_BYTES = 1_000_000

@@ -22,8 +22,8 @@ from datafari_rag.pipeline import answer, answer_with_steps
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
 from datafari_rag.web.api.answer_events import AnswerEvents, begun_in, task_events, to_the_end, while_held
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.conversations.talk import talk_of
-from datafari_rag.web.ops.server_timing import server_timing
+from datafari_rag.web.conversations import talk_of
+from datafari_rag.web.ops.metrics import server_timing
 from datafari_rag.web.responses import (
     RETRIEVAL_HEADER,
     STREAM_HEADERS,
@@ -34,7 +34,7 @@ from datafari_rag.web.responses import (
 )
 from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import LazySigning, Signer
-from datafari_rag.whole_documents.works import worked
+from datafari_rag.whole_documents import worked
 
 log = logging.getLogger(__name__)
 

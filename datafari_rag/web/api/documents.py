@@ -6,23 +6,22 @@ from collections.abc import Mapping
 
 from flask import Response
 
-from datafari_rag.core.answer.targets import target_of
+from datafari_rag.core.answer.output_filter import target_of
 from datafari_rag.core.citations.labels import title_of
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import BadRequest, NotFound
 from datafari_rag.core.places import place_at
-from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.pipeline import fetch
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged, wants_json
 from datafari_rag.web.api.marked_text import parts_of
-from datafari_rag.web.json_bytes import NDJSON, failure, plain
 from datafari_rag.web.pages.messages import summary_words
 from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import failure_page, page
 from datafari_rag.web.request_values import bodyless
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import NDJSON, failure, json_response, plain
 
 FIELDS = frozenset({"exactContent", "preview_content"})
 """Fields whose stored text may be opened."""

@@ -25,15 +25,12 @@ from datafari_rag.core.query.select_parameters import forged_names, identity_att
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.request import Incoming, PassThrough, ReplyContext, Task
-from datafari_rag.web.json_bytes import Encoding
 from datafari_rag.web.ops import request_context
-from datafari_rag.web.ops.last_failures import LastFailures
-from datafari_rag.web.ops.metrics import FinishedRequest, Metrics
-from datafari_rag.web.ops.open_streams import Streams
+from datafari_rag.web.ops.metrics import FinishedRequest, LastFailures, Metrics
+from datafari_rag.web.ops.open_streams import StartQueue, Streams
 from datafari_rag.web.ops.rate_limits import RateLimits, address_of
-from datafari_rag.web.ops.start_queue import StartQueue
 from datafari_rag.web.request_values import headers_of
-from datafari_rag.web.responses import json_response, with_error_headers
+from datafari_rag.web.responses import Encoding, json_response, with_error_headers
 from datafari_rag.web.runtime import EditableSettings, Service, ServiceSnapshot
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import RightsOfRequest

@@ -12,8 +12,8 @@ from datafari_rag.core.access import ANONYMOUS, User
 from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import NotAuthenticated, NotFound
-from datafari_rag.core.judging.doubtful_claims import MAX_CLAIMS, doubtful_claims, judged_again
 from datafari_rag.core.query.search_request import STORED
+from datafari_rag.core.second_judge import MAX_CLAIMS, doubtful_claims, judged_again
 from datafari_rag.core.text.language import detect
 from datafari_rag.pipeline import fetch
 from datafari_rag.ports import compared_units
@@ -21,9 +21,8 @@ from datafari_rag.protocols import grounding
 from datafari_rag.protocols.grounding import Found
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.request_values import whole_request
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import NDJSON, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
 
 UNITS_OF_WORK = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from datafari_rag.core.text.tables import header_above, is_in_table
+from datafari_rag.core.text.structure import header_above, is_in_table
 
 
 @dataclass(frozen=True, slots=True)

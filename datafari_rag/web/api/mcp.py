@@ -13,7 +13,7 @@ from dataclasses import replace
 from flask import Response, g, request
 
 from datafari_rag.core.errors import BadRequest, BadSetting, NotAllowed, NotAuthenticated, NotFound
-from datafari_rag.core.hosts import authority_of, is_same, normalized
+from datafari_rag.core.identity import authority_of, is_same, normalized
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.ports import Identity
 from datafari_rag.protocols.mcp import messages, replies
@@ -22,10 +22,9 @@ from datafari_rag.protocols.mcp.messages import Notification, Rejected, RpcReque
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.mcp_tools import NAME, OFFERED, Call, Offered
-from datafari_rag.web.json_bytes import EVENTS, plain
 from datafari_rag.web.ops import request_context
 from datafari_rag.web.request_values import incoming_from, watch_client
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import EVENTS, json_response, plain
 
 MCP = DialectRoute(NAME, AnswerCall(), EVENTS, is_question=False)
 """How a failure looks before a call is known, and what is answered without a question: lists of tools."""

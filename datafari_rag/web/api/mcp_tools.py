@@ -24,8 +24,7 @@ from datafari_rag.protocols.mcp.tools import TOOLS, Tool
 from datafari_rag.web.api.answers import answer_of
 from datafari_rag.web.api.exchange import DialectRoute, Exchange
 from datafari_rag.web.api.grounding import documents_for, found_for, work_units
-from datafari_rag.web.json_bytes import EVENTS, plain
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import EVENTS, json_response, plain
 from datafari_rag.web.runtime import ServiceSnapshot
 
 PASSAGE_SHARE = 0.6

@@ -12,9 +12,8 @@ from datafari_rag.protocols.openai.failures import failure
 from datafari_rag.protocols.openai.models import found, listed
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.request_values import bodyless
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import NDJSON, json_response, plain
 
 MODELS = DialectRoute("models", Questionless(failure), NDJSON, is_question=False)
 

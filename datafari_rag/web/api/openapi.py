@@ -24,8 +24,7 @@ from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.grounding import GroundingRequest
 from datafari_rag.protocols.records import schemas_of
 from datafari_rag.web.api.exchange import WorkerContext
-from datafari_rag.web.json_bytes import plain
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import json_response, plain
 
 Json = dict[str, Any]
 

@@ -9,8 +9,7 @@ from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.json_bytes import NDJSON, plain, size_of
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import NDJSON, json_response, plain, size_of
 
 
 def searched(worker: WorkerContext, incoming: Incoming) -> Response:

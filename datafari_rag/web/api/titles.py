@@ -5,14 +5,13 @@ from __future__ import annotations
 from flask import Response
 
 from datafari_rag.core.query.proposals import documents_on, titles_search
-from datafari_rag.core.text.cleaning import is_unicode, without_invisible
+from datafari_rag.core.text.folding import is_unicode, without_invisible
 from datafari_rag.pipeline import browse
 from datafari_rag.protocols import solr_select
 from datafari_rag.protocols.questionless import Questionless
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
-from datafari_rag.web.json_bytes import NDJSON, plain
 from datafari_rag.web.request_values import bodyless
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import NDJSON, json_response, plain
 
 TITLES = DialectRoute("titles", Questionless(solr_select.failure), NDJSON, is_question=False)
 """No question: one is typed in ten looks."""

@@ -1,20 +1,30 @@
-"""Counts and times for Prometheus, right over several workers; labels are from closed lists, never free text."""
+"""
+Counts and times for Prometheus, right over several workers; how old documents are, and the last failure of each part.
+
+Labels are from closed lists, never free text.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from datafari_rag.core.documents import Extract
+from datafari_rag.core.errors import AuthorityError, ModelError, RagError, SearchError, leaves
 from datafari_rag.core.events import UNKNOWN_MODEL, ModelFacts
+from datafari_rag.core.query.dates import moment_of
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.ops.freshness import Freshness
 
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
@@ -189,3 +199,123 @@ def model_label(name: str, settings: Settings) -> str:
     known = {settings.rag_model, BUILTIN_MODEL, *settings.llm_fallback_models, *settings.openai_models} - {""}
     fits = [one for one in known if name == one or name.startswith(f"{one}-")]
     return max(fits, key=len, default=OTHER)
+
+
+def server_timing(stages_ms: tuple[tuple[str, float], ...], total_ms: float) -> str:
+    """
+    Return the header's value, milliseconds; the parts add up to the total.
+
+    What no stage claims is the edge's own: reading, identity, rights, encoding.
+    """
+    edge = max(0.0, total_ms - sum(took for _, took in stages_ms))
+    parts = [f"{stage};dur={took:.2f}" for stage, took in (*stages_ms, ("edge", edge))]
+    return ", ".join([*parts, f"total;dur={total_ms:.2f}"])
+
+
+AGES = (0, 0.1, 1, 5, 15, 30, 60, 120, 300, 900, 3600, 21_600, 86_400)
+"""Bounds for the age of rights, in seconds; `security.cache_s` is at most a day."""
+
+HOUR_S = 3600
+"""Steps of a document's date: the exact one is for those who may see the document."""
+
+
+class Freshness:
+    """What one worker counts of it; `Metrics` shows it over all workers."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Make the families, all at zero."""
+        self._rights_age = Histogram(
+            "datafari_rag_rights_age_seconds",
+            "Age of the rights that a request was answered with: seconds since the authority service was called.",
+            registry=registry,
+            buckets=AGES,
+        )
+        self._revocations = Counter(
+            "datafari_rag_revocations",
+            "Revocations by administrators, of one user or of everybody.",
+            ("of",),
+            registry=registry,
+        ).labels
+        self._newest_s = 0.0
+        self._newest = Gauge(
+            "datafari_rag_newest_document_timestamp_seconds",
+            "Newest last_modified of a document that answers were made from, in seconds since 1970, to the hour.",
+            registry=registry,
+            multiprocess_mode="max",
+        )
+
+    def note_rights_age(self, age_s: float) -> None:
+        """Note how old the rights were that a request was answered with."""
+        self._rights_age.observe(age_s)
+
+    def count_revocation(self, *, is_of_everybody: bool) -> None:
+        """Count one revocation."""
+        self._revocations("everybody" if is_of_everybody else "user").inc()
+
+    def note_documents(self, extracts: Iterable[Extract], *, now_s: float) -> None:
+        """Note the newest date of the documents of *extracts*; a date after *now_s* is not the date of a change."""
+        moments = (moment_of(extract.document.last_modified or "") for extract in extracts)
+        dates = [at_s for moment in moments if moment is not None and (at_s := moment.timestamp()) <= now_s]
+        newest = max(dates, default=0.0) // HOUR_S * HOUR_S
+        if newest > self._newest_s:
+            self._newest_s = newest
+            self._newest.set(newest)
+
+
+Failure = Mapping[str, str]
+
+PARTS: Mapping[str, type[RagError]] = {"search": SearchError, "rights": AuthorityError, "model": ModelError}
+"""The parts that can fail by themselves, each with the root of its errors."""
+
+WRITE_EVERY_S = 1.0
+"""How often one and the same failure is written at most: a part that is down fails a thousand times a second."""
+
+
+class LastFailures:
+    """The last failure of each of `PARTS`; *now* gives seconds since the epoch."""
+
+    def __init__(self, folder: Path | None = None, now: Callable[[], float] = time.time) -> None:
+        """Know of none; *folder* None keeps them in this process alone."""
+        self._folder, self._now = folder, now
+        self._latest: dict[str, tuple[float, Failure]] = {}
+        self._written: dict[str, tuple[float, str]] = {}
+
+    def note(self, label: str) -> None:
+        """Note that an answer ended with *label*; one that is no part's failure is nothing to note."""
+        part = _PART_OF.get(label)
+        if part is None:
+            return
+        now = self._now()
+        self._latest[part] = now, {"label": label, "at": iso_time(now)}
+        written_at, written = self._written.get(part, (-WRITE_EVERY_S, ""))
+        # Another failure than the last one is news, however soon it comes.
+        if self._folder is not None and (label != written or not 0 <= now - written_at < WRITE_EVERY_S):
+            self._written[part] = now, label
+            self._write(part, self._folder)
+
+    def latest(self, part: str) -> Failure | None:
+        """Return label and time (ISO 8601, UTC) of the last failure of *part* in any worker, None before the first."""
+        mine_at, mine = self._latest.get(part, (0.0, None))
+        if self._folder is None:
+            return mine
+        with suppress(OSError, ValueError):
+            shared_at, shared = json.loads((self._folder / f"last-{part}.json").read_bytes())
+            found: Failure = shared
+            # Not by the reported seconds: two failures may have the same.
+            return found if mine is None or shared_at > mine_at else mine
+        return mine
+
+    def _write(self, part: str, folder: Path) -> None:
+        # A failure that cannot be written is still known to this worker; an answer never fails for it.
+        with suppress(OSError):
+            new = folder / f"last-{part}.{os.getpid()}"
+            new.write_text(json.dumps(self._latest[part]), encoding="ascii")
+            new.replace(folder / f"last-{part}.json")
+
+
+def iso_time(at_s: float) -> str:
+    """Return a time as people and programs read it: ISO 8601, UTC, whole seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_s))
+
+
+_PART_OF = {error.label: part for part, root in PARTS.items() for error in leaves(root)}

@@ -18,16 +18,15 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from datafari_rag.core.documents import first_value
 from datafari_rag.core.errors import BodyTooLarge, NotAllowed, NotFound
 from datafari_rag.core.identity import is_trusted, networks
-from datafari_rag.core.query.example_questions import ExampleTopic, topics_of
+from datafari_rag.core.query.proposals import ExampleTopic, topics_of
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.api.search import searched
 from datafari_rag.web.dropped_files import keep
-from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.messages import Translate
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.request_values import headers_of
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_PROGRESS_BYTES = 10_000

@@ -19,13 +19,12 @@ from datafari_rag.core.query.dates import iso_at
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.api.exchange import WorkerContext
 from datafari_rag.web.forms import whole_body
-from datafari_rag.web.json_bytes import plain
 from datafari_rag.web.pages.locale import Translate
 from datafari_rag.web.pages.messages import reasons
 from datafari_rag.web.pages.reader import reader_of
 from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.request_values import headers_of
-from datafari_rag.web.responses import json_response
+from datafari_rag.web.responses import json_response, plain
 from datafari_rag.web.signing import TOKEN_FIELD, TOKEN_HEADER
 
 MAX_IDS = 100

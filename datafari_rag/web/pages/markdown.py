@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from datafari_rag.core.text.cleaning import without_directions
+from datafari_rag.core.text.folding import without_directions
 
 Json = Mapping[str, Any]
 

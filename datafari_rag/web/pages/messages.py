@@ -7,10 +7,17 @@ No sentence distinguishes "there is nothing" from "there is something that you m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-
-from datafari_rag.web.admin.charts import ChartLabels
+from dataclasses import dataclass
 
 Translate = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartLabels:
+    """Words for labels: an *outcome* and a *stage*; a label without one is shown as it is."""
+
+    outcomes: Mapping[str, str]
+    stages: Mapping[str, str]
 
 
 def title_and_hint(label: str, _: Translate) -> tuple[str, str]:

@@ -15,14 +15,13 @@ import orjson
 from flask import Response, request
 
 from datafari_rag.core.ask import ANSWER_FORMATS
+from datafari_rag.core.effort import EFFORTS
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
-from datafari_rag.core.steps.budgets import EFFORTS
-from datafari_rag.core.text.cleaning import without_invisible
+from datafari_rag.core.text.folding import without_invisible
 from datafari_rag.protocols.request import Incoming
 from datafari_rag.web.api.answers import answer_of, answered
 from datafari_rag.web.api.exchange import DialectRoute, Exchange, WorkerContext, exchanged
 from datafari_rag.web.api.search import searched
-from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.pages import search_dialect
 from datafari_rag.web.pages.demo_folder import folder_values
 from datafari_rag.web.pages.demo_users import QUESTIONS
@@ -40,6 +39,7 @@ from datafari_rag.web.pages.reader import PageReader, reader_of
 from datafari_rag.web.pages.rendering import page
 from datafari_rag.web.pages.results import ROWS, address_with, choices_of, hits_of, notes_of, parameters_for
 from datafari_rag.web.request_values import headers_of, whole_request
+from datafari_rag.web.responses import NDJSON
 
 PAGE = DialectRoute("page", search_dialect, NDJSON)
 

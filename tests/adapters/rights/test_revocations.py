@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from datafari_rag.adapters.rights.revocations import MAX_BYTES, RevocationFile
+from datafari_rag.core.access import NEVER
 from datafari_rag.core.errors import AuthorityUnavailable
-from datafari_rag.core.revocation import NEVER
 
 
 def kept(tmp_path: Path) -> RevocationFile:

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.commands.main import main
-from datafari_rag.core.answer.stored_conversations import ConversationLimits
+from datafari_rag.core.answer.conversations import ConversationLimits
 
 LIMITS = ConversationLimits(86_400.0, 10**6, 10**7)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.answer_sentences import MAX_WAITING_CHARS, STEP_CHARS, AnswerSentences
+from datafari_rag.core.answer.support_policy import MAX_WAITING_CHARS, STEP_CHARS, AnswerSentences
 
 LONG = "It was said that the ferry is late. " * 40
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.ranks import LEAST_SCORE, page_in_ranks, ranked, without_least_score
+from datafari_rag.core.answer.reasoning_steps import LEAST_SCORE, page_in_ranks, ranked, without_least_score
 from datafari_rag.core.ask import Ask
 from datafari_rag.core.documents import Document, Extract, Passage
 from datafari_rag.core.errors import NoDocuments

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from datafari_rag.core.answer.safe_links import MAX_TARGET_CHARS, MAX_TEXT_CHARS, SafeLinks
+from datafari_rag.core.answer.output_filter import MAX_TARGET_CHARS, MAX_TEXT_CHARS, SafeLinks
 
 URL = "https://docs.example/a.pdf"
 SPACED = "file:///share/my plan (1).pdf"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from datafari_rag.core.answer.session_state import KEY, NoSigning, StateLimits, is_ours, issued, recalled
+from datafari_rag.core.answer.conversations import KEY, NoSigning, StateLimits, is_ours, issued, recalled
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.errors import BadRequest
 from tests.fakes import FakeSigning

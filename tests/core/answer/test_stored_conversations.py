@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.stored_conversations import (
+from datafari_rag.core.answer.conversations import (
     MAX_TITLE_CHARS,
     StoredTurn,
     documents_behind,

@@ -13,9 +13,8 @@ from datafari_rag.core.answer.support_policy import SupportedOutput, SupportPoli
 from datafari_rag.core.citations.text_check import MAX_SENTENCES
 from datafari_rag.core.documents import Document, Passage
 from datafari_rag.core.events import Support
-from datafari_rag.core.judging.doubtful_claims import MAX_CLAIMS
-from datafari_rag.core.judging.second_judge import Doubt, Verdict
 from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.second_judge import MAX_CLAIMS, Doubt, Verdict
 from datafari_rag.core.settings.table import Settings
 
 FERRY = "The ferry leaves at nine, on Sundays. A ticket costs 12 euros.\nDogs are not allowed, on deck."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.answer.token_budget import Window, checked, clamped, for_documents
+from datafari_rag.core.answer.prompt import Window, checked, clamped, for_documents
 from datafari_rag.core.errors import ContextTooLong
 
 

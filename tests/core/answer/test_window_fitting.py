@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from datafari_rag.core.answer.prompt import Prompt, document_message
-from datafari_rag.core.answer.window_fitting import LEAST_ANSWER_TOKENS, MESSAGE_TOKENS, fitted
+from datafari_rag.core.answer.prompt import LEAST_ANSWER_TOKENS, MESSAGE_TOKENS, Prompt, document_message, fitted
 from datafari_rag.core.ask import ChatMessage
 from datafari_rag.core.documents import Document, Extract
 

@@ -9,13 +9,16 @@ import pytest
 
 from datafari_rag.core.citations.text_check import TextCheck, checked_against
 from datafari_rag.core.documents import Document
-from datafari_rag.core.judging.doubtful_claims import (
+from datafari_rag.core.second_judge import (
     MAX_PREMISE_CHARS,
     MAX_PREMISES,
+    Doubt,
+    JudgeFailure,
+    JudgeReport,
+    Verdict,
     doubtful_claims,
     judged_again,
 )
-from datafari_rag.core.judging.second_judge import Doubt, JudgeFailure, JudgeReport, Verdict
 
 FERRY = "The ferry leaves at nine on Sundays. A ticket costs 12 euros. Children below six travel without paying."
 MUSEUM = "The museum opens at ten. Children love the old ferry in its garden."

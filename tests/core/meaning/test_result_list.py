@@ -25,8 +25,8 @@ from datafari_rag.core.meaning.result_list import (
     same_words,
     widened,
 )
+from datafari_rag.core.query.plan import plain_step
 from datafari_rag.core.query.search_request import Browse
-from datafari_rag.core.query.steps import plain_step
 
 PLAIN = Browse("parental leave", rows=3, language="en")
 

@@ -13,7 +13,7 @@ from datafari_rag.core.passages.extracts import ROW_JOINT, extracts_for
 from datafari_rag.core.passages.reranking import best_row, ranked
 from datafari_rag.core.passages.selection import Limit, select
 from datafari_rag.core.passages.term_matching import terms_of, traces_of, weights_in
-from datafari_rag.core.text.tables import tables_in
+from datafari_rag.core.text.structure import tables_in
 
 CITIES = ("Amsterdam", "Berlin", "London", "Madrid", "Paris", "Rome", "Vienna", "Zurich")
 ROWS = "".join(f"| {city} | {110 + 10 * number} EUR | zone {number} |\n" for number, city in enumerate(CITIES))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from datafari_rag.core.ask import Ask, Restriction
+from datafari_rag.core.effort import NO_LIMITS, StepLimits
 from datafari_rag.core.errors import BadRequest
 from datafari_rag.core.query.chat_overrides import OVERRIDES, STEPS, applied, instructed, with_steps
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.steps.budgets import NO_LIMITS, StepLimits
 
 SETTINGS = Settings()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.query.example_questions import ExampleTopic, topics_of
+from datafari_rag.core.query.proposals import ExampleTopic, topics_of
 
 POLICY = "# Travel policy\n\n## Hotels\n\nUp to 180 EUR.\n\n## Trains\n\nSecond class.\n"
 FAQ = "Q: How do I get a badge?\n\nAsk the desk.\n\n- What does it cost?\n\nNothing.\n"

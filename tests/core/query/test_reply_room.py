@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 
-from datafari_rag.core.query.reply_room import LONG_CHARS, MOST_BYTES, ReplyRoom
+from datafari_rag.core.query.plan import LONG_CHARS, MOST_BYTES, ReplyRoom
 
 
 def size_of(value: object) -> int:

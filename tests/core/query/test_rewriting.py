@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from datafari_rag.core.ask import Ask, ChatMessage, TokenBudget
-from datafari_rag.core.query.rewriting import is_wanted, prompt_for, with_query
+from datafari_rag.core.query.plan import is_wanted, query_prompt_for, with_query
 
 TALK = Ask("How do I install it?", history=(ChatMessage("user", "What is KAITO?"),))
 
@@ -31,7 +31,7 @@ def test_a_rewritten_query_is_told_in_the_thoughts() -> None:
 
 
 def test_the_model_gets_the_conversation_and_no_documents() -> None:
-    prompt = prompt_for(TALK, model="m", nonce="n", language="en")
+    prompt = query_prompt_for(TALK, model="m", nonce="n", language="en")
     assert (prompt.question, prompt.history, prompt.extracts) == (TALK.question, TALK.history, ())
     assert prompt.temperature == 0.0
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from datafari_rag.core.query.plan import MAX_WORDS, has_own_words, plain_step, steps_for
 from datafari_rag.core.query.search_request import Step
-from datafari_rag.core.query.steps import MAX_WORDS, has_own_words, plain_step, steps_for
 
 FUZZ = Path(__file__).parents[3].parent / "shared" / "data" / "query-fuzz" / "queries.jsonl"
 

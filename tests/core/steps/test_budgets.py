@@ -4,8 +4,17 @@ import math
 
 import pytest
 
-from datafari_rag.core.steps.activity import Activity, ActivityStep
-from datafari_rag.core.steps.budgets import EFFORTS, LEVELS, NO_LIMITS, Spent, StepBudget, StepLimits, budget_for
+from datafari_rag.core.effort import (
+    EFFORTS,
+    LEVELS,
+    NO_LIMITS,
+    Activity,
+    ActivityStep,
+    Spent,
+    StepBudget,
+    StepLimits,
+    budget_for,
+)
 
 WIDE = StepBudget(100, 20, 10_000, 60.0)
 

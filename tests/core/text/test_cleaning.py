@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.cleaning import (
+from datafari_rag.core.text.folding import (
     VisibleText,
     clean,
     encodable,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.code_spans import code_spans
+from datafari_rag.core.text.sentences import code_spans
 
 
 def code_in(text: str) -> list[str]:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datafari_rag.core.text.stemmer import stem
+from datafari_rag.core.text.words import stem
 
 
 @pytest.mark.parametrize(

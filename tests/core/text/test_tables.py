@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.core.text.tables import (
+from datafari_rag.core.text.structure import (
     MAX_ROW_CHARS,
     begins_with_row,
     cells_of,

@@ -1,6 +1,6 @@
 import pytest
 
-from datafari_rag.core.text.truncation import between_characters, cut_at, longest_prefix, word_end
+from datafari_rag.core.text.sizes import between_characters, cut_at, longest_prefix, word_end
 
 
 @pytest.mark.parametrize(

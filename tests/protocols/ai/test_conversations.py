@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.answer.stored_conversations import KeptTurn, StoredConversation, StoredTurn
+from datafari_rag.core.answer.conversations import StoredConversation, StoredTurn
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import BadRequest, ConversationsUnavailable, NotAuthenticated, NotFound, RagError
+from datafari_rag.core.events import KeptTurn
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.protocols.ai import conversations
 from datafari_rag.protocols.ai.conversations import OpenedConversation

@@ -21,7 +21,7 @@ from datafari_rag.core.errors import (
     leaves,
 )
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.failures import EmptyDocument, SwitchedOff
+from datafari_rag.core.whole.work import EmptyDocument, SwitchedOff
 from datafari_rag.protocols.ai.action import ACTIONS, UNKNOWN
 
 SETTINGS = Settings()

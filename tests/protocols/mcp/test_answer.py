@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from datafari_rag.core.ask import Ask, ChatMessage, Restriction
+from datafari_rag.core.ask import Ask, ChatMessage, DocumentWork, Restriction
 from datafari_rag.core.errors import BadRequest, Internal, ModelUnavailable, NoDocuments, NoQuery
 from datafari_rag.core.events import Failed, Progress
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import DocumentWork
 from datafari_rag.protocols.arguments import facets_of
 from datafari_rag.protocols.mcp import messages
 from datafari_rag.protocols.mcp.answer import AnswerCall

@@ -9,10 +9,9 @@ import jsonschema
 import pytest
 
 from datafari_rag.core.citations.text_check import checked
-from datafari_rag.core.events import Sources
+from datafari_rag.core.events import SkippedDocument, Sources, WorkEstimate
 from datafari_rag.core.settings.dialects import MCP_TOOLS
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.core.whole.work import SkippedDocument, WorkEstimate
 from datafari_rag.protocols.mcp.results import answer_result, check_result, fetched, search_result
 from datafari_rag.protocols.mcp.tools import TEXTS, TOOLS, Tool, listed
 from tests.protocols.mcp.test_results import LONG, extract_of, room

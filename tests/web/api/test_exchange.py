@@ -26,8 +26,8 @@ from datafari_rag.web.api.answer_events import begun_in
 from datafari_rag.web.api.answers import answered
 from datafari_rag.web.api.exchange import DialectRoute
 from datafari_rag.web.api.grounding import work_units
-from datafari_rag.web.json_bytes import NDJSON
 from datafari_rag.web.request_values import bodyless
+from datafari_rag.web.responses import NDJSON
 from datafari_rag.web.runtime import ServiceSnapshot
 from tests.fakes import FLIGHT, FakeIdentity, FakeModel, app_of, fake_snapshot
 from tests.web.api.test_mcp import BOTH, META, FakeTrail

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from datafari_rag.adapters.judge.endpoint import EndpointJudge, JudgeOptions
+from datafari_rag.adapters.judge import EndpointJudge, JudgeOptions
 from datafari_rag.core.access import Filter
 from datafari_rag.core.documents import Document
 from datafari_rag.core.errors import AuthorityUnavailable, BadSetting, InvalidSignIn, SearchUnavailable

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from datafari_rag.core.answer.token_budget import RATIO_HIGHEST, RATIO_LOWEST
+from datafari_rag.core.answer.prompt import RATIO_HIGHEST, RATIO_LOWEST
 from datafari_rag.core.ask import MAX_QUESTION_CHARS
 from datafari_rag.core.documents import Citation
 from datafari_rag.core.errors import leaves

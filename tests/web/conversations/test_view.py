@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 
 from datafari_rag.adapters.conversation_file import FILE, ConversationFile
 from datafari_rag.adapters.machine import MACHINE
-from datafari_rag.core.answer.stored_conversations import ConversationLimits
+from datafari_rag.core.answer.conversations import ConversationLimits
 from datafari_rag.core.errors import SearchUnavailable
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.web.runtime import ServiceSnapshot

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datafari_rag.web.ops.last_failures import LastFailures
+from datafari_rag.web.ops.metrics import LastFailures
 
 NOON = 1_700_000_000.0
 

@@ -10,8 +10,7 @@ import pytest
 
 from datafari_rag.core.errors import TooManyRequests
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.ops.rate_limits import RateLimits
-from datafari_rag.web.ops.shared_counters import SharedCounters
+from datafari_rag.web.ops.rate_limits import RateLimits, SharedCounters
 
 
 class Clock:

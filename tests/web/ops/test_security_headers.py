@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datafari_rag.web.ops.security_headers import API_POLICY, HSTS, PAGE_POLICY, missing
+from datafari_rag.web.ops.cors import API_POLICY, HSTS, PAGE_POLICY, missing
 
 
 @pytest.mark.parametrize("is_page", [True, False], ids=["a page", "an answer"])

@@ -19,7 +19,7 @@ from datafari_rag.bootstrap import TEMPLATES, AdminSettings
 from datafari_rag.core.errors import ModelBusy, NotAuthenticated, SearchUnavailable
 from datafari_rag.core.settings.parsing import Problem
 from datafari_rag.core.settings.table import Settings
-from datafari_rag.web.admin.charts import charts_of, counts_of, quantile
+from datafari_rag.web.admin.status import charts_of, counts_of, quantile
 from datafari_rag.web.app import register
 from datafari_rag.web.pages.demo_menu import _own_address
 from datafari_rag.web.runtime import ServiceSnapshot

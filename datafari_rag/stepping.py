@@ -1,5 +1,5 @@
 """
-One question's search as far as it has come: what was found, what it took, and each way to search further.
+One question's search in steps: further searches by rule, by the model's plan, or by its tools, within a budget.
 
 Every search goes through `retrieval.searched` under the filter that the line hands in; no filter is made here. What a
 step finds competes with what all others found. A further step that fails ends the steps and never the answer.
@@ -8,7 +8,7 @@ step finds competes with what all others found. A further step that fails ends t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,24 +16,42 @@ from typing import TypeVar
 
 from datafari_rag.core.access import Filter
 from datafari_rag.core.answer.prompt import Prompt, document_message
-from datafari_rag.core.ask import Ask
+from datafari_rag.core.ask import Ask, ChatMessage
+from datafari_rag.core.citations.text_check import checked_against
 from datafari_rag.core.documents import Document, Extract
-from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, SearchError
-from datafari_rag.core.events import StepBegun, StepEnded, StepEvent
+from datafari_rag.core.effort import (
+    LEVELS,
+    Activity,
+    ActivityStep,
+    Effort,
+    StepBudget,
+    StepKind,
+    budget_for,
+    spent_on,
+)
+from datafari_rag.core.errors import ModelTimeout, ModelUnavailable, RagError, SearchError
+from datafari_rag.core.events import Event, Finished, ModelFacts, StepBegun, StepEnded, StepEvent
 from datafari_rag.core.passages.extracts import extracts_for
 from datafari_rag.core.passages.selection import Limit, choose, weigh
+from datafari_rag.core.query.plan import content_words, is_wanted, query_prompt_for, searches_for, with_query
 from datafari_rag.core.query.search_request import STORED, Search, SearchResult, Step
-from datafari_rag.core.query.steps import content_words
 from datafari_rag.core.settings.addresses import BUILTIN_MODEL
 from datafari_rag.core.settings.table import Settings
 from datafari_rag.core.steps import planning
-from datafari_rag.core.steps.activity import Activity, ActivityStep, StepKind, spent_on
-from datafari_rag.core.steps.budgets import Effort, StepBudget
-from datafari_rag.core.steps.following import Lead, lead_from
-from datafari_rag.core.steps.planning import plan_prompt, queries_in
+from datafari_rag.core.steps.planning import (
+    PIECE_CHARS,
+    Lead,
+    ToolCall,
+    call_in,
+    is_done,
+    lead_from,
+    plan_prompt,
+    queries_in,
+    tools_prompt,
+)
 from datafari_rag.core.steps.pooling import pooled
 from datafari_rag.ports import Ending, Model, Offload
-from datafari_rag.retrieval import Engines, Searched, searched
+from datafari_rag.retrieval import Engines, Searched, searched, searched_in
 
 log = logging.getLogger(__name__)
 
@@ -296,3 +314,232 @@ def tokens_in(prompt: Prompt, count: Callable[[str], int]) -> int:
 
 def _step_of(text: str, found: Searched) -> ActivityStep:
     return ActivityStep("search", text, found=len(found.found.documents), searches=len(found.tried))
+
+
+MAX_USELESS = 2
+"""How many replies without a call, or with one that was made before, end the loop."""
+
+NO_CALL, REPEATED, NO_SUCH_DOCUMENT, OVER_BUDGET = "noToolCall", "repeatedToolCall", "noSuchDocument", "overBudget"
+"""What the activity calls a reply that moved nothing."""
+
+Outcome = Generator[StepEvent, None, str]
+"""What a tool does: its events, then its result for the model."""
+
+
+class ToolLoop:
+    """The calls of one question; lives as long as its request."""
+
+    def __init__(self, walk: StepWalk) -> None:
+        """Call nothing yet."""
+        self._walk = walk
+        self._said: list[ChatMessage] = []
+        self._shown: tuple[Extract, ...] = ()
+        self._pieces: dict[str, tuple[Document, int]] = {}
+        self._made: set[str] = set()
+        self._useless = 0
+
+    def run(self) -> Generator[StepEvent, None, None]:
+        """Let the model call tools until it has enough, moves nothing, or the budget is spent."""
+        while self._useless < MAX_USELESS:
+            self._shown = tuple(self._with_piece(extract) for extract in self._walk.seen())
+            prompt = tools_prompt(self._walk.ask, self._shown, self._said, self._walk.planner())
+            said = yield from self._walk.called(prompt, _noted)
+            if said is None or said.failure is not None or is_done(said.text):
+                return
+            call = call_in(said.text)
+            if call is None:
+                yield from self._rejected_call(NO_CALL, "", "That was no call of a tool.")
+                continue
+            self._said.append(ChatMessage("assistant", call.line))
+            if call.line in self._made and call.name != "readNext":
+                yield from self._rejected_call(REPEATED, call.name, "You have made this call before.")
+                continue
+            self._made.add(call.line)
+            result = yield from TOOL_TABLE[call.name](self, call)
+            self._said.append(ChatMessage("user", f"Result: {result}"))
+
+    def _rejected_call(self, failure: str, name: str, sentence: str) -> Generator[StepEvent, None, None]:
+        self._useless += 1
+        self._said.append(ChatMessage("user", f"Result: {sentence}"))
+        begun = self._walk.meter.begin("tool", name=name)
+        yield begun[0]
+        yield self._walk.meter.end(begun, ActivityStep("tool", failure=failure), sentence)
+
+    def search(self, call: ToolCall) -> Outcome:
+        """Search for the words of *call*."""
+        before = {one.id for one in self._walk.order()}
+        found = yield from self._walk.search_also(
+            call.text, call.text, content_words(call.text, self._walk.language), tool=call.name
+        )
+        if found is None:
+            return "The search is not possible now."
+        new = sum(one.id not in before for one in found)
+        return f"{len(found)} documents, {new} of them new."
+
+    def fetch(self, call: ToolCall) -> Outcome:
+        """Read the beginning of a document that was shown."""
+        extract = next((one for one in self._shown if one.number == call.number), None)
+        begun = self._walk.meter.begin("tool", call.text, name=call.name)
+        yield begun[0]
+        if extract is None or not self._walk.meter.may_search():
+            failure = NO_SUCH_DOCUMENT if extract is None else OVER_BUDGET
+            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, failure=failure))
+            return "There is no such document." if extract is None else "No document can be read now."
+        try:
+            document = self._walk.fetched(extract.document)
+        except RagError as error:
+            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, searches=1, failure=error.label))
+            return "The document cannot be read now."
+        step = ActivityStep("tool", call.text, found=int(document is not None), searches=1)
+        if document is not None:
+            self._pieces[document.id] = (document, 0)
+        result = "There is no such document." if document is None else self._place(document, 0)
+        yield self._walk.meter.end(begun, step, result)
+        return result
+
+    def read_next(self, call: ToolCall) -> Outcome:
+        """Read on in a document that was fetched."""
+        extract = next((one for one in self._shown if one.number == call.number), None)
+        begun = self._walk.meter.begin("tool", call.text, name=call.name)
+        yield begun[0]
+        document, at = self._pieces.get("" if extract is None else extract.document.id, (None, 0))
+        if document is None or at + PIECE_CHARS >= len(document.text):
+            self._useless += 1
+            result = "That document was not fetched." if document is None else "That was the end of the document."
+            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, found=0), result)
+            return result
+        self._pieces[document.id] = (document, at + PIECE_CHARS)
+        result = self._place(document, at + PIECE_CHARS)
+        yield self._walk.meter.end(begun, ActivityStep("tool", call.text, found=1), result)
+        return result
+
+    def check(self, call: ToolCall) -> Outcome:
+        """Check a statement against the documents that were shown."""
+        begun = self._walk.meter.begin("tool", call.text, name=call.name)
+        yield begun[0]
+        documents = [one.document for one in self._shown]
+        try:
+            checked = self._walk.aside(partial(checked_against, call.text, documents, is_cleaned=True), documents)
+        except RagError as error:
+            yield self._walk.meter.end(begun, ActivityStep("tool", call.text, failure=error.label))
+            return "This cannot be checked."
+        statuses = [one.status for one in checked.sentences if one.status is not None]
+        result = ", ".join(statuses) or "It states nothing that a document could prove."
+        yield self._walk.meter.end(begun, ActivityStep("tool", call.text, found=len(statuses)), result)
+        return result
+
+    def _place(self, document: Document, at: int) -> str:
+        end = min(len(document.text), at + PIECE_CHARS)
+        return f"Characters {at} to {end} of {len(document.text)} are below."
+
+    def _with_piece(self, extract: Extract) -> Extract:
+        """Return *extract* with the part of the document that was read last, where one was."""
+        document, at = self._pieces.get(extract.document.id, (None, 0))
+        return extract if document is None else replace(extract, text=document.text[at : at + PIECE_CHARS], paths=())
+
+
+def _noted(said: str) -> tuple[str, ...]:
+    call = call_in(said)
+    return () if call is None or is_done(said) else (call.line,)
+
+
+TOOL_TABLE: Mapping[str, Callable[[ToolLoop, ToolCall], Outcome]] = {
+    "search": ToolLoop.search,
+    "fetch": ToolLoop.fetch,
+    "readNext": ToolLoop.read_next,
+    "check": ToolLoop.check,
+}
+"""What each tool does."""
+
+
+def rewritten(ask: Ask, language: str, *, settings: Settings, parts: StepParts) -> Ask:
+    """
+    Return *ask* with the search query that the model wrote, where that is on; unchanged when it could not.
+
+    With an effort no query is written here: `minimal` calls no model, and the plan of the others is in their budget.
+    """
+    is_enabled = settings.chat_query_rewriting_enabled and _effort_of(ask, settings) == "none"
+    if not is_wanted(ask, is_enabled=is_enabled):
+        return ask
+    prompt = query_prompt_for(ask, model=settings.rag_model, nonce=parts.new_nonce(), language=language)
+    words: list[str] = []
+    with closing(parts.model.generate(prompt, is_streamed=False)) as said_by_model:
+        for said in said_by_model:
+            if isinstance(said, Ending):
+                return ask if said.failure is not None else with_query(ask, "".join(words))
+            words.append(said.text)
+    return ask
+
+
+def stepped(
+    ask: Ask, access: Filter, *, language: str, settings: Settings, parts: StepParts
+) -> Generator[StepEvent, None, Stepped]:
+    """
+    Search for *ask*, in as many steps as its effort and budget allow, and report each.
+
+    Raises:
+        SearchError: the search for the question itself failed.
+        NotFound: the ask names documents, and this user can see none of them.
+    """
+    if ask.document_ids:
+        found = searched_in(
+            ask.document_ids, access, content=settings.rag_solr_field, retriever=parts.engines.retriever
+        )
+        return Stepped(found, ask)
+    effort = _effort_of(ask, settings)
+    searches = searches_for(ask, language=language, settings=settings)
+    if effort == "none":
+        return Stepped(searched(searches, access, settings=settings, engines=parts.engines), ask)
+    has_tools = ask.wants_tools and effort == "medium"
+    meter = StepMeter(budget_for(effort, ask.limits, settings.rag_effort_limits, has_tools=has_tools), parts.clock)
+    walk = StepWalk(ask, access, meter, settings=settings, parts=parts)
+    yield from walk.first(list(searches))
+    if has_tools:
+        yield from ToolLoop(walk).run()
+    else:
+        yield from walk.planned(LEVELS[effort].model_calls)
+    yield from walk.followed(LEVELS[effort].follows)
+    return walk.result(effort)
+
+
+def returned_by(steps: Generator[StepEvent, None, Stepped]) -> Stepped:
+    """Return the result of *steps* without reporting each."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            whole: Stepped = ended.value
+            return whole
+
+
+def accounted(
+    events: Generator[Event, None, None], activity: Activity, prompt: Prompt, parts: StepParts
+) -> Generator[Event, None, None]:
+    """Yield *events* of the answer to *prompt*, the last one with *activity* and what the answer itself took."""
+    began = parts.clock()
+    with closing(events):
+        for event in events:
+            if isinstance(event, Finished):
+                step = replace(_answering(event, prompt, parts), elapsed_ms=(parts.clock() - began) * 1000)
+                event = replace(event, activity=activity.plus(step))
+            yield event
+
+
+def _effort_of(ask: Ask, settings: Settings) -> Effort:
+    return settings.rag_effort if ask.effort is None else ask.effort
+
+
+def _answering(finished: Finished, prompt: Prompt, parts: StepParts) -> ActivityStep:
+    """Return the step of the answer: the built-in model is no call."""
+    if finished.facts.name == BUILTIN_MODEL:
+        return ActivityStep("answer")
+    took = _usage(finished.facts) or (tokens_in(prompt, parts.count), parts.count(finished.text))
+    return ActivityStep("answer", model_calls=1, input_tokens=took[0], output_tokens=took[1])
+
+
+def _usage(facts: ModelFacts) -> tuple[int, int] | None:
+    """Return the tokens that the model's server counted, None where it does not say."""
+    usage = facts.extras.get("usage")
+    numbers = [usage.get(key) for key in ("prompt_tokens", "completion_tokens")] if isinstance(usage, Mapping) else []
+    whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool) and number >= 0]
+    return (whole[0], whole[1]) if len(whole) == 2 else None

@@ -1,1 +1,0 @@
-"""The second judge over HTTP."""

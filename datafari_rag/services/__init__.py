@@ -1,1 +1,0 @@
-"""Separate programs: the /invoke service and the stub model."""

@@ -1,0 +1,547 @@
+"""
+Work on whole documents: a search alone, the summary of one document, the synthesis of several.
+
+Documents are read through the pipeline, which attaches the user's filter; nothing here searches of itself. What a work
+costs is known before the model is called, and its calls are bounded. Every sentence of a summary has a mark that is
+proved against the piece it was made from, in the stored text. As the pipeline it knows ports alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+
+from datafari_rag.core.access import User
+from datafari_rag.core.answer.output_filter import OutputFilter
+from datafari_rag.core.answer.prompt import Prompt, fitted
+from datafari_rag.core.answer.reasoning_steps import ranked
+from datafari_rag.core.answer.support_policy import SupportPolicy
+from datafari_rag.core.ask import Ask, DocumentWork, WorkKind
+from datafari_rag.core.citations.resolution import resolve
+from datafari_rag.core.documents import Citation, Document, Extract, Passage
+from datafari_rag.core.errors import ModelUnavailable, NoAnswer, NoDocuments, NoRoomForDocuments, NotFound, RagError
+from datafari_rag.core.events import (
+    EMPTY,
+    NOT_FOUND,
+    OVER_LIMIT,
+    UNKNOWN_MODEL,
+    Delta,
+    Failed,
+    Finished,
+    ModelFacts,
+    Progress,
+    SkippedDocument,
+    Sources,
+    Support,
+    WorkEstimate,
+    WorkEvent,
+)
+from datafari_rag.core.passages.budget_fitting import evidence_for
+from datafari_rag.core.passages.extractive_answer import pieces
+from datafari_rag.core.passages.extracts import extracts_for
+from datafari_rag.core.query.plan import question_language_for
+from datafari_rag.core.query.search_request import STORED
+from datafari_rag.core.settings.addresses import BUILTIN_MODEL
+from datafari_rag.core.settings.table import Settings
+from datafari_rag.core.stopwatch import Stopwatch
+from datafari_rag.core.text.language import detect
+from datafari_rag.core.whole import work as prompts
+from datafari_rag.core.whole.central_sentences import (
+    PieceLimit,
+    WeighedText,
+    chosen,
+    condensed,
+    piece_extract,
+    piece_spans,
+    said,
+    weigh,
+)
+from datafari_rag.core.whole.proved_summary import ProvedSummary, provable, proved
+from datafari_rag.core.whole.work import SENTENCES, EmptyDocument
+from datafari_rag.pipeline import Dependencies, fetch, sources_for, spoken
+from datafari_rag.ports import Ending, IsWanted, compared_units
+
+GENERATION = "generation"
+"""The step in which the model writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPart:
+    """Some sentences of a summary, proved."""
+
+    summary: ProvedSummary
+    finish_reason: str = "stop"
+    facts: ModelFacts = UNKNOWN_MODEL
+    gap: str = "\n\n"
+    """The separator of these sentences and those before."""
+    is_own: bool = False
+    """Whether they are the document's own, and no model's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is summarised: the *document*, its sentences, the *spans* that are a piece each, and in which *language*."""
+
+    document: Document
+    weighed: WeighedText
+    spans: tuple[tuple[int, int], ...]
+    limit: PieceLimit
+    language: str
+
+
+Parts = Generator[Progress | SummaryPart, None, None]
+
+
+def summarised(run: WorkRun) -> Generator[WorkEvent, None, None]:
+    """
+    Yield the summary of the first of the ask's documents.
+
+    Raises:
+        NotFound: it is absent, or hidden from this user.
+        EmptyDocument: it has no text.
+        RagError: search, rights or model failed.
+    """
+    stopwatch = Stopwatch(run.dependencies.clock)
+    document = run.read(run.ask.document_ids[0])
+    if document is None:
+        raise NotFound("There is no such document.")
+    stopwatch.lap("search")
+    own_language = detect(document.text, "en")
+    weighed = run.weighed(document, own_language)
+    passages = chosen(weighed, SENTENCES[run.work.length])
+    shown = extracts_for([(document, passages)], is_cleaned=run.settings.rag_clean, has_paths=False)
+    if not shown:
+        raise EmptyDocument
+    language = run.ask.language or own_language
+    limit = run.limit(
+        prompts.SUMMARY,
+        chars=run.settings.prompt_max_request_size,
+        pieces=run.settings.summarization_chunks_number,
+    )
+    subject = Subject(document, weighed, piece_spans(weighed, limit), limit, language)
+    stopwatch.lap("passages")
+    yield Sources(shown, (), language, stopwatch.ms, estimate=_estimate(run, subject))
+    if run.work.is_estimate:
+        yield Finished("", extracts=shown)
+        return
+    if run.has_model:
+        parts = STRATEGIES[run.settings.prompt_chunking_strategy](run, subject)
+    else:
+        own = replace(subject, language=own_language)
+        parts = _summary_of_sentences(run, own, [said(document.text, one) for one in passages], shown)
+    with closing(parts):
+        yield from _joined(parts, shown, stopwatch)
+
+
+def _estimate(run: WorkRun, subject: Subject) -> WorkEstimate:
+    chars, pieces = len(subject.document.text), len(subject.spans)
+    if not run.has_model:
+        return WorkEstimate(0, pieces, chars, "extractive")
+    strategy = run.settings.prompt_chunking_strategy
+    is_merged = strategy == "mapreduce" and pieces > 1
+    return WorkEstimate(pieces + is_merged, pieces, chars, strategy)
+
+
+def _joined(parts: Parts, shown: tuple[Extract, ...], stopwatch: Stopwatch) -> Iterator[WorkEvent]:
+    text, citations = "", list[Citation]()
+    reason, facts, support = "stop", UNKNOWN_MODEL, Support(0, 0)
+    for part in parts:
+        if isinstance(part, Progress):
+            yield part
+            continue
+        facts = facts if facts is not UNKNOWN_MODEL else part.facts
+        reason = "length" if part.finish_reason == "length" else reason
+        if part.summary.text and text:
+            text += part.gap
+            yield Delta(part.gap, facts)
+        citations += part.summary.moved(len(text))
+        # How much of what a model wrote is proved: the document's own sentences are not counted.
+        support = support if part.is_own else support.joined(part.summary.support, len(text))
+        text += part.summary.text
+        yield from (Delta(sentence, facts) for sentence in part.summary.sentences())
+    if not text:
+        raise NoAnswer
+    stopwatch.lap("model")
+    proof = support if support.checked else None
+    yield Finished(
+        text,
+        reason,
+        tuple(citations),
+        facts=facts,
+        timings_ms=stopwatch.ms,
+        extracts=shown,
+        support=proof,
+    )
+
+
+def _summary_of_sentences(
+    run: WorkRun, subject: Subject, sentences: Sequence[str], shown: tuple[Extract, ...]
+) -> Parts:
+    safe = [run.filtered(one, shown) for one in sentences]
+    prove = partial(provable, safe, shown, language=subject.language)
+    for one in run.dependencies.offload(prove, sum(map(len, safe))):
+        yield SummaryPart(one, gap=" ", is_own=True)
+
+
+def _refined(run: WorkRun, subject: Subject) -> Parts:
+    """Yield the summary piece after piece: each call knows the text so far, and continues it."""
+    total, so_far = len(subject.spans), ""
+    for number, span in enumerate(subject.spans, 1):
+        extract = _seen(run, subject, span)
+        if extract is not None:
+            most = _share(run, total)
+            question = prompts.next_question(number, total, most, so_far) if so_far else None
+            question = question or prompts.part_question(number, total, most)
+            written = run.written(_prompt(run, subject, question, (extract,)))
+            if written.text.strip():
+                so_far = f"{so_far}\n{written.text.strip()}".strip()
+                yield from _parts(run, subject, written, (extract,))
+        yield Progress(GENERATION, number, total)
+
+
+def _mapped_and_reduced(run: WorkRun, subject: Subject) -> Parts:
+    """Yield one summary of the summaries of all pieces, which are made in parallel."""
+    seen = [extract for span in subject.spans if (extract := _seen(run, subject, span)) is not None]
+    total = len(seen)
+    works = [partial(_part_written, run, subject, extract, (number, total)) for number, extract in enumerate(seen, 1)]
+    written: list[ModelText] = []
+    with closing(run.dependencies.several(works, run.settings.summarization_parallel)) as results:
+        for number, one in enumerate(results, 1):
+            written.append(one)
+            yield Progress(GENERATION, number, total + (total > 1))
+    summaries = [one for one in written if one.text.strip()]
+    if len(summaries) > 1:
+        parts = tuple(_of_part(subject.document, number, one.text) for number, one in enumerate(summaries, 1))
+        question = prompts.merge_question(len(parts), SENTENCES[run.work.length])
+        summaries = [run.written(_prompt(run, subject, question, parts))]
+        yield Progress(GENERATION, total + 1, total + 1)
+    if summaries and summaries[0].text.strip():
+        yield from _parts(run, subject, summaries[0], tuple(seen))
+
+
+def _part_written(
+    run: WorkRun, subject: Subject, extract: Extract, place: tuple[int, int], is_wanted: IsWanted
+) -> ModelText:
+    number, total = place
+    question = prompts.part_question(number, total, _share(run, total))
+    return run.written(_prompt(run, subject, question, (extract,)), is_wanted)
+
+
+def _of_part(document: Document, number: int, text: str) -> Extract:
+    """Return the summary of a part as the model sees it: data as a document's own words are."""
+    return Extract(number, f"Part {number}", replace(document, text=text), (), text)
+
+
+def _prompt(run: WorkRun, subject: Subject, question: str, extracts: tuple[Extract, ...]) -> Prompt:
+    instructions = prompts.instructed_in(prompts.SUMMARY, subject.language)
+    return run.prompt(question, extracts, instructions=instructions, language=subject.language)
+
+
+def _seen(run: WorkRun, subject: Subject, span: tuple[int, int]) -> Extract | None:
+    choose = partial(
+        piece_extract,
+        subject.document,
+        subject.weighed,
+        span,
+        limit=subject.limit,
+        is_cleaned=run.settings.rag_clean,
+    )
+    return run.dependencies.offload(choose, span[1] - span[0])
+
+
+def _share(run: WorkRun, total: int) -> int:
+    """Return how many sentences one of *total* pieces has in the summary."""
+    return -(-SENTENCES[run.work.length] // total)
+
+
+def _parts(run: WorkRun, subject: Subject, written: ModelText, extracts: tuple[Extract, ...]) -> Parts:
+    """Yield what the model wrote as the policy of all answers shows it, or what takes its place."""
+    policy = SupportPolicy.of(run.settings)
+    prove = partial(proved, written.text, extracts, language=subject.language, policy=policy)
+    units = compared_units(len(written.text), [len(extract.text) for extract in extracts])
+    summary = run.dependencies.offload(prove, units)
+    yield SummaryPart(summary, written.finish_reason, written.facts)
+    if summary.support.replaced == "extractive":
+        seen = replace(subject.document, text="\n".join(extract.text for extract in extracts))
+        own = detect(subject.document.text, "en")
+        weighed = run.weighed(seen, own)
+        sentences = [said(seen.text, one) for one in chosen(weighed, _share(run, len(subject.spans)))]
+        yield from _summary_of_sentences(run, replace(subject, language=own), sentences, extracts)
+
+
+STRATEGIES: Mapping[str, Callable[[WorkRun, Subject], Parts]] = {
+    "refine": _refined,
+    "mapreduce": _mapped_and_reduced,
+}
+
+
+RETRIEVAL = "retrieval"
+"""The step in which the documents are read."""
+
+OWN_SENTENCES = 2
+"""Sentences of each document without a question and without a model."""
+
+
+def synthesised(run: WorkRun) -> Generator[WorkEvent, None, None]:
+    """
+    Yield what the documents of the ask say together.
+
+    Raises:
+        NotFound: this user can see none of them.
+        EmptyDocument: those that are there have no text.
+        RagError: search, rights or model failed.
+    """
+    stopwatch = Stopwatch(run.dependencies.clock)
+    most = run.settings.synthesis_max_files
+    ids, over = run.ask.document_ids[:most], run.ask.document_ids[most:]
+    documents: list[Document] = []
+    skipped: list[SkippedDocument] = []
+    for number, one in enumerate(ids, 1):
+        document = run.read(one)
+        if document is None:
+            skipped.append(SkippedDocument(one, NOT_FOUND))
+        elif document.text.strip():
+            documents.append(document)
+        else:
+            skipped.append(SkippedDocument(one, EMPTY))
+        yield Progress(RETRIEVAL, number, len(ids))
+    if not documents:
+        raise EmptyDocument if any(one.reason == EMPTY for one in skipped) else NotFound("There is no such document.")
+    skipped += [SkippedDocument(one, OVER_LIMIT) for one in over]
+    stopwatch.lap("search")
+    extracts = _extracts(run, documents)
+    stopwatch.lap("passages")
+    language = run.ask.language or _language(run.ask, documents)
+    chars = sum(len(document.text) for document in documents)
+    cost = WorkEstimate(int(run.has_model), len(extracts), chars, "together" if run.has_model else "extractive")
+    yield Sources(extracts, (), language, stopwatch.ms, skipped=tuple(skipped), estimate=cost)
+    if run.work.is_estimate:
+        yield Finished("", extracts=extracts)
+    elif run.has_model:
+        yield from _by_model(run, extracts, language, stopwatch)
+    else:
+        yield from _synthesis_of_sentences(run, extracts, language, stopwatch)
+
+
+def _language(ask: Ask, documents: list[Document]) -> str:
+    return question_language_for(ask) if ask.question else detect(documents[0].text, "en")
+
+
+def _extracts(run: WorkRun, documents: list[Document]) -> tuple[Extract, ...]:
+    share = run.settings.prompt_max_request_size // len(documents)
+    limit = run.limit(prompts.SYNTHESIS, chars=share, pieces=1)
+    limit = replace(limit, tokens=limit.tokens // len(documents))
+    picked = [(one, _passages(run, one, limit)) for one in documents]
+    extracts = extracts_for(picked, is_cleaned=run.settings.rag_clean, has_paths=False)
+    if not extracts:
+        raise EmptyDocument
+    return extracts
+
+
+def _passages(run: WorkRun, document: Document, limit: PieceLimit) -> tuple[Passage, ...]:
+    """Return what is taken of *document*: the passages that answer the question, else its central sentences."""
+    settings = run.settings
+    if run.ask.question:
+        ask = replace(run.ask, document_ids=(), history=(), max_documents=1)
+        within = replace(
+            settings, rag_max_json_length=limit.chars, llm_context_window=limit.tokens + _reserved_tokens(run)
+        )
+        choose = partial(
+            evidence_for,
+            ask,
+            [document],
+            language=question_language_for(ask),
+            settings=within,
+            count=limit.count,
+        )
+        found = run.dependencies.offload(choose, len(document.text))
+        if found.extracts:
+            return found.extracts[0].passages
+    weighed = run.weighed(document, detect(document.text, "en"))
+    chars = min(limit.chars, 2 * limit.tokens)
+    return condensed(weighed, (0, len(document.text)), chars)
+
+
+def _reserved_tokens(run: WorkRun) -> int:
+    """Return what the choice of passages keeps free in a window that is only the documents' here."""
+    count = run.dependencies.counter.count
+    return run.settings.answer_tokens + run.settings.openai_reserve_tokens + count(run.ask.question)
+
+
+def _by_model(
+    run: WorkRun, extracts: tuple[Extract, ...], language: str, stopwatch: Stopwatch
+) -> Generator[WorkEvent, None, None]:
+    instructions = prompts.instructed_in(prompts.SYNTHESIS, language)
+    question = run.ask.question or prompts.TOGETHER
+    prompt = run.prompt(question, extracts, instructions=instructions, language=language)
+    yield from spoken(run.ask, prompt, settings=run.settings, dependencies=run.dependencies, stopwatch=stopwatch)
+
+
+def _synthesis_of_sentences(
+    run: WorkRun, extracts: tuple[Extract, ...], language: str, stopwatch: Stopwatch
+) -> Generator[WorkEvent, None, None]:
+    """Yield for each document its label, and below it some of its sentences with its mark."""
+    written = ""
+    for extract in extracts:
+        section = run.filtered(f"{extract.label}:\n{_own_words(run, extract)}", extracts)
+        written += (text := f"\n\n{section}" if written else section)
+        yield Delta(text)
+    units = compared_units(len(written), [len(extract.text) for extract in extracts])
+    prove = partial(resolve, written, extracts, language=language)
+    citations = run.dependencies.offload(prove, units)
+    stopwatch.lap("citations")
+    yield Finished(written, citations=citations, timings_ms=stopwatch.ms, extracts=extracts)
+
+
+def _own_words(run: WorkRun, extract: Extract) -> str:
+    language = detect(extract.document.text, "en")
+    if run.ask.question:
+        return "".join(pieces(run.ask.question, (extract,), language=run.ask.language or language))
+    weighed = run.weighed(replace(extract.document, text=extract.text), language)
+    sentences = chosen(weighed, OWN_SENTENCES)
+    return " ".join(f"{said(extract.text, one)} [{extract.number}]" for one in sentences)
+
+
+FRAME_TOKENS = 200
+"""Most tokens of question, label and fences of a request, without instructions and the summary so far."""
+
+LEAST_ROOM_TOKENS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ModelText:
+    """What the model wrote to one request, whole, with safe links; and how it ended."""
+
+    text: str
+    finish_reason: str = "stop"
+    facts: ModelFacts = UNKNOWN_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRun:
+    """One work with all that it needs; nothing is kept afterwards."""
+
+    ask: Ask
+    work: DocumentWork
+    user: User
+    settings: Settings
+    dependencies: Dependencies
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model writes; else sentences of the documents are taken."""
+        return self.settings.rag_api_endpoint != BUILTIN_MODEL
+
+    def read(self, document_id: str) -> Document | None:
+        """Return one document as this user may see it, else None. Raises: SearchError, NotAuthenticated."""
+        field = STORED[self.settings.rag_solr_field]
+        return fetch(document_id, field, self.user, settings=self.settings, dependencies=self.dependencies)
+
+    def weighed(self, document: Document, language: str) -> WeighedText:
+        """Return the sentences of *document* weighed, worked through aside when it is long."""
+        work = partial(weigh, document.text, title=document.title or "", language=language)
+        return self.dependencies.offload(work, len(document.text))
+
+    def limit(self, instructions: str, *, chars: int, pieces: int) -> PieceLimit:
+        """Return how large one request may be: *chars* at most, and what the model's window leaves."""
+        settings, count = self.settings, self.dependencies.counter.count
+        # The answer, and before it the summary so far, which is no longer than all answers may be.
+        beside = count(instructions) + FRAME_TOKENS + 2 * settings.answer_tokens
+        room = max(LEAST_ROOM_TOKENS, settings.llm_context_window - beside)
+        return PieceLimit(pieces, min(chars, settings.rag_max_json_length), room, count)
+
+    def prompt(self, question: str, extracts: tuple[Extract, ...], *, instructions: str, language: str) -> Prompt:
+        """
+        Return the prompt, within the model's window: what does not fit is left out from the end.
+
+        Raises:
+            NoRoomForDocuments: not even one of *extracts* fits.
+        """
+        settings = self.settings
+        prompt = Prompt(
+            question=question,
+            extracts=extracts,
+            instructions=instructions,
+            nonce=self.dependencies.new_nonce(),
+            language=language,
+            model=settings.rag_model,
+            temperature=settings.rag_temperature,
+            max_tokens=settings.rag_max_tokens,
+        )
+        prompt = fitted(prompt, window=settings.llm_context_window, count=self.dependencies.counter.count)
+        if not prompt.extracts:
+            raise NoRoomForDocuments
+        return prompt
+
+    def filtered(self, text: str, extracts: tuple[Extract, ...]) -> str:
+        """Return *text* with links made safe, as every answer has them."""
+        output = OutputFilter(extracts, wants_followups=False, links=self.settings.security_answer_links)
+        output.feed(text)
+        output.end()
+        return output.text
+
+    def written(self, prompt: Prompt, is_wanted: IsWanted = lambda: True) -> ModelText:
+        """
+        Return what the model writes to *prompt*, nothing when it is not wanted any more.
+
+        Raises:
+            ModelError: it failed.
+        """
+        said: list[str] = []
+        ending = Ending(None, ModelUnavailable(log="the model ended without an ending"))
+        if not is_wanted():
+            return ModelText("")
+        # A stream, so that an abandoned work closes the connection at the next word.
+        with closing(self.dependencies.model.generate(prompt, is_streamed=True)) as pieces:
+            for piece in pieces:
+                if isinstance(piece, Ending):
+                    ending = piece
+                    break
+                if not is_wanted():
+                    return ModelText("")
+                said.append(piece.text)
+        if ending.failure is not None:
+            raise ending.failure
+        text = self.filtered("".join(said), prompt.extracts)
+        return ModelText(text, ending.finish_reason or "stop", ending.facts)
+
+
+MOST_FOUND = 10
+"""Most documents of a search."""
+
+
+def worked(
+    ask: Ask, work: DocumentWork, user: User, *, settings: Settings, dependencies: Dependencies
+) -> Generator[WorkEvent, None, None]:
+    """
+    Yield the events of *work*, as `pipeline.answer` yields those of a question, with `Progress` among them.
+
+    Closing the generator ends the work: no further call of the model is begun. Nothing is raised but what is a defect.
+    """
+    run = WorkRun(ask, work, user, settings, dependencies)
+    try:
+        with closing(WORKS[work.kind](run)) as events:
+            for event in events:
+                yield event if user.is_admin or isinstance(event, Progress) else ranked(event)
+    except RagError as error:
+        yield Failed(error)
+
+
+def _searched(run: WorkRun) -> Generator[WorkEvent, None, None]:
+    """Yield the documents that an answer would be made from, and no answer."""
+    wanted = replace(run.ask, max_documents=MOST_FOUND)
+    try:
+        found = sources_for(wanted, run.user, settings=run.settings, dependencies=run.dependencies)
+    except NoDocuments:
+        found = Sources(())
+    yield found
+    yield Finished("", extracts=found.extracts)
+
+
+WORKS: Mapping[WorkKind, Callable[[WorkRun], Generator[WorkEvent, None, None]]] = {
+    "search": _searched,
+    "summarize": summarised,
+    "synthesize": synthesised,
+}
