@@ -47,6 +47,18 @@ class UnitRow:
         """Return the root of each unit."""
         return [root(word, self.language.endings) for word in self.words]
 
+    def roots_needed(self, edits: int) -> list[str]:
+        """Return the roots that a place must have to say this with *edits* differences, the longest first."""
+        there = (one for place, one in enumerate(self.roots) if not edits or self._is_needed(place))
+        return sorted(dict.fromkeys(there), key=len, reverse=True)
+
+    def _is_needed(self, place: int) -> bool:
+        """Say whether nothing that stands for the unit at *place* contradicts it: see `_contradicts`."""
+        unit = self.units[place]
+        is_of_number = place > 0 and self.units[place - 1].is_number and len(unit.key) <= UNIT_CHARS
+        denies = self.language.denial.at(self.words, place) == 1
+        return not (unit.is_number or unit.is_name or is_of_number or denies)
+
     @cached_property
     def places(self) -> dict[str, list[int]]:
         """Return where the units of each root are."""

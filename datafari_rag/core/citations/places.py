@@ -30,7 +30,10 @@ BLOCK_CHARS = 4_000
 MAX_BLOCK_CHARS = 6_000
 
 SHORT_LINE_CHARS = 30
-"""A line that ends sooner, before its sentence does, was not wrapped: what follows is something else."""
+"""
+A line that ends sooner, before its sentence does, was not wrapped: what follows is something else. Where a sentence
+goes on in small letters to its full stop it was: links and code are left on lines of their own.
+"""
 
 MAX_FOUND, MAX_VISITED = 60, 5_000
 """So many occurrences of a word lead to a place in one document, and so many are looked at for that."""
@@ -100,9 +103,9 @@ class SourceText:
         """Say whether *word* was counted before."""
         return word in self._counts
 
-    def around(self, word: str, words: Sequence[str] = (), *, lacking: int = 0) -> Iterator[int]:
+    def around(self, word: str, words: Sequence[str] = ()) -> Iterator[int]:
         """
-        Yield where a word begins with *word*, with all of *words* but *lacking* near it or in the title; all folded.
+        Yield where a word begins with *word*, with all of *words* near it or in the title; all folded.
 
         At most `MAX_FOUND` places. Of an item or a row what belongs to it may be far above: there nothing need be near.
         """
@@ -111,9 +114,9 @@ class SourceText:
             if at and word[0].isalnum() and word[0] < _FIRST_UNSPACED and text[at - 1].isalnum():
                 continue
             near = text[max(0, at - NEAR_CHARS) : at + NEAR_CHARS]
-            absent = sum([one not in near and one not in self.names for one in words])
+            is_there = all(one in near or one in self.names for one in words)
             stored = self._stored(at)
-            if stored is not None and (absent <= lacking or self._is_apart(stored)):
+            if stored is not None and (is_there or self._is_apart(stored)):
                 yield stored
                 left -= 1
                 if not left:
@@ -134,9 +137,9 @@ class SourceText:
             self._cut[block] = list(self._sentences(self._blocks[block], ends[block]))
         return self._cut[block]
 
-    def may_say(self, block: int, number: int, words: Sequence[str], *, lacking: int) -> bool:
+    def may_say(self, block: int, number: int, words: Sequence[str]) -> bool:
         """
-        Say whether the sentence has all of *words*, folded, but *lacking*; with a neighbour where none may be lacking.
+        Say whether the sentence and its neighbours have all of *words*, folded.
 
         What names the subject of an item, a row or a value may be far above: these may say anything.
         """
@@ -144,9 +147,10 @@ class SourceText:
         one = sentences[number]
         if one.is_item or one.is_row or ":" in self.text[one.start : one.end]:
             return True
-        low, high = (number, number + 1) if lacking else (max(0, number - 1), min(len(sentences), number + 2))
-        said = [self.names, *[self._said(block, place) for place in range(low, high)]]
-        return sum([not [True for text in said if word in text] for word in words]) <= lacking
+        low, high = max(0, number - 1), min(len(sentences), number + 2)
+        # Blanks part them: no word is put together of two.
+        said = " ".join([self.names, *[self._said(block, place) for place in range(low, high)]])
+        return all(word in said for word in words)
 
     def is_seen(self, start: int, end: int) -> bool:
         """Say whether the model saw all from *start* to *end*."""
@@ -236,9 +240,11 @@ class SourceText:
     def _lines(self, start: int, end: int) -> Iterator[Span]:
         """Yield the parts of a sentence that stand on lines of their own: those of wrapped lines are one."""
         begin, line = start, self.text.rfind("\n", 0, start) + 1
+        is_prose = self.text[end - 1] in ".!?" and ":" not in self.text[start:end]
         for match in _LINE_END.finditer(self.text, start, end):
             is_short = match.start() - line < SHORT_LINE_CHARS
             line = match.end()
+            is_short = is_short and not (is_prose and self.text[line].islower())
             if is_short or BULLET.match(self.text, line, end) or _NUMBERED.match(self.text, line, end):
                 yield begin, match.start()
                 begin = line

@@ -137,7 +137,8 @@ def _cut(text: str, start: int, end: int) -> list[Unit]:
         if kind == "colon":
             before, is_first = ":", True
         elif kind in ("stop", "dash"):
-            before = before if sign == "\n" and before else ","
+            if sign != "\n" or not before:
+                before = "|" if sign == "|" else ","
             is_first = is_first or sign in ".!?。！？\n|"
             depth = max(0, depth + (sign in "([（") - (sign in ")]）"))
         elif kind == "quote":
@@ -179,7 +180,7 @@ def _number(token: str) -> str:
     """Return a number as a value where its spelling leaves one reading, else as it is spelled."""
     token = _BLANKS.sub(" ", token)
     if _GROUPED.fullmatch(token):
-        return re.sub(r"\D", "", token)
+        return "".join(filter(str.isdigit, token))
     return _DECIMAL.sub(r"\1.\2", token) if _DECIMAL.fullmatch(token) else token
 
 

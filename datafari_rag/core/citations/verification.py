@@ -184,7 +184,8 @@ class CheckedExtract:
         return ClaimFinding(SUPPORTED if status == VERIFIED else status, longest, likeness)
 
     def _is_fragment(self, row: UnitRow) -> bool:
-        return len(row.units) < LEAST_UNITS
+        # "Asia | sg.example.org" and "Opened: 1904" say something of something.
+        return len(row.units) < LEAST_UNITS and not any(unit.before in (":", "|") for unit in row.units[1:])
 
     @cached_property
     def _document_code(self) -> str | None:
@@ -251,27 +252,22 @@ class CheckedExtract:
             start = max(start, sentence.start) if not row.is_pair else start
         return (start, end) if self._source.is_seen(start, end) else None
 
-    def _roots(self, row: UnitRow) -> list[str]:
-        """Return what the document must have to say what *row* says: the beginnings of its words, the longest first."""
-        return sorted(dict.fromkeys(row.roots), key=len, reverse=True)[:MAX_WORDS]
-
     def _candidates(self, row: UnitRow, edits: int) -> Iterator[tuple[int, int]]:
-        """Yield the sentences that may say what *row* does: those with its rarest words."""
+        """Yield the sentences that may say what *row* does: those with its rarest word that have the others too."""
         # A number may be spelled otherwise there, and begins many others.
-        roots = self._roots(row)
-        words = [folded(one) for one in roots if one[0].isalpha()]
-        if sum([not self._count(one) and one not in self._source.names for one in words]) > edits:
+        needed = [one for one in row.roots_needed(edits)[:MAX_WORDS] if one[0].isalpha()]
+        words = [folded(one) for one in needed or row.roots_needed(0)]
+        if needed and not all(self._count(one) or one in self._source.names for one in words):
             return
-        there = [one for one in words or map(folded, roots) if self._count(one)]
-        counted = sorted(there, key=lambda one: (self._count(one), one))[: 1 + edits]
         seen: set[tuple[int, int]] = set()
-        for one in counted:
-            for at in self._source.around(one, words, lacking=edits):
-                place = self._source.sentence_at(at)
-                if place not in seen and len(seen) < MAX_LOOKED:
-                    seen.add(place)
-                    if self._source.may_say(*place, words, lacking=edits):
-                        yield place
+        rarest = min(filter(self._count, words), key=self._count, default="")
+        for at in self._source.around(rarest, words):
+            place = self._source.sentence_at(at)
+            if place in seen or len(seen) == MAX_LOOKED:
+                continue
+            seen.add(place)
+            if not needed or self._source.may_say(*place, words):
+                yield place
 
     def _count(self, word: str) -> int:
         """Return how often the document has *word*, folded: to count it is work once."""
