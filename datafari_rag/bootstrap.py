@@ -30,6 +30,7 @@ from datafari_rag.adapters.rights.factory import rights_source
 from datafari_rag.adapters.rights.revocations import RevocationFile
 from datafari_rag.adapters.settings.editor import SettingsEditor
 from datafari_rag.adapters.settings.file import SettingsFile, SettingsSnapshot
+from datafari_rag.adapters.settings.places import unusable
 from datafari_rag.adapters.solr import factory
 from datafari_rag.adapters.token_counters import counter_named
 from datafari_rag.adapters.vectors.factory import meaning_for
@@ -111,10 +112,13 @@ class Runtime:
         return self._line[1]
 
     def problems(self) -> Sequence[Mapping[str, object]]:
-        """Return what keeps questions from being answered now: settings, search engine, source of rights."""
-        trail = self.snapshot().audit
+        """Return what keeps questions from being answered as they should now: settings, search engine, rights."""
+        snapshot = self.snapshot()
+        trail = snapshot.audit
+        # The others have a part of their own, or are looked at where they are used.
+        no_log = next((f"{key}: {why}" for key, why in unusable(snapshot.settings) if key == "log.file"), None)
         said = {
-            "settings": self._file.problem(),
+            "settings": self._file.problem() or no_log,
             **{what: problem for what, problem in self._probes.problems().items() if what != MEANING},
             "audit": trail.problem() if trail else None,
         }

@@ -63,6 +63,10 @@ BROKEN = [
     pytest.param("rag.instructions.file=gone.txt", 1, "Valid values are paths of text files", id="no instructions"),
     pytest.param("log.level=INFO\nlog.file=C:\\users\\log", 2, "Write a backslash twice", id="a bad escape"),
     pytest.param("log.file=C:\\temp", 1, "Write a backslash twice.", id="an unintended escape"),
+    pytest.param("log.file=none/rag.log", 1, "none/rag.log: its folder must exist.", id="a log in no folder"),
+    pytest.param("audit.folder=rag.properties/audit", 1, "cannot write to the folder", id="an audit below a file"),
+    pytest.param("audit.folder=/proc/audit", 1, "cannot write to the folder", id="an audit where nobody may write"),
+    pytest.param("security.tokens.file=gone.json", 1, "gone.json cannot be read.", id="no file of tokens"),
     pytest.param("llm.fallback=builtin:extractive,http://a/", 1, "of which the last may be", id="a fallback too early"),
     pytest.param("llm.retries=-1", 1, "A number between 0 and 20 is expected.", id="less than no retry"),
     pytest.param(

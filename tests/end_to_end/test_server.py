@@ -342,6 +342,19 @@ def test_a_second_service_on_a_taken_port_is_refused_in_one_sentence(
     assert slow.get("/health/ready").status_code == 200
 
 
+def test_a_log_that_cannot_be_written_is_said_at_the_start_and_by_readiness(tmp_path: Path, demo_index: Path) -> None:
+    settings = {"solr.url": f"embedded:{demo_index}", "rag.api.endpoint": "builtin:extractive", "rag.maxFile": "3"}
+    log = tmp_path / "none" / "log"
+    with service(tmp_path, {**settings, "log.file": str(log)}) as found:
+        problem = found.get("/health/ready").json()["problems"][0]
+        said = found.logged()
+        log.parent.mkdir()
+        until(lambda: found.get("/health/ready").status_code == 200, lambda: "it stays not ready")
+
+    assert problem["problem"] == f"log.file: The log cannot be written to {log}: its folder must exist."
+    assert "did you mean rag.maxFiles?" in said
+
+
 def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
     write_settings(tmp_path, {"solr.url": "embedded:index"})
     command = [sys.executable, "-m", "datafari_rag", "serve", "--conf", str(tmp_path / "rag.properties")]

@@ -18,7 +18,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from datafari_rag.adapters.machine import MACHINE, Machine
+<<<<<<< HEAD
 from datafari_rag.core.audit_record import AuditKey, ChainHead, chained, head_line, keyed, read_head, started_record
+=======
+from datafari_rag.adapters.settings.places import is_writable_folder
+from datafari_rag.core.audit_keys import AuditKey
+from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed, read_head, started_record
+>>>>>>> 6133a7db (Name places that cannot be written or read in check, at the start and in readiness)
 from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000
@@ -78,7 +84,7 @@ class AuditTrail:
 
     def problem(self) -> str | None:
         """Return None while every record is written, else one sentence; an unusable folder counts immediately."""
-        if self._problem is None and not os.access(_existing(self._folder), os.W_OK | os.X_OK):
+        if self._problem is None and not is_writable_folder(self._folder):
             return message("The audit folder (audit.folder) cannot be written to.")
         return self._problem
 
@@ -225,8 +231,3 @@ def chains_in(folder: Path, *, but: Path) -> list[tuple[str, ChainHead]]:
     # Signed or not: what counts is how far the chain went when this line was signed.
     found = ((path.stem, read_head(b" ".join(path.read_bytes().split()[:2]))) for path in newest)
     return [(name, head) for name, head in found if head is not None and head.lines]
-
-
-def _existing(path: Path) -> Path:
-    """Return *path*, or the nearest folder above it that exists."""
-    return next((one for one in (path, *path.parents) if one.exists()), Path("/"))

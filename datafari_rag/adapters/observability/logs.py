@@ -12,6 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
@@ -54,7 +55,7 @@ class TextLines(logging.Formatter):
 
 
 class LogFile(WatchedFileHandler):
-    """A file that another program may move away; one that cannot be opened or written loses lines and nothing else."""
+    """A file that another program may move away; while it cannot be written, lines go to standard error."""
 
     def _open(self) -> TextIOWrapper:
         opened = super()._open()
@@ -62,12 +63,16 @@ class LogFile(WatchedFileHandler):
         return opened
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write *record*, or lose it."""
+        """Write *record*; where the file cannot be opened, the next line tries again."""
         try:
             super().emit(record)
         except OSError:
-            # A folder that is gone or a disk without room: the next line tries again.
             self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 # the library's name
+        """Write *record* to standard error in place of a folder that is gone, or a disk without room."""
+        with suppress(OSError):
+            sys.stderr.write(f"{self.format(record)}\n")
 
 
 def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
@@ -88,7 +93,7 @@ def configure(settings: Settings, request_id: Callable[[], str] = str) -> None:
         handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines(TEXT))
     handler.addFilter(named)
-    # A log that cannot be written (a full disk) is lost; the answer is not.
+    # Standard error that cannot be written loses a line; no answer fails for it.
     logging.raiseExceptions = False
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
+from datafari_rag.adapters.settings.places import unusable
 from datafari_rag.adapters.settings.properties_text import decoded, entries_of
 from datafari_rag.core.messages import message
 from datafari_rag.core.settings.checks import valid
@@ -167,6 +168,10 @@ def parsed(data: bytes, source: SettingsSource, *, name: str, overrides: Mapping
     kept = [entry for entry in entries if entry.key not in overrides]
     settings, problems = lint([*kept, *replaced], resolve=source.resolve, folder=str(source.folder))
     problems += tuple(_too_open(entries, source, name=name))
+    lines = {entry.key: entry.line for entry in entries}
+    problems += tuple(
+        Problem(key, f"{key}: {why}", line=lines.get(key, 0), kind="place") for key, why in unusable(settings)
+    )
     instructions, failure = _instructions(settings, source, entries=entries)
     if failure is not None:
         problems += (failure,)

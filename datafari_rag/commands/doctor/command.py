@@ -95,7 +95,8 @@ def doctor(conf: Path, asks_model: bool, names: tuple[str, ...], document: str |
 def examined(snapshot: SettingsSnapshot, *, asks_model: bool) -> Iterator[Finding]:
     """Yield a finding for each thing looked at, as soon as it is known."""
     for problem, line in zip(snapshot.problems, snapshot.lines(), strict=True):
-        yield Finding("settings", "problem" if problem.stops else "hint", line)
+        is_hint = problem.severity == "warning" or problem.kind == "unknown"
+        yield Finding("settings", "hint" if is_hint else "problem", line)
     if any(problem.stops and problem.key.startswith(("solr.", "security.")) for problem in snapshot.problems):
         # What would be tried now is not what was meant.
         return

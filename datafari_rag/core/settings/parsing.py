@@ -34,7 +34,7 @@ class Problem:
 
     *message* is for administrators: key, value (never a secret's) and what was wanted. *sentence* is contract §4's
     badSetting, which callers may see; empty where callers are not concerned. *line* counts from 1, 0 where there is
-    no file. *kind* marks what stops only `check`.
+    no file. *kind* marks what stops only `check`: keys that are not known, and places that cannot be used now.
     """
 
     key: str
@@ -42,12 +42,12 @@ class Problem:
     severity: Literal["error", "warning"] = "error"
     sentence: str = ""
     line: int = 0
-    kind: Literal["value", "unknown", "advice"] = "value"
+    kind: Literal["value", "unknown", "place", "advice"] = "value"
 
     @property
     def stops(self) -> bool:
         """Say whether the service cannot use the file because of this."""
-        return self.severity == "error" and self.kind != "unknown"
+        return self.severity == "error" and self.kind not in ("unknown", "place")
 
     @property
     def is_of_answers(self) -> bool:

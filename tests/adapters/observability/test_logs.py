@@ -71,15 +71,16 @@ def test_a_file_moved_away_is_begun_anew(tmp_path: Path) -> None:
     assert "two" not in (tmp_path / "log.1").read_text()
 
 
-def test_a_folder_that_is_not_there_loses_lines_and_nothing_else(tmp_path: Path) -> None:
+def test_lines_go_to_standard_error_while_the_folder_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     configure(Settings(log_file=str(tmp_path / "none" / "log")))
-    LOG.info("lost")
+    LOG.info("first")
     (tmp_path / "none").mkdir()
-    LOG.info("kept")
+    LOG.info("second")
 
-    text = (tmp_path / "none" / "log").read_text()
-    assert "kept" in text
-    assert "lost" not in text
+    assert "first" in capsys.readouterr().err
+    assert "second" in (tmp_path / "none" / "log").read_text()
 
 
 def test_what_libraries_log_is_kept_out_below_warning(tmp_path: Path) -> None:
