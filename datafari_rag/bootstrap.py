@@ -40,6 +40,7 @@ from datafari_rag.core.audit_record import AuditKey
 from datafari_rag.core.settings.addresses import EMBEDDED
 from datafari_rag.core.settings.table import ANSWER_GROUPS, Settings
 from datafari_rag.engine_writer import writer_for as writer_for
+from datafari_rag.extras import command_for
 from datafari_rag.pipeline import Dependencies
 from datafari_rag.ports import Identity, Offload, Retriever, RightsSource, TokenCounter, in_turn, inline
 from datafari_rag.web.admission import Probes
@@ -351,7 +352,7 @@ def tracing_for(settings: Settings) -> Tracing | None:
         # Imported here: the extra `otel` is only needed by those who use it.
         from datafari_rag.adapters.observability.tracing import Tracing
     except ImportError:
-        log.error("No spans are made: they need the extra `otel`: pip install 'datafari-rag[otel]'.")
+        log.error("No spans are made: they need the extra `otel`: %s", command_for("otel"))
         return None
     return Tracing(carrying, endpoint=settings.server_traces_endpoint)
 

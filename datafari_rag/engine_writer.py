@@ -27,8 +27,14 @@ def writer_for(settings: Settings) -> Writer:
     place = Path(settings.solr_url.removeprefix(EMBEDDED))
     if not settings.embeddings_endpoint:
         return EmbeddedWriter(place)
-    from datafari_rag.adapters.vectors.factory import embedder_for
+    from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for
+    from datafari_rag.core.errors import EmbeddingsUnavailable
     from datafari_rag.ingest.embedding import EmbeddingWriter
 
+    try:
+        # What keeps the vectors, wherever they are made: looked for before the first file is read.
+        import datafari_rag.adapters.embedded.vector_writer  # noqa: F401
+    except ImportError as error:
+        raise EmbeddingsUnavailable(NEEDS_EXTRA) from error
     embedder, plain = embedder_for(settings), EmbeddedWriter(place)
     return plain if embedder is None else EmbeddingWriter(plain, embedder)

@@ -37,13 +37,14 @@ OURS: dict[str, set[str]] = {
     "pipeline_log": {"core", "ports"},
     "pipeline": {"answer_streams", "core", "ports", "retrieval", "stepping", "pipeline_log"},
     "whole_documents": {"core", "ports", "pipeline"},
-    "adapters": {"core", "ports", "adapters", "llm_templates"},
+    "adapters": {"core", "ports", "adapters", "llm_templates", "extras"},
     "web": {"core", "ports", "answer_streams", "pipeline", "whole_documents", "protocols", "web", "resources"},
     "server": {"bootstrap", "connection", "core"},
     "connection": {"core"},
-    "ingest": {"core", "ports", "ingest", "resources"},
+    "ingest": {"core", "ports", "ingest", "resources", "extras"},
     "engine_writer": {"core", "ports", "adapters", "ingest"},
     "invoke_service": {"core", "ports", "protocols", "adapters"},
+    "extras": set(),
 }
 FREE = {"commands", "bootstrap", "resources", "__init__", "__main__"}
 

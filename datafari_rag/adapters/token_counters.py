@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from datafari_rag.core.text.sizes import estimate
+from datafari_rag.extras import command_for
 from datafari_rag.ports import TokenCounter
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class TiktokenCounter:
         try:
             import tiktoken
         except ImportError as error:
-            raise NoVocabulary("tiktoken is not installed: pip install 'datafari-rag[tokens]'") from error
+            raise NoVocabulary(f"tiktoken is not installed: {command_for('tokens')}") from error
         if not _is_on_disk(encoding):
             raise NoVocabulary(f"no vocabulary of {encoding} on disk: see TIKTOKEN_CACHE_DIR")
         self._encoding = tiktoken.get_encoding(encoding)

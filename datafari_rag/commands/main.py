@@ -10,6 +10,7 @@ import click
 
 from datafari_rag import __version__
 from datafari_rag.adapters.private_files import write_for_this_account_alone
+from datafari_rag.extras import command_for
 
 COMMANDS = {
     "demo": ("datafari_rag.commands.demo.command:demo", "Try it: serve the demo documents, or a folder of your own."),
@@ -74,7 +75,7 @@ class LazyGroup(click.Group):
         except ModuleNotFoundError as error:
             if str(error.name).partition(".")[0] not in EXTRAS:
                 raise
-            hint = f"`{cmd_name}` needs the extra `{cmd_name}`: pip install 'datafari-rag[{cmd_name}]'"
+            hint = f"`{cmd_name}` needs the extra `{cmd_name}`: {command_for(cmd_name)}"
             raise click.ClickException(hint) from error
         return command
 

@@ -7,6 +7,8 @@ import signal
 
 import click
 
+from datafari_rag.extras import command_for
+
 
 @click.command("stub-llm")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free port.")
@@ -33,7 +35,7 @@ def stub_llm(port: int, host: str, token: str) -> None:
     try:
         from datafari_rag_trials.stub_model.server import serve
     except ImportError as error:
-        raise click.ClickException("The stub needs aiohttp: pip install 'datafari-rag[stub]'") from error
+        raise click.ClickException(f"The stub needs aiohttp: {command_for('stub')}") from error
 
     async def run() -> None:
         stopped = asyncio.Event()

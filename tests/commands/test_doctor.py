@@ -103,6 +103,27 @@ def test_a_solr_that_refuses_gets_its_own_advice(tmp_path: Path, status: int, ad
     assert advice in said.output
 
 
+def test_a_wrong_core_names_those_that_exist(tmp_path: Path) -> None:
+    gone = Reply(b"", 404)
+    names = {"collections": Reply(b"", 400), "cores": Reply(b'{"status": {"FileShare": {}, "Statistics": {}}}')}
+    with serving(solr(select=gone, **names)) as loopback:
+        said = examined(tmp_path, f"solr.url={loopback.url}/solr/Fileshare")
+
+    assert "Check the collection in solr.url" in said.output
+    assert "this Solr has: FileShare, Statistics\n" in said.output
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("http://no-such-host.invalid:8983", "no host has this name"), ("http://127.0.0.1:1", "connection refused")],
+)
+def test_why_nothing_answers_is_said_in_words(tmp_path: Path, url: str, why: str) -> None:
+    said = examined(tmp_path, f"solr.url={url}/solr/docs", "solr.retries=0", more=("--no-model",))
+
+    assert why in said.output
+    assert "Error" not in said.output
+
+
 def test_something_else_than_solr_is_recognised(tmp_path: Path) -> None:
     with serving(solr(select=Reply(b"<html>hello</html>"))) as loopback:
         said = examined(tmp_path, f"solr.url={loopback.url}/solr/docs")

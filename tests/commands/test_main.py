@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,12 +26,27 @@ def without(missing: tuple[str, ...], *arguments: str) -> subprocess.CompletedPr
 def test_a_command_without_its_extra_says_how_to_install_it(library: str) -> None:
     done = without((library,), "eval", "questions.jsonl")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Error: `eval` needs the extra `eval`: pip install 'datafari-rag[eval]'\n"
+    command = f"{shlex.quote(sys.executable)} -m pip install 'datafari-rag[eval]'"
+    assert done.stderr == f"Error: `eval` needs the extra `eval`: {command}\n"
 
 
 def test_each_command_names_its_own_extra() -> None:
     done = without(("rich",), "conformance", "http://127.0.0.1:9")
     assert done.stderr.endswith("pip install 'datafari-rag[conformance]'\n")
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9/v1/embeddings", "onnx:model"])
+def test_an_index_with_vectors_without_the_extra_is_one_sentence(tmp_path: Path, endpoint: str) -> None:
+    """A server makes the vectors in the first case; keeping them here needs a library all the same."""
+    conf = tmp_path / "rag.properties"
+    conf.write_text(f"solr.url=embedded:index\nembeddings.endpoint={endpoint}\n")
+    (tmp_path / "a.txt").write_text("The ferry leaves at nine.")
+
+    done = without(("numpy",), "index", str(tmp_path / "a.txt"), "--conf", str(conf))
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: Search by meaning needs the extra `vectors`: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_what_is_missing_otherwise_is_not_taken_for_an_extra() -> None:

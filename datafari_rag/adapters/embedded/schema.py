@@ -190,7 +190,6 @@ def _named(error: Exception, directory: Path) -> SearchUnavailable:
             "Another program is writing to this search index: try again when it is done.", log=str(directory)
         )
     if isinstance(error, OSError) or "No space left" in text:
-        return SearchUnavailable(
-            "The search index cannot be written or read on its disk.", log=f"{type(error).__name__}: {directory}"
-        )
+        why = getattr(error, "strerror", None) or "No space left on device"
+        return SearchUnavailable("The search index cannot be written or read on its disk.", log=f"{why}: {directory}")
     return damaged(directory)

@@ -408,16 +408,23 @@ class Fault(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class HttpFailure:
-    """What happened; *cause* is the type of the foreign exception at the root, for the log."""
+    """What happened; *cause* is the type of the foreign exception at the root."""
 
     fault: Fault
     cause: str = ""
 
     @property
     def log(self) -> str:
-        """Return what may be logged: never a library's message."""
-        return self.cause or self.fault.value
+        """Return what may be logged and shown: never a library's message, nor the name of its class."""
+        return CAUSES.get(self.cause, self.fault.value)
 
+
+CAUSES = {
+    "gaierror": "no host has this name",
+    "SSLCertVerificationError": "its certificate is not trusted",
+    "SSLError": "it does not speak TLS as expected",
+}
+"""What happened, where the type of the foreign exception says more than the fault."""
 
 Fail = Callable[[HttpFailure], Exception]
 """Converts a failure into an exception of this project."""

@@ -106,7 +106,7 @@ class RightsServer:
         try:
             session, request = self._session, self._request(params or {}, headers or {})
         except ValueError as error:
-            raise AuthorityUnavailable(log=f"it cannot be requested ({type(error).__name__})") from error
+            raise AuthorityUnavailable(log="it cannot be requested") from error
         with exchanged(session, request, failed) as reply:
             if reply.status != 200:
                 raise AuthorityUnavailable(log=f"it answered {reply.status}")

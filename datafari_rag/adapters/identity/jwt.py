@@ -112,7 +112,7 @@ class JwkSet:
             try:
                 return Path(self._source.removeprefix("file:")).read_bytes()
             except OSError as error:
-                raise AuthorityUnavailable(log=f"key file: {type(error).__name__}") from error
+                raise AuthorityUnavailable(log=f"key file: {error.strerror}") from error
         return self._server.get()
 
 

@@ -18,13 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from datafari_rag.adapters.machine import MACHINE, Machine
-<<<<<<< HEAD
-from datafari_rag.core.audit_record import AuditKey, ChainHead, chained, head_line, keyed, read_head, started_record
-=======
 from datafari_rag.adapters.settings.places import is_writable_folder
-from datafari_rag.core.audit_keys import AuditKey
-from datafari_rag.core.audit_record import ChainHead, chained, head_line, keyed, read_head, started_record
->>>>>>> 6133a7db (Name places that cannot be written or read in check, at the start and in readiness)
+from datafari_rag.core.audit_record import AuditKey, ChainHead, chained, head_line, keyed, read_head, started_record
 from datafari_rag.core.messages import message
 
 MAX_WAITING = 10_000

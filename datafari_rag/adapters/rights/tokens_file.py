@@ -64,7 +64,8 @@ class RightsFile:
                     self._read = stamp, _users(json.loads(self._path.read_bytes()))
                 return self._read[1]
         except (OSError, ValueError, RecursionError) as error:
-            raise AuthorityUnavailable(log=f"users file: {type(error).__name__}") from error
+            why = getattr(error, "strerror", None) or "not a JSON object of users"
+            raise AuthorityUnavailable(log=f"users file: {why}") from error
 
     def probe(self) -> str | None:
         """Return None when the file can be read now, else one sentence that says so."""

@@ -47,6 +47,14 @@ def facts_of(nodes: Nodes, named: Schema, *, handler: str) -> tuple[CollectionFa
     )
 
 
+def names_at(nodes: Nodes) -> tuple[str, ...]:
+    """Return the names of the collections or cores that the Solr at *nodes*, an address without one, has."""
+    collections = (_optional(nodes, "admin/collections?action=LIST&wt=json") or {}).get("collections")
+    cores = (_optional(nodes, "admin/cores?action=STATUS&indexInfo=false&wt=json") or {}).get("status")
+    named = [*(collections if isinstance(collections, list) else ()), *(cores if isinstance(cores, Mapping) else ())]
+    return tuple(dict.fromkeys(map(str, named)))
+
+
 def changed_at(nodes: Nodes) -> str | None:
     """Return when the index was last changed, in ISO 8601; None when this Solr does not report it."""
     reply = _optional(nodes, "admin/luke?numTerms=0&show=index&wt=json")

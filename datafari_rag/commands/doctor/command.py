@@ -17,8 +17,8 @@ from datafari_rag.adapters.model.listing import ServerListing
 from datafari_rag.adapters.settings.file import SettingsFile, StartRefused
 from datafari_rag.adapters.settings.snapshot import SettingsSnapshot
 from datafari_rag.adapters.solr import collection_probe, factory
-from datafari_rag.adapters.solr.nodes import Nodes
-from datafari_rag.adapters.vectors.factory import embedder_for, meaning_for
+from datafari_rag.adapters.solr.nodes import FixedAddresses, Nodes
+from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, meaning_for
 from datafari_rag.commands.check import shared_with
 from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, tried
 from datafari_rag.commands.doctor.visibility import Reason, newest_date, reason_for, visibility_of
@@ -112,11 +112,22 @@ def _search(settings: Settings) -> Sequence[Finding]:
     problem = retriever.probe()
     where = "the embedded index" if settings.solr_url.startswith(EMBEDDED) else "Solr"
     if problem is not None:
-        return (Finding("search engine", "problem", problem, _advice(problem, where)),)
+        has = f"; this Solr has: {', '.join(_collections(settings))}" if "answered 404" in problem else ""
+        return (Finding("search engine", "problem", problem, _advice(problem, where) + has),)
     first = Finding("search engine", "ok", f"{where} answers (handler {settings.solr_handler})")
     if where == "Solr":
         return first, *_collection(settings)
     return first, *(Finding("index", "hint", line, "Run chmod g-rwx on it") for line in shared_with(settings))
+
+
+def _collections(settings: Settings) -> Sequence[str]:
+    """Return the names that would not be answered by 404, twenty of them."""
+    connection = factory.connection_of(settings)
+    try:
+        roots = [url.rpartition("/")[0] for url in factory.addresses_of(settings.solr_url, connection).current()]
+        return collection_probe.names_at(Nodes(FixedAddresses(tuple(roots)), connection))[:20] or ("no collection",)
+    except SearchError:
+        return ("nothing at its own address either",)
 
 
 def _collection(settings: Settings) -> Sequence[Finding]:
@@ -145,7 +156,7 @@ def _meaning(settings: Settings) -> Sequence[Finding]:
     meaning = meaning_for(settings, bootstrap.retriever_for(settings))
     problem = meaning.passages.probe(meaning.embedder.model) if meaning is not None else None
     if meaning is None:
-        found.append(Finding("vectors", "hint", "they cannot be searched", "See the log"))
+        found.append(Finding("vectors", "problem", "they cannot be searched", NEEDS_EXTRA))
     elif problem is not None:
         command = "index PATH" if settings.solr_url.startswith(EMBEDDED) else "passages sync"
         found.append(Finding("vectors", "hint", problem, f"Run: datafari-rag {command} --conf FILE"))
@@ -357,7 +368,7 @@ ADVICE = {
     "answered 3": "A server in front of Solr redirects requests: set solr.url to the address of Solr itself",
     "answered 5": "Solr failed: see its log",
     "in time": "Solr is slow or cannot be reached: check the address and the network, or raise solr.timeout_s",
-    "SSL": "Solr's certificate is not trusted: set ca of solr in tls to its certificate authority",
+    "certificate": "Solr's certificate is not trusted: set ca of solr in tls to its certificate authority",
     "ZooKeeper": "Check the ZooKeeper addresses, the chroot and the collection in solr.url",
     "JSON": "The server at this address is not Solr: check solr.url",
     "": "Is Solr running, and reachable at the address of solr.url?",

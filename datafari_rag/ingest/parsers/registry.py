@@ -14,10 +14,11 @@ from pathlib import PurePath
 from types import ModuleType
 from typing import BinaryIO
 
+from datafari_rag.extras import command_for
 from datafari_rag.ingest.parsers.parsed import Parsed, Unreadable
 from datafari_rag.ingest.parsers.pictures import ocr
 
-MISSING = "Reading {} files needs more libraries: pip install 'datafari-rag[{}]'"
+MISSING = "Reading {} files needs more libraries: {}"
 PICTURES = "pictures.picture"
 
 Inside = Sequence[tuple[int, str]]
@@ -65,7 +66,7 @@ def _module(suffix: str) -> ModuleType:
     try:
         return importlib.import_module(f"datafari_rag.ingest.parsers.{parser}")
     except ImportError as error:
-        raise Unreadable(MISSING.format(suffix, "ocr" if parser == PICTURES else "ingest")) from error
+        raise Unreadable(MISSING.format(suffix, command_for("ocr" if parser == PICTURES else "ingest"))) from error
 
 
 def is_jsonl(path: PurePath) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from datafari_rag.extras import command_for
 from datafari_rag.ingest.parsers.parsed import Unreadable
 
 LANGUAGES = ("eng", "fra", "deu", "spa")
@@ -28,7 +29,7 @@ DATA_FOLDERS = (
 MAX_PIXELS = 60_000_000
 """Largest picture that is read: a page of A3 at 450 dpi."""
 
-HINT = " With OCR it can be read: pip install 'datafari-rag[ocr]', and the package tesseract-ocr."
+HINT = f" With OCR it can be read: {command_for('ocr')}, and the package tesseract-ocr."
 
 
 @dataclass(frozen=True, slots=True)
