@@ -16,6 +16,7 @@ from datafari_rag.adapters.settings.file import SettingsFile
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.answer_streams import collect
 from datafari_rag.bootstrap import Runtime
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.core.access import User
 from datafari_rag.core.ask import ANSWER_FORMATS, MAX_QUESTION_CHARS, Ask
 from datafari_rag.core.effort import EFFORTS, Activity
@@ -30,14 +31,12 @@ from datafari_rag.web.runtime import ServiceSnapshot
 from datafari_rag.web.signing import Signer
 from datafari_rag.web.user import user_for
 
-DEFAULT_CONF = Path("conf/rag.properties")
-
 NEEDED = ("solr.", "security.", "rag.", "answer.", "llm.", "openai.", "token.")
 
 
 @click.command()
 @click.argument("question")
-@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@CONF
 @click.option(
     "--user", help="Ask as this user, with the access tokens from the configured source. [default: anonymous]"
 )

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from datafari_rag.adapters.settings.snapshot import StartRefused, snapshot_of
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.commands.terminal.progress import progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
@@ -28,7 +29,6 @@ from datafari_rag.ingest.sandbox import Sandbox, SandboxLimits
 MANIFEST = "manifest.sqlite"
 OPENED = "Warning: these files were indexed with --allow before; without it, everyone may see them now."
 OTHER_MODEL = "Warning: {} documents of other PATHs have vectors of another embedding model: index them again as well."
-DEFAULT_CONF = Path("conf/rag.properties")
 MIN_MEMORY_MB = 300
 """What the parsers need for a small file, with some to spare."""
 
@@ -55,11 +55,7 @@ Exit codes: 0 everything was indexed; 1 something could not be indexed, or the s
     metavar="TOKEN",
     help="Access token of users who may not see them, even if allowed; repeatable.",
 )
-@click.option(
-    "--conf",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The properties file; solr.url names the index. [default: conf/rag.properties]",
-)
+@CONF
 @click.option("--again", is_flag=True, help="Also write unchanged files, for example after the index was emptied.")
 @click.option(
     "--trust-jsonl",
@@ -158,15 +154,14 @@ def indexed(
     return total
 
 
-def settings_for(conf: Path | None) -> Settings:
+def settings_for(conf: Path) -> Settings:
     """
-    Return the settings of *conf*, of `conf/rag.properties` when it is None and that exists, else the defaults.
+    Return the settings of *conf*.
 
     Raises:
         StartRefused: the file cannot be read, or one of its `solr.*` or `embeddings.*` settings cannot be used.
     """
-    path = DEFAULT_CONF if conf is None and DEFAULT_CONF.exists() else conf
-    snapshot = snapshot_of(path, environ=os.environ)
+    snapshot = snapshot_of(conf, environ=os.environ)
     snapshot.require("solr.", "embeddings.")
     return snapshot.settings
 

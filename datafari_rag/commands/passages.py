@@ -12,6 +12,7 @@ from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.adapters.solr.factory import passage_store_for
 from datafari_rag.adapters.vectors.factory import embedder_for
 from datafari_rag.commands.index import settings_for
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.commands.terminal.progress import printable, progress
 from datafari_rag.core.errors import RagError
 from datafari_rag.core.settings.addresses import EMBEDDED
@@ -33,7 +34,7 @@ Examples:
 Exit codes: 0 everything was synchronised; 1 something failed, or Solr or the model refused; 2 wrong usage.
 """
 )
-@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The properties file.")
+@CONF
 @click.option(
     "--follow",
     type=click.FloatRange(1),

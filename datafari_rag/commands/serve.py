@@ -10,12 +10,11 @@ from pathlib import Path
 import click
 
 from datafari_rag import server
+from datafari_rag.commands.terminal.conf import CONF
 
 
 @click.command()
-@click.option(
-    "--conf", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The rag.properties to serve."
-)
+@CONF
 @click.option("--host", help="Address to listen on instead of server.host.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on instead of server.port.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Number of worker processes instead of server.workers.")

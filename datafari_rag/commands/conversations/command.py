@@ -10,6 +10,7 @@ import click
 from datafari_rag import bootstrap
 from datafari_rag.adapters.settings.snapshot import StartRefused
 from datafari_rag.commands.index import settings_for
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.core.errors import ConversationsUnavailable
 from datafari_rag.core.identity import mapped_name
 
@@ -27,7 +28,7 @@ Examples:
 Run it as the service's own account. Exit codes: 0 deleted, also when there were none; 1 not; 2 wrong usage.
 """
 )
-@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The properties file.")
+@CONF
 @click.option("--user", required=True, help="Whose conversations are deleted, as the service knows the user.")
 def delete(conf: Path, user: str) -> None:
     """Delete all stored conversations of one user; the service may run meanwhile."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +15,7 @@ import click
 from datafari_rag import server
 from datafari_rag.adapters.private_files import made_private
 from datafari_rag.commands.demo.model import settings_of_model
+from datafari_rag.commands.terminal.conf import demo_place
 
 MODEL = "bge-small-en"
 """The model whose vectors of the shipped documents come with the package."""
@@ -63,13 +64,17 @@ def demo(folder: Path | None, port: int, workers: int, *, meaning: bool, model: 
         options |= settings_of_model(model)
     if meaning:
         options["embeddings.endpoint"] = _endpoint()
-    place = _place(folder, is_near=meaning)
+    place = demo_place(folder, is_near=meaning)
     _set_up(place)
     if folder is None:
         _index_demo(place / "index", str(options.get("embeddings.endpoint", "")))
     if folder is not None:
         options |= _watched(folder, place)
-    start(place / "rag.properties", options, on_ready=lambda: _print_addresses(port, is_demo=folder is None))
+    start(
+        place / "rag.properties",
+        options,
+        on_ready=lambda: _print_addresses(port, folder or place, is_demo=folder is None),
+    )
 
 
 def _endpoint() -> str:
@@ -83,15 +88,6 @@ def _endpoint() -> str:
             f"demo --meaning needs the model {MODEL}: run `datafari-rag model get {MODEL}` once, then this again."
         )
     return f"{ONNX}{place}"
-
-
-def _place(folder: Path | None, *, is_near: bool = False) -> Path:
-    """Return where this demo keeps its index and settings."""
-    base = Path.home() / ".local/share"
-    home = Path(os.environ.get("DATAFARI_RAG_HOME") or Path(os.environ.get("XDG_DATA_HOME") or base) / "datafari-rag")
-    if folder is None:
-        return home / ("demo-meaning" if is_near else "demo")
-    return home / "folders" / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
 
 
 def _set_up(place: Path) -> None:
@@ -151,14 +147,16 @@ def _watched(folder: Path, place: Path) -> dict[str, str | int | None]:
     }
 
 
-def _print_addresses(port: int, *, is_demo: bool) -> None:
-    """Print what to open, and what to type."""
+def _print_addresses(port: int, place: Path, *, is_demo: bool) -> None:
+    """Print what to open, and what to type; *place* is what --conf finds the settings by."""
     address = f"http://127.0.0.1:{port}"
     click.echo(f"\ndatafari_rag is ready. Open {address}")
     if not is_demo:
         click.echo("Everybody with an account on this machine can ask it at this address, whoever may read the files.")
+    shown = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
+    click.echo(f"\nOr ask from a terminal: datafari-rag ask 'QUESTION' --conf {shlex.quote(str(shown))}")
     if is_demo:
-        click.echo("\nOr ask from a terminal, as")
+        click.echo("\nOr over HTTP, as")
         for who, header, question in TRIES:
             click.echo(f"\n# {who}\ncurl -s {header}'{address}/search/select?action=rag&q={question}'")
     click.echo(f"\nAgents (MCP): {address}/mcp; what they see: datafari-rag mcp-probe {address}/mcp")

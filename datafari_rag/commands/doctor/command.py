@@ -22,6 +22,7 @@ from datafari_rag.adapters.vectors.factory import NEEDS_EXTRA, embedder_for, mea
 from datafari_rag.commands.check import shared_with
 from datafari_rag.commands.doctor.model_trial import ModelTrial, trial_prompt, tried
 from datafari_rag.commands.doctor.visibility import Reason, newest_date, reason_for, visibility_of
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.core.access import ANONYMOUS, User, usable_tokens
 from datafari_rag.core.answer.prompt import texts_of
 from datafari_rag.core.errors import (
@@ -57,9 +58,7 @@ Examples:
 Exit codes: 0 no problems (there may be hints), 1 problems, 2 wrong usage.
 """
 )
-@click.option(
-    "--conf", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=True, help="The properties file."
-)
+@CONF
 @click.option("--model/--no-model", "asks_model", default=True, help="Ask the model one short question. [default: yes]")
 @click.option(
     "--as", "names", multiple=True, metavar="USER", help="Report how much this user sees, and why; repeatable."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.commands.ask import DEFAULT_CONF
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.commands.whole.showing import show_work
 from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, DocumentWork
 
@@ -16,7 +16,7 @@ from datafari_rag.core.ask import MAX_QUESTION_CHARS, Ask, DocumentWork
 @click.option(
     "--question", default="", help="What is to be compared. [default: what they have in common, and what not]"
 )
-@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@CONF
 @click.option("--user", help="Read as this user, with the tokens of the configured source. [default: anonymous]")
 @click.option("--lang", help="Language of the answer, like en or fr. [default: the question's]")
 @click.option("--json", "is_json", is_flag=True, help="Print the reply of POST /rest/v2.0/ai instead, whole.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from datafari_rag.commands.ask import DEFAULT_CONF
+from datafari_rag.commands.terminal.conf import CONF
 from datafari_rag.commands.whole.showing import show_work
 from datafari_rag.core.ask import Ask, DocumentWork
 from datafari_rag.core.whole.work import SENTENCES
@@ -14,7 +14,7 @@ from datafari_rag.core.whole.work import SENTENCES
 
 @click.command()
 @click.argument("document_id", metavar="ID")
-@click.option("--conf", type=click.Path(dir_okay=False, path_type=Path), default=DEFAULT_CONF, show_default=True)
+@CONF
 @click.option("--user", help="Read as this user, with the tokens of the configured source. [default: anonymous]")
 @click.option("--length", type=click.Choice(tuple(SENTENCES)), default="medium", show_default=True)
 @click.option("--lang", help="Language of the summary, like en or fr. [default: the document's]")
