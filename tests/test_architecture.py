@@ -301,6 +301,16 @@ def test_no_function_has_more_than_five_parameters() -> None:
     assert crowded == []
 
 
+def test_what_is_kept_for_ever_depends_on_nothing_that_a_request_says() -> None:
+    kept = [
+        name
+        for path in MODULES
+        for node, name in functions(path)
+        if any(isinstance(one, ast.Name) and one.id == "cache" for one in node.decorator_list) and parameters(node)
+    ]
+    assert kept == []
+
+
 def test_no_package_is_without_a_noun() -> None:
     forbidden = re.compile(r"utils?|common|helpers?|manager|base|misc")
     assert [

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +22,9 @@ SAMPLE_CHARS = 4000
 
 LEAST_COMMON = 0.12
 """The least share of stop words in a text of its language: four in ten are usual in most of them."""
+
+MAX_KEPT = 64
+"""So many languages are kept, alone and together: callers and documents may name as many as there are codes."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CODE = re.compile(r"(?P<language>[A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{1,8}){0,3}")
@@ -175,13 +178,13 @@ def detect(text: str, default: str = "en") -> str:
     return _by_script(sample) or _by_words(sample, default) or default
 
 
-@cache
+@lru_cache(maxsize=MAX_KEPT)
 def _all_of(codes: tuple[str, ...]) -> Language:
     first, *others = (_language(code) for code in codes)
     return sum(others, start=first)
 
 
-@cache
+@lru_cache(maxsize=MAX_KEPT)
 def _both(one: str, other: str) -> Language:
     a, b = _named(one), _named(other)
     return Language(
@@ -205,7 +208,7 @@ def _named(code: str) -> Language:
     return _all_of(tuple(code.split("+")))
 
 
-@cache
+@lru_cache(maxsize=MAX_KEPT)
 def _language(code: str) -> Language:
     file = files("datafari_rag.resources") / "languages" / f"{code}.toml"
     if not code or not file.is_file():
