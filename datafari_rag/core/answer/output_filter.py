@@ -208,9 +208,10 @@ class SafeLinks:
             shown.append(self._put(step.shown, is_label=step.is_label))
             at += step.taken
             self._scanned.clear()
-            self._left = max(0, self._left - 1)
-            if not self._left:
-                text = text[:at] + text[at:].translate(_HARMLESS)
+            if self._left:
+                self._left -= 1
+                # Once for all that is here: what comes later is translated as it comes.
+                text = text if self._left else text[:at] + text[at:].translate(_HARMLESS)
         self._held = text[at:]
         if self._awaited is not None:
             self._awaited = self._awaited[0], self._awaited[1] - at

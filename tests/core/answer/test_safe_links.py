@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from datafari_rag.core.answer.output_filter import MAX_TARGET_CHARS, MAX_TEXT_CHARS, SafeLinks
+from tests.growth import too_fast
 
 URL = "https://docs.example/a.pdf"
 SPACED = "file:///share/my plan (1).pdf"
@@ -199,3 +200,12 @@ def test_no_attack_of_the_collection_leaves_a_target() -> None:
     assert len(answers) > 100
     assert [answer for answer in answers if loading(MARKDOWN.parse(answer))] == []
     assert not any(re.search(r"\]\(|<[A-Za-z/!?]", answer) for answer in answers)
+
+
+@pytest.mark.parametrize("unit", ["`a", "` ", "```\n", "\\`a", "`[a]("])
+def test_what_is_special_is_looked_at_once_however_often_it_comes(unit: str) -> None:
+    def filtered(text: str) -> str:
+        links = SafeLinks(set(), set())
+        return links.feed(text) + links.end()
+
+    assert too_fast(filtered, lambda chars: (unit * chars)[:chars], 40_000, worth_s=0.01) == ""
